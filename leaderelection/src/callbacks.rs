@@ -1,0 +1,85 @@
+//! What happens when leadership comes and goes.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::leadership::Leadership;
+
+pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
+type OnStop = dyn Fn() + Send + Sync;
+type OnNewLeader = dyn Fn(&str) + Send + Sync;
+
+/// The functions that an elector calls, client-go's `LeaderCallbacks`. All are optional.
+///
+/// ```
+/// use leaderelection::{Leadership, LeaderCallbacks};
+///
+/// let callbacks = LeaderCallbacks::new()
+///     .on_start_leading(|leadership: Leadership| async move {
+///         while leadership.is_valid() {
+///             // ... lead ...
+///             # break;
+///         }
+///     })
+///     .on_stop_leading(|| println!("stopped leading"))
+///     .on_new_leader(|identity| println!("{identity} leads"));
+/// ```
+#[derive(Clone, Default)]
+#[must_use]
+pub struct LeaderCallbacks {
+    pub(crate) on_start_leading: Option<Arc<OnStart>>,
+    pub(crate) on_stop_leading: Option<Arc<OnStop>>,
+    pub(crate) on_new_leader: Option<Arc<OnNewLeader>>,
+}
+
+impl LeaderCallbacks {
+    /// No callbacks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The leader's work, run on a task of its own from the start of every term.
+    ///
+    /// The future should end soon after [`Leadership::lost`] completes. One that does not is dropped
+    /// shortly before another candidate may take the lease; one that never awaits cannot be dropped. One
+    /// that ends by itself leaves us leading, as in client-go. A panic ends the term.
+    pub fn on_start_leading<F, W>(mut self, work: F) -> Self
+    where
+        F: Fn(Leadership) -> W + Send + Sync + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        self.on_start_leading = Some(Arc::new(move |leadership| Box::pin(work(leadership))));
+        self
+    }
+
+    /// Called once at the end of every term, after the work has ended and before the lease is released.
+    ///
+    /// If the work could not be made to end, it is called all the same when the lease is about to run
+    /// out: a process that must not outlive its lease can exit here. Runs on a runtime thread: keep it
+    /// short.
+    pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_stop_leading = Some(Arc::new(stopped));
+        self
+    }
+
+    /// Called with the identity of every new leader, ourselves included, in order and one at a time.
+    ///
+    /// Runs on a thread where it may block; renewals do not wait for it.
+    pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_new_leader = Some(Arc::new(elected));
+        self
+    }
+}
+
+impl fmt::Debug for LeaderCallbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderCallbacks")
+            .field("on_start_leading", &self.on_start_leading.is_some())
+            .field("on_stop_leading", &self.on_stop_leading.is_some())
+            .field("on_new_leader", &self.on_new_leader.is_some())
+            .finish()
+    }
+}

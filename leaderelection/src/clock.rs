@@ -1,0 +1,156 @@
+//! Time: monotonic for every decision, wall time for the record.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+/// A moment on one process's monotonic clock: nanoseconds since a start that only that clock knows.
+///
+/// A plain number, so that the protocol can be explored without a clock. Moments of different
+/// processes cannot be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LocalInstant(u64);
+
+impl LocalInstant {
+    /// The moment `nanos` nanoseconds after the clock's start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for LocalInstant {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for LocalInstant {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Where the elector gets its time from. Nothing else in the crate reads a clock or sets a timer.
+#[async_trait]
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The monotonic time, which goes on while the machine is suspended.
+    fn now(&self) -> LocalInstant;
+
+    /// The wall time, which may be wrong and may jump. For people: no decision reads it.
+    fn wall_time(&self) -> DateTime<Utc>;
+
+    /// Returns at or after `deadline`, never before. Cancellation safe.
+    async fn sleep_until(&self, deadline: LocalInstant);
+}
+
+/// The machine's clock.
+///
+/// Monotonic time counts suspend: `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on Apple
+/// systems (which counts it there), the standard library's clock elsewhere.
+/// Timers are tokio's and do not count suspend everywhere: after a suspend a sleep may end late, which
+/// is why every decision compares clocks anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[async_trait]
+impl Clock for SystemClock {
+    fn now(&self) -> LocalInstant {
+        system_now()
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        sleep_by(|| self.now(), deadline).await;
+    }
+}
+
+#[cfg(unix)]
+fn system_now() -> LocalInstant {
+    use rustix::time::{ClockId, clock_gettime};
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+
+    let time = clock_gettime(CLOCK);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    LocalInstant::default() + seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+fn system_now() -> LocalInstant {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    static START: OnceLock<Instant> = OnceLock::new();
+    LocalInstant::default() + START.get_or_init(Instant::now).elapsed()
+}
+
+/// tokio's clock, for tests that pause and advance it. Does not count suspend: not for production.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioClock {
+    start: tokio::time::Instant,
+}
+
+impl TokioClock {
+    /// A clock that starts now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { start: tokio::time::Instant::now() }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Clock for TokioClock {
+    fn now(&self) -> LocalInstant {
+        LocalInstant::default() + self.start.elapsed()
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + self.start.elapsed()
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        sleep_by(|| self.now(), deadline).await;
+    }
+}
+
+async fn sleep_by(now: impl Fn() -> LocalInstant, deadline: LocalInstant) {
+    loop {
+        let left = deadline.saturating_since(now());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left).await;
+    }
+}

@@ -1,0 +1,62 @@
+//! The writes of ours that got no good answer (rule 6).
+
+use crate::clock::LocalInstant;
+use crate::record::LeaderElectionRecord;
+
+/// More attempts on one version than a renew deadline has room for. Forgetting the oldest is safe: were
+/// it to land, it would count as somebody else's write.
+const MOST: usize = 16;
+
+/// One write that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Attempt {
+    pub(super) write_id: String,
+    pub(super) token: u64,
+    pub(super) sent_at: LocalInstant,
+    pub(super) purpose: Purpose,
+}
+
+/// What a write is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    Acquire,
+    Renew,
+    Release,
+}
+
+/// All unanswered writes. They replace the same version, so at most one of them ever lands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Attempts {
+    unanswered: Vec<Attempt>,
+    /// Nothing may be written before the object was read again.
+    pub(super) must_read: bool,
+}
+
+impl Attempts {
+    pub(super) fn remember(&mut self, attempt: Attempt) {
+        if self.unanswered.len() == MOST {
+            self.unanswered.remove(0);
+        }
+        self.unanswered.push(attempt);
+    }
+
+    /// The attempt that wrote `record`, if one of ours did. Nothing but the write id tells: our name and
+    /// token may have been written by a process that shares our identity.
+    pub(super) fn written_by_us(&self, record: &LeaderElectionRecord) -> Option<Attempt> {
+        let write_id = record.write_id.as_deref()?;
+        self.unanswered.iter().find(|attempt| attempt.write_id == write_id).cloned()
+    }
+
+    pub(super) fn last(&self) -> Option<&Attempt> {
+        self.unanswered.last()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.unanswered.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.unanswered.clear();
+        self.must_read = false;
+    }
+}

@@ -1,0 +1,124 @@
+//! Rules 5, 6, 8 and 9: keep the lease, notice its loss, give it back.
+
+use super::{Election, EndReason, Event, Hold, Jitter, Phase, Rules, Stamp};
+use crate::clock::LocalInstant;
+use crate::lock::VersionedRecord;
+use crate::record::LeaderElectionRecord;
+use std::time::Duration;
+
+/// What a released lease says of its duration, as in client-go.
+const RELEASED_LEASE: Duration = Duration::from_secs(1);
+
+/// The part of the gap between deadline and lease that is kept clear before the lease runs out.
+const STOP_MARGIN: u32 = 8;
+
+impl Election {
+    /// A read that showed no write of ours but the last one that is known, or somebody else's.
+    pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+        let held = match &self.phase {
+            Phase::Holding(hold) => Some(&hold.version),
+            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => held.as_ref().map(|hold| &hold.version),
+            Phase::Idle | Phase::Following => None,
+        };
+        if held.is_some() && held == found.as_ref().map(|found| &found.version) {
+            self.write_after = now + self.back_off(jitter, None);
+            return;
+        }
+        let reason = match &found {
+            None => EndReason::Deleted,
+            Some(found) if found.record.is_released() => EndReason::Emptied,
+            Some(found) => EndReason::TakenOver { by: found.record.holder_identity.clone() },
+        };
+        if let Some(found) = &found
+            && found.record.holder_identity == self.rules.identity
+        {
+            self.report_clash();
+        }
+        self.attempts.clear();
+        self.remember_own_lease(now);
+        self.see(now, found, jitter);
+        self.not_ours_any_more(now, reason);
+    }
+
+    /// What the object was before somebody else changed it: a lease of ours, to be waited out by rule 3
+    /// should the object have vanished.
+    fn remember_own_lease(&mut self, now: LocalInstant) {
+        if let Phase::Holding(hold) | Phase::Stopping { held: Some(hold), .. } = &self.phase {
+            let found = Some(VersionedRecord { record: hold.record.clone(), version: hold.version.clone() });
+            let free_at = (hold.sent_at + hold.record.lease_duration).max(now);
+            self.sight = Some(super::Sight { found, free_at });
+        }
+    }
+
+    /// The lease is somebody else's: whatever we were doing with it is over.
+    pub(super) fn not_ours_any_more(&mut self, now: LocalInstant, reason: EndReason) {
+        self.attempts.clear();
+        match &mut self.phase {
+            Phase::Holding(_) => self.lose(reason, false),
+            Phase::Stopping { held, .. } => *held = None,
+            Phase::Releasing { held, .. } => {
+                *held = None;
+                self.rest(now);
+            }
+            Phase::Idle | Phase::Following => {}
+        }
+    }
+
+    /// Ends a hold. `still_ours` if the record still names us, as far as is known.
+    pub(super) fn lose(&mut self, reason: EndReason, still_ours: bool) {
+        let Phase::Holding(hold) = std::mem::replace(&mut self.phase, Phase::Following) else { return };
+        let (started, fencing_token) = (hold.started, hold.token);
+        let stop_by = if started { self.stop_work_by(&hold) } else { hold.sent_at };
+        if started || still_ours {
+            self.phase = Phase::Stopping { held: still_ours.then_some(hold), stop_by };
+        }
+        if started {
+            self.events.push_back(Event::Stopped { fencing_token, reason });
+        }
+    }
+
+    /// Shortly before the first moment at which another may take the lease.
+    fn stop_work_by(&self, hold: &Hold) -> LocalInstant {
+        let Rules { lease_duration, renew_deadline, .. } = *self.rules;
+        hold.sent_at + lease_duration - (lease_duration - renew_deadline) / STOP_MARGIN
+    }
+
+    pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {
+        self.phase = Phase::Idle;
+        self.rest(now);
+        self.sight = Some(super::Sight { found: Some(written), free_at: now });
+        self.events.push_back(Event::Released);
+        self.announce("");
+    }
+}
+
+impl Hold {
+    pub(super) fn renew(&mut self, newer: Hold) {
+        let started = self.started;
+        *self = Hold { started, ..newer };
+    }
+
+    pub(super) fn renewed(&self, rules: &Rules, stamp: &Stamp) -> LeaderElectionRecord {
+        LeaderElectionRecord {
+            holder_identity: rules.identity.clone(),
+            lease_duration: rules.lease_duration,
+            acquire_time: self.record.acquire_time,
+            renew_time: Some(stamp.time),
+            leader_transitions: self.token,
+            write_id: Some(stamp.write_id.clone()),
+            unknown: self.record.unknown.clone(),
+        }
+    }
+
+    pub(super) fn released(&self, stamp: &Stamp) -> LeaderElectionRecord {
+        LeaderElectionRecord {
+            holder_identity: String::new(),
+            lease_duration: RELEASED_LEASE,
+            acquire_time: Some(stamp.time),
+            renew_time: Some(stamp.time),
+            leader_transitions: self.token,
+            write_id: Some(stamp.write_id.clone()),
+            unknown: self.record.unknown.clone(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! client-go's `Check`: a leader that has stopped renewing is not healthy.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::status::Status;
+
+/// Tells whether the elector still does its work, for a liveness probe.
+///
+/// Healthy unless a term is open whose last renewal is older than the lease duration and a tolerated
+/// delay. A term stays open until its work has ended, so this also catches work that outlives its lease
+/// and an elector whose future is not polled any more.
+#[derive(Clone, Debug)]
+pub struct HealthCheck {
+    status: watch::Receiver<Status>,
+    name: String,
+    lease_duration: Duration,
+    tolerated_delay: Duration,
+}
+
+/// The last renewal is too old.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "failed to renew leadership of {name}: the last renewal is {age:?} old, more than lease_duration \
+     ({lease_duration:?}) plus the tolerated delay ({tolerated_delay:?}); restart this process"
+)]
+pub struct Unhealthy {
+    name: String,
+    age: Duration,
+    lease_duration: Duration,
+    tolerated_delay: Duration,
+}
+
+impl HealthCheck {
+    pub(crate) fn new(
+        status: watch::Receiver<Status>,
+        name: String,
+        lease_duration: Duration,
+        tolerated_delay: Duration,
+    ) -> Self {
+        Self { status, name, lease_duration, tolerated_delay }
+    }
+
+    /// Checks now.
+    ///
+    /// # Errors
+    ///
+    /// [`Unhealthy`] if we lead by a renewal that is too old.
+    pub fn check(&self) -> Result<(), Unhealthy> {
+        let Some(age) = self.status.borrow().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
+        let Self { lease_duration, tolerated_delay, .. } = *self;
+        if age <= lease_duration.saturating_add(tolerated_delay) {
+            return Ok(());
+        }
+        Err(Unhealthy { name: self.name.clone(), age, lease_duration, tolerated_delay })
+    }
+}

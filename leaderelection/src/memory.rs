@@ -1,0 +1,108 @@
+//! A store in memory, for doc tests and for the tests of those who use the library.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::object_lock::ObjectLock;
+use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+
+/// A lock in a [`MemoryStore`].
+pub type MemoryLock = ObjectLock<MemoryStore>;
+
+/// A [`ConditionalStore`] in memory. Clones share their objects.
+///
+/// Its versions are unique, also across a deletion. It never fails but by its preconditions.
+///
+/// ```
+/// use leaderelection::{ConditionalStore, MemoryStore, Precondition};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let first = store.put("key", "one".into(), &Precondition::Absent).await?;
+/// let second = store.put("key", "two".into(), &Precondition::Matches(first.clone())).await?;
+/// assert!(store.put("key", "three".into(), &Precondition::Matches(first)).await.is_err());
+/// assert_eq!(store.get("key").await?.map(|object| object.version), Some(second));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    objects: Arc<Mutex<Objects>>,
+}
+
+#[derive(Debug, Default)]
+struct Objects {
+    by_key: BTreeMap<String, VersionedObject>,
+    writes: u64,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn objects(&self) -> MutexGuard<'_, Objects> {
+        // Nothing panics half-way through a change, so a poisoned lock guards consistent data.
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn conflict(&self, key: &str, found: Option<&VersionedObject>) -> StoreError {
+        let found = found.map_or("there is none".to_owned(), |object| format!("it has version {}", object.version));
+        StoreError::new(StoreErrorKind::Conflict, format!("{} changed: {found}", self.describe(key)))
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for MemoryStore {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        Ok(self.objects().by_key.get(key).cloned())
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let mut objects = self.objects();
+        let found = objects.by_key.get(key);
+        let holds = match precondition {
+            Precondition::Absent => found.is_none(),
+            Precondition::Matches(expected) => found.is_some_and(|object| object.version == *expected),
+        };
+        if !holds {
+            return Err(self.conflict(key, found));
+        }
+        objects.writes += 1;
+        let version = Version::new(objects.writes.to_string());
+        let written = VersionedObject { body, version: version.clone() };
+        match objects.by_key.get_mut(key) {
+            Some(object) => *object = written,
+            None => drop(objects.by_key.insert(key.to_owned(), written)),
+        }
+        Ok(version)
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        let mut objects = self.objects();
+        let found = objects.by_key.get(key);
+        if found.is_none_or(|object| object.version != *expected) {
+            return Err(self.conflict(key, found));
+        }
+        objects.by_key.remove(key);
+        Ok(())
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        Ok(self.objects().by_key.keys().filter(|key| key.starts_with(prefix)).cloned().collect())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("memory:{key}")
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,106 @@
+//! Turns a store into a lock: one object, compare-and-swap.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
+use crate::store::{ConditionalStore, Precondition, StoreErrorKind, Version};
+
+/// A lock that is one object in a [`ConditionalStore`].
+///
+/// ```
+/// use leaderelection::{MemoryStore, ObjectLock, ObjectStoreBasedLock, unique_identity};
+///
+/// let lock = ObjectLock::new(MemoryStore::new(), "locks/scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "memory:locks/scheduler");
+/// ```
+#[derive(Clone, Debug)]
+pub struct ObjectLock<S> {
+    store: S,
+    key: String,
+    identity: String,
+    max_lease_duration: Duration,
+}
+
+impl<S: ConditionalStore> ObjectLock<S> {
+    /// The lock at `key`, for the candidate `identity`.
+    ///
+    /// Every candidate needs an identity of its own: see [`unique_identity`](crate::unique_identity).
+    #[must_use]
+    pub fn new(store: S, key: impl Into<String>, identity: impl Into<String>) -> Self {
+        let max_lease_duration = DEFAULT_MAX_LEASE_DURATION;
+        Self { store, key: key.into(), identity: identity.into(), max_lease_duration }
+    }
+
+    /// The longest lease that is believed when a record is read, and that may be configured.
+    ///
+    /// By default a day: a lease of years, from a slip in somebody's configuration, would stop every
+    /// election.
+    #[must_use]
+    pub fn with_max_lease_duration(mut self, max_lease_duration: Duration) -> Self {
+        self.max_lease_duration = max_lease_duration;
+        self
+    }
+
+    /// The store that holds the lock.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The object's key in the store.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    async fn put(
+        &self,
+        action: &'static str,
+        record: &LeaderElectionRecord,
+        precondition: &Precondition,
+    ) -> Result<Version, LockError> {
+        self.store
+            .put(&self.key, record.to_json().into(), precondition)
+            .await
+            .map_err(|error| LockError::from_store(action, self.describe(), error))
+    }
+}
+
+#[async_trait]
+impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        const ACTION: &str = "cannot read lock";
+        let object = self
+            .store
+            .get(&self.key)
+            .await
+            .map_err(|error| LockError::from_store(ACTION, self.describe(), error))?;
+        let Some(object) = object else { return Ok(None) };
+        let record = LeaderElectionRecord::from_json(&object.body, self.max_lease_duration)
+            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, ACTION, self.describe(), error))?;
+        Ok(Some(VersionedRecord { record, version: object.version }))
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.put("cannot create lock", record, &Precondition::Absent).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.put("cannot update lock", record, &Precondition::Matches(expected.clone())).await
+    }
+
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    fn describe(&self) -> String {
+        self.store.describe(&self.key)
+    }
+
+    fn max_lease_duration(&self) -> Duration {
+        self.max_lease_duration
+    }
+}

@@ -1,0 +1,256 @@
+//! Reads and writes the record's JSON, strictly where a decision depends on it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Timelike, Utc};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
+use crate::store::MAX_BODY_BYTES;
+
+const HOLDER_IDENTITY: &str = "holderIdentity";
+const LEASE_DURATION: &str = "leaseDuration";
+const LEASE_DURATION_SECONDS: &str = "leaseDurationSeconds";
+const ACQUIRE_TIME: &str = "acquireTime";
+const RENEW_TIME: &str = "renewTime";
+const LEADER_TRANSITIONS: &str = "leaderTransitions";
+const WRITE_ID: &str = "writeId";
+
+/// Why an object's body is not a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a leader election record: {field}: {problem}")]
+pub struct RecordError {
+    field: &'static str,
+    problem: String,
+}
+
+impl RecordError {
+    fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+
+    /// The name of the field at fault, or `body` if it is the whole.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        self.field
+    }
+}
+
+/// The fields of a record that this library does not know, as raw JSON.
+#[derive(Clone, Debug, Default)]
+pub struct UnknownFields(BTreeMap<String, Box<RawValue>>);
+
+impl UnknownFields {
+    /// The raw JSON of a field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.get())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
+    }
+}
+
+impl PartialEq for UnknownFields {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts().eq(other.texts())
+    }
+}
+
+impl Eq for UnknownFields {}
+
+impl Hash for UnknownFields {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.len().hash(state);
+        self.texts().for_each(|field| field.hash(state));
+    }
+}
+
+impl<'de> Deserialize<'de> for UnknownFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = BTreeMap<String, Box<RawValue>>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    if fields.contains_key(&name) {
+                        return Err(A::Error::custom(format_args!("field {name:?} occurs twice")));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(Fields).map(Self)
+    }
+}
+
+pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
+    if body.len() > MAX_BODY_BYTES {
+        let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
+        return Err(RecordError::new("body", problem));
+    }
+    let mut fields: UnknownFields =
+        serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
+    Ok(LeaderElectionRecord {
+        holder_identity: required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?,
+        lease_duration: take_lease_duration(&mut fields, max_lease_duration)?,
+        acquire_time: take_time(&mut fields, ACQUIRE_TIME)?,
+        renew_time: take_time(&mut fields, RENEW_TIME)?,
+        leader_transitions: take_transitions(&mut fields)?,
+        write_id: take(&mut fields, WRITE_ID)?,
+        unknown: fields,
+    })
+}
+
+/// Removes a field; `None` if it is missing or null.
+fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Result<Option<T>, RecordError> {
+    let Some(raw) = fields.0.remove(name) else { return Ok(None) };
+    serde_json::from_str(raw.get()).map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
+}
+
+fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {
+    value.ok_or_else(|| RecordError::new(name, "missing"))
+}
+
+/// Enough of a value to recognise it, and not so much that a log drowns.
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String = text.chars().take(LONGEST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Duration, RecordError> {
+    let text: Option<String> = take(fields, LEASE_DURATION)?;
+    let seconds: Option<i64> = take(fields, LEASE_DURATION_SECONDS)?;
+    let from_text = text.map(|text| parse_duration(&text)).transpose()?;
+    let from_seconds = seconds
+        .map(|seconds| {
+            u64::try_from(seconds)
+                .map(Duration::from_secs)
+                .map_err(|_| RecordError::new(LEASE_DURATION_SECONDS, format!("{seconds} is negative")))
+        })
+        .transpose()?;
+    let (name, duration) = match (from_text, from_seconds) {
+        (Some(text), Some(seconds)) if text != seconds => {
+            let problem = format!("{} contradicts {LEASE_DURATION_SECONDS} {}", spell(text), seconds.as_secs());
+            return Err(RecordError::new(LEASE_DURATION, problem));
+        }
+        (Some(duration), _) => (LEASE_DURATION, duration),
+        (None, Some(duration)) => (LEASE_DURATION_SECONDS, duration),
+        (None, None) => return Err(RecordError::new(LEASE_DURATION, "missing")),
+    };
+    if duration.is_zero() {
+        return Err(RecordError::new(name, "must not be zero"));
+    }
+    if duration > max {
+        let problem = format!("{} is longer than the longest lease allowed, {}", spell(duration), spell(max));
+        return Err(RecordError::new(name, problem));
+    }
+    Ok(duration)
+}
+
+fn parse_duration(text: &str) -> Result<Duration, RecordError> {
+    if text.starts_with('-') {
+        return Err(RecordError::new(LEASE_DURATION, format!("{:?} is negative", excerpt(text))));
+    }
+    humantime::parse_duration(text).map_err(|error| {
+        let problem = format!("{:?} is not a duration such as \"15s\" or \"1m30s\": {error}", excerpt(text));
+        RecordError::new(LEASE_DURATION, problem)
+    })
+}
+
+fn take_transitions(fields: &mut UnknownFields) -> Result<u64, RecordError> {
+    let transitions: i64 = required(LEADER_TRANSITIONS, take(fields, LEADER_TRANSITIONS)?)?;
+    match u64::try_from(transitions) {
+        Ok(transitions) if transitions <= MAX_LEADER_TRANSITIONS => Ok(transitions),
+        Ok(_) => {
+            Err(RecordError::new(LEADER_TRANSITIONS, format!("{transitions} is more than {MAX_LEADER_TRANSITIONS}")))
+        }
+        Err(_) => Err(RecordError::new(LEADER_TRANSITIONS, format!("{transitions} is negative"))),
+    }
+}
+
+fn take_time(fields: &mut UnknownFields, name: &'static str) -> Result<Option<DateTime<Utc>>, RecordError> {
+    let Some(text) = take::<String>(fields, name)? else { return Ok(None) };
+    let time = DateTime::parse_from_rfc3339(&text).map_err(|error| {
+        let problem = format!("{:?} is not a time such as \"2026-02-02T10:15:30.000000Z\": {error}", excerpt(&text));
+        RecordError::new(name, problem)
+    })?;
+    // What is written has microseconds; reading more would not be written back the same.
+    let time = time.to_utc();
+    Ok(time.with_nanosecond(time.nanosecond() / 1_000 * 1_000))
+}
+
+pub(super) fn write(record: &LeaderElectionRecord) -> Vec<u8> {
+    let mut body = Vec::with_capacity(320);
+    if let Err(error) = serde_json::to_writer(&mut body, &Fields(record)) {
+        // Writing to memory does not fail, and every key is a string.
+        unreachable!("a record is always JSON: {error}");
+    }
+    body
+}
+
+struct Fields<'a>(&'a LeaderElectionRecord);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(HOLDER_IDENTITY, &record.holder_identity)?;
+        map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?;
+        for (name, time) in [(ACQUIRE_TIME, record.acquire_time), (RENEW_TIME, record.renew_time)] {
+            if let Some(time) = time {
+                map.serialize_entry(name, &time.to_rfc3339_opts(SecondsFormat::Micros, true))?;
+            }
+        }
+        map.serialize_entry(LEADER_TRANSITIONS, &record.leader_transitions)?;
+        if let Some(write_id) = &record.write_id {
+            map.serialize_entry(WRITE_ID, write_id)?;
+        }
+        for (name, value) in &record.unknown.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// A duration as Go writes it (`1m30s`), but whole units below a second (`1500ms`, not `1.5s`).
+fn spell(duration: Duration) -> String {
+    let nanos = duration.as_nanos();
+    let seconds = duration.as_secs();
+    match nanos {
+        _ if nanos.is_multiple_of(1_000_000_000) => match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+            (0, 0, s) => format!("{s}s"),
+            (0, m, s) => format!("{m}m{s}s"),
+            (h, m, s) => format!("{h}h{m}m{s}s"),
+        },
+        _ if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
+        _ if nanos.is_multiple_of(1_000) => format!("{}us", nanos / 1_000),
+        _ => format!("{nanos}ns"),
+    }
+}
