@@ -1,0 +1,4 @@
+//! What the crate promises, through its public interface.
+
+mod semantics;
+mod support;
