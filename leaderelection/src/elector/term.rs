@@ -53,6 +53,7 @@ impl OpenTerm {
                 // The concluder is dropped after the work: when it completes, panics or is dropped.
                 let task = async move {
                     let concluder = concluder;
+                    concluder.end.begun.store(true, Ordering::Release);
                     start(leadership).await;
                     concluder
                 };
@@ -118,6 +119,8 @@ struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
     status: watch::Sender<Status>,
+    /// `on_stop_leading` answers `on_start_leading`: work that was dropped before it began has neither.
+    begun: AtomicBool,
     concluded: AtomicBool,
 }
 
@@ -128,7 +131,8 @@ impl TermEnd {
         }
         // Work that panicked gets here first: leadership must be over before anybody is told.
         self.leadership.give_up(EndReason::WorkPanicked);
-        if let Some(on_stop) = &self.on_stop
+        if self.begun.load(Ordering::Acquire)
+            && let Some(on_stop) = &self.on_stop
             && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()
         {
             tracing::error!("on_stop_leading panicked; the election goes on");

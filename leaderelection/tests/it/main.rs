@@ -1,4 +1,6 @@
 //! What the crate promises, through its public interface.
 
+mod lifecycle;
+mod observers;
 mod semantics;
 mod support;
