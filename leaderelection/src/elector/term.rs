@@ -43,8 +43,13 @@ impl OpenTerm {
         status: watch::Sender<Status>,
         ended: DropGuard,
     ) -> Self {
-        let end =
-            Arc::new(TermEnd { leadership: leadership.clone(), on_stop, status, concluded: AtomicBool::new(false) });
+        let end = Arc::new(TermEnd {
+            leadership: leadership.clone(),
+            on_stop,
+            status,
+            begun: AtomicBool::new(start.is_none()),
+            concluded: AtomicBool::new(false),
+        });
         let concluder = Concluder { end: Arc::clone(&end), _ended: ended };
         let (work, concluder) = match start {
             None => (None, Some(concluder)),
