@@ -5,7 +5,7 @@
 //! takes the [`Event`]s after every call. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is such a
 //! driver; tests and model checkers are others.
 //!
-//! Numbers in comments are those of the protocol's rules in ARCHITECTURE.md.
+//! Numbers in comments are those of the rules in docs/protocol.md.
 
 mod attempts;
 mod candidate;

@@ -1,4 +1,71 @@
-//! Placeholder.
+//! Leader election for processes that have an object store and nothing else.
+//!
+//! Not guaranteed: code that was already on its way when leadership ended, such as a request in flight
+//! or a thread stuck in a system call, is not called back. A resource that two leaders must never both
+//! write has to be given the [fencing token](Leadership::fencing_token), and to refuse smaller ones.
+//! Nor can anything be promised once somebody deletes the lock's object.
+//!
+//! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* faster than another's
+//! by more than lease duration / renew deadline: at most one candidate is inside its leadership window at
+//! any moment. Guaranteed without any assumption about clocks: every term's fencing token is larger than
+//! every earlier term's.
+//!
+//! The semantics are those of client-go's `leaderelection`, on a [`LeaderElectionRecord`] that lives in
+//! one object and is only ever written by compare-and-swap.
+//!
+//! # Example
+//!
+//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3 and a local
+//! directory.
+//!
+//! ```
+//! use std::time::Duration;
+//! use leaderelection::{
+//!     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, MemoryLock, MemoryStore,
+//!     unique_identity,
+//! };
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let shutdown = CancellationToken::new();
+//! let done = shutdown.clone();
+//! let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", unique_identity());
+//! let callbacks = LeaderCallbacks::new()
+//!     .on_start_leading(move |leadership: Leadership| {
+//!         let done = done.clone();
+//!         async move {
+//!             println!("leading with fencing token {}", leadership.fencing_token());
+//!             done.cancel();
+//!             leadership.lost().await;
+//!         }
+//!     })
+//!     .on_stop_leading(|| println!("stopped leading"))
+//!     .on_new_leader(|identity| println!("{identity} leads"));
+//! let config = LeaderElectionConfig::builder(lock, callbacks)
+//!     .lease_duration(Duration::from_secs(15))
+//!     .renew_deadline(Duration::from_secs(10))
+//!     .retry_period(Duration::from_secs(2))
+//!     .release_on_cancel(true)
+//!     .build()?;
+//! let elector = DefaultLeaderElector::new(config);
+//! let outcome = elector.run(shutdown).await;
+//! assert_eq!(outcome.fencing_token, Some(0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//!
+//! - [`DefaultLeaderElector`] competes and leads; [`LeaderElectionConfig::builder`] configures it.
+//! - [`Leadership`] is what a leader's work is given; [`LeaderHandle`] is for everybody else in the
+//!   process; [`HealthCheck`] is for the liveness probe.
+//! - [`ConditionalStore`] is what another object store implements, and the feature `conformance` holds
+//!   the suite that it has to pass.
+//! - [`election`] is the protocol, without I/O.
+//!
+//! Logs are `tracing` events in a span `leader_election{lock, identity}`: info when leadership changes,
+//! warnings and errors when the store or the work misbehaves, debug per request.
 
 mod callbacks;
 pub mod clock;
