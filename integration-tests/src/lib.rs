@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What the integration tests stand on.
+
+pub mod model;

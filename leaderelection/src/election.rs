@@ -11,6 +11,7 @@ mod attempts;
 mod candidate;
 mod holder;
 mod types;
+mod visit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,13 +24,14 @@ use crate::store::{StoreErrorKind, Version};
 
 use attempts::{Attempt, Attempts, Purpose};
 pub use types::{Answer, EndReason, Event, Failure, Jitter, Request, Rules, Stamp, Term};
+pub use visit::Visitor;
 
 /// One candidate's view of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
     rules: Arc<Rules>,
     phase: Phase,
-    /// What the object last showed, to a candidate.
+    /// What the object last showed to us as a candidate.
     sight: Option<Sight>,
     /// The highest token seen or written. A new term's is one more.
     highest_token: Option<u64>,
@@ -326,8 +328,10 @@ impl Election {
     /// the store asked for (rule 6). A store that asks for more than a lease is asked again after one.
     fn back_off(&mut self, jitter: Jitter, failure: Option<&Failure>) -> Duration {
         const FIRST: Duration = Duration::from_millis(100);
-        let longest = FIRST.saturating_mul(1 << self.failures.min(20)).min(self.rules.retry_period);
-        self.failures = self.failures.saturating_add(1);
+        let longest = FIRST.saturating_mul(1 << self.failures.min(31)).min(self.rules.retry_period);
+        if longest < self.rules.retry_period {
+            self.failures += 1;
+        }
         let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
         jitter.of(longest).max(asked.min(self.rules.lease_duration))
     }
@@ -358,7 +362,10 @@ impl Election {
         let hold = Hold { token: attempt.token, record, version, sent_at: attempt.sent_at, started: false };
         match &mut self.phase {
             Phase::Idle => {}
-            Phase::Following => self.phase = Phase::Holding(hold),
+            Phase::Following => {
+                self.sight = None;
+                self.phase = Phase::Holding(hold);
+            }
             Phase::Holding(held) => held.renew(hold),
             Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => *held = Some(hold),
         }
@@ -388,6 +395,7 @@ impl Election {
             Phase::Holding(_) | Phase::Stopping { .. } | Phase::Releasing { .. }
                 if failure.kind == StoreErrorKind::Unreadable =>
             {
+                self.remember_own_lease(now);
                 self.not_ours_any_more(now, EndReason::Unreadable);
             }
             _ => self.hold_off = now + self.back_off(jitter, Some(&failure)),
