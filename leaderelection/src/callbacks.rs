@@ -8,9 +8,11 @@ use std::sync::Arc;
 use crate::leadership::Leadership;
 
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Starts a term's work.
+pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
-type OnStop = dyn Fn() + Send + Sync;
-type OnNewLeader = dyn Fn(&str) + Send + Sync;
+pub(crate) type OnStop = dyn Fn() + Send + Sync;
+pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
 /// The functions that an elector calls, client-go's `LeaderCallbacks`. All are optional.
 ///

@@ -22,7 +22,7 @@ use crate::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 use attempts::{Attempt, Attempts, Purpose};
-pub use types::{Answer, Event, Failure, Jitter, EndReason, Request, Rules, Stamp, Term};
+pub use types::{Answer, EndReason, Event, Failure, Jitter, Request, Rules, Stamp, Term};
 
 /// One candidate's view of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,11 +219,9 @@ impl Election {
     #[must_use]
     pub fn leading(&self, now: LocalInstant) -> Option<Term> {
         match &self.phase {
-            Phase::Holding(hold) if hold.started && now < self.valid_until(hold) => Some(Term {
-                fencing_token: hold.token,
-                sent_at: hold.sent_at,
-                valid_until: self.valid_until(hold),
-            }),
+            Phase::Holding(hold) if hold.started && now < self.valid_until(hold) => {
+                Some(Term { fencing_token: hold.token, sent_at: hold.sent_at, valid_until: self.valid_until(hold) })
+            }
             _ => None,
         }
     }
@@ -232,6 +230,12 @@ impl Election {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
+    }
+
+    /// Whether the lease is being given back.
+    #[must_use]
+    pub fn is_releasing(&self) -> bool {
+        matches!(self.phase, Phase::Releasing { .. })
     }
 
     /// When the term is over, the moment by which its work must have stopped (rule 8).

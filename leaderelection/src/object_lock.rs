@@ -73,11 +73,8 @@ impl<S: ConditionalStore> ObjectLock<S> {
 impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
         const ACTION: &str = "cannot read lock";
-        let object = self
-            .store
-            .get(&self.key)
-            .await
-            .map_err(|error| LockError::from_store(ACTION, self.describe(), error))?;
+        let object =
+            self.store.get(&self.key).await.map_err(|error| LockError::from_store(ACTION, self.describe(), error))?;
         let Some(object) = object else { return Ok(None) };
         let record = LeaderElectionRecord::from_json(&object.body, self.max_lease_duration)
             .map_err(|error| LockError::new(StoreErrorKind::Unreadable, ACTION, self.describe(), error))?;

@@ -51,10 +51,6 @@ impl Attempts {
         self.unanswered.last()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.unanswered.is_empty()
-    }
-
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.must_read = false;

@@ -127,7 +127,8 @@ pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderE
 /// Removes a field; `None` if it is missing or null.
 fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Result<Option<T>, RecordError> {
     let Some(raw) = fields.0.remove(name) else { return Ok(None) };
-    serde_json::from_str(raw.get()).map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
+    serde_json::from_str(raw.get())
+        .map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
 }
 
 fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {

@@ -1,0 +1,326 @@
+//! The loop that runs one term: it moves between the state machine, the lock, the clock and the work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::RunOutcome;
+use super::new_leader::NewLeaderCalls;
+use super::request::{self, Answered, Sent};
+use super::term::{EarlierWork, OpenTerm, StopTimes, WorkEnd};
+use crate::callbacks::{Start, Work};
+use crate::clock::LocalInstant;
+use crate::config::LeaderElectionConfig;
+use crate::election::{Election, EndReason, Event, Jitter, Stamp};
+use crate::leadership::Leadership;
+use crate::lock::LockError;
+use crate::status::Status;
+use crate::store::StoreErrorKind;
+
+/// What to run when the term starts, and whether its completion ends the term.
+pub(super) struct StartWork {
+    start: Option<Start>,
+    ends_term: bool,
+}
+
+impl StartWork {
+    /// Work whose completion ends the term and releases the lease.
+    pub(super) fn once(start: impl FnOnce(Leadership) -> Work + Send + 'static) -> Self {
+        Self { start: Some(Box::new(start)), ends_term: true }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Driver {
+    config: LeaderElectionConfig,
+    election: Election,
+    status: watch::Sender<Status>,
+    random: Xoshiro256PlusPlus,
+    new_leader_calls: NewLeaderCalls,
+    earlier_work: EarlierWork,
+}
+
+/// What the loop was woken by.
+#[expect(clippy::large_enum_variant, reason = "lives on the stack, one at a time")]
+enum Woken {
+    Cancelled,
+    GivenUp,
+    Work(WorkEnd),
+    Answer(Answered),
+    Time,
+}
+
+/// One run of the loop.
+struct TermRun {
+    work: StartWork,
+    in_flight: Option<Sent>,
+    open: Option<OpenTerm>,
+    stop_times: Option<StopTimes>,
+    outcome: RunOutcome,
+}
+
+impl Driver {
+    pub(super) fn new(config: LeaderElectionConfig, status: watch::Sender<Status>) -> Self {
+        Self {
+            election: Election::new(config.rules.clone()),
+            random: config.seed.map_or_else(rand::make_rng, Xoshiro256PlusPlus::seed_from_u64),
+            new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
+            earlier_work: EarlierWork::default(),
+            status,
+            config,
+        }
+    }
+
+    /// The configured `on_start_leading`; when it completes we go on leading, as in client-go.
+    pub(super) fn callback_work(&self) -> StartWork {
+        let callback = self.config.callbacks.on_start_leading.clone();
+        let start = callback.map(|callback| -> Start { Box::new(move |leadership| callback(leadership)) });
+        StartWork { start, ends_term: false }
+    }
+
+    pub(super) fn step_down_cool_down(&self) -> Duration {
+        self.config.step_down_cool_down
+    }
+
+    /// Competes, leads one term, and stops. Writes nothing for the first `stand_back`.
+    pub(super) async fn run_term(
+        &mut self,
+        cancel: &CancellationToken,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> RunOutcome {
+        let outcome = RunOutcome { fencing_token: None, reason: EndReason::Cancelled };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return outcome,
+            () = self.earlier_work.ended() => {}
+        }
+        let now = self.config.clock.now();
+        self.election.begin(now);
+        self.election.stand_back_until(now + stand_back);
+        let mut run = TermRun { work, in_flight: None, open: None, stop_times: None, outcome };
+        let mut if_dropped = ForgetWaitingCalls(Some(self.new_leader_calls.clone()));
+        loop {
+            self.advance(&mut run);
+            if self.election.is_idle() {
+                if_dropped.0 = None;
+                return run.outcome;
+            }
+            let woken = self.wait(cancel, &mut run).await;
+            self.handle(woken, &mut run);
+        }
+    }
+
+    /// Does everything that can be done without waiting.
+    fn advance(&mut self, run: &mut TermRun) {
+        loop {
+            let now = self.config.clock.now();
+            let Self { election, random, config, .. } = self;
+            let request = election.poll(now, || stamp(random, config));
+            self.take_events(run);
+            if let Some(request) = request {
+                let deadline = now + self.config.request_timeout;
+                let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
+                run.in_flight = Some(request::send(lock, clock, request, deadline));
+            }
+            if !self.finish_stopping(now, run) {
+                return;
+            }
+        }
+    }
+
+    /// Rule 8: once the work has ended, or cannot be waited for any longer, concludes the term and goes
+    /// on to the release. Returns whether it did.
+    fn finish_stopping(&mut self, now: LocalInstant, run: &mut TermRun) -> bool {
+        let Some(drop_at) = self.election.stop_by() else { return false };
+        let mut release = self.config.release_on_cancel
+            || matches!(run.outcome.reason, EndReason::SteppedDown | EndReason::WorkFinished);
+        if let Some(open) = &mut run.open {
+            let times = *run.stop_times.get_or_insert(StopTimes {
+                drop_at,
+                leave_at: drop_at + (self.config.rules.lease_duration - self.config.rules.renew_deadline) / 8,
+            });
+            if open.is_working() && now < times.leave_at {
+                if now >= times.drop_at && !open.overran {
+                    open.overrun();
+                    tracing::error!(
+                        fencing_token = open.leadership.fencing_token(),
+                        "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
+                    );
+                }
+                return false;
+            }
+            if open.is_working() {
+                release = false;
+                tracing::error!(
+                    fencing_token = open.leadership.fencing_token(),
+                    "the leader's work cannot be dropped because it does not await, and outlives its lease; \
+                     make it await, or exit the process in on_stop_leading"
+                );
+            }
+        }
+        if let Some(open) = run.open.take() {
+            open.conclude();
+        }
+        self.election.work_stopped(now, release);
+        true
+    }
+
+    async fn wait(&mut self, cancel: &CancellationToken, run: &mut TermRun) -> Woken {
+        let leads_or_competes = self.election.stop_by().is_none() && !self.election.is_releasing();
+        let wake = match &run.stop_times {
+            Some(times) if run.open.as_ref().is_some_and(|open| open.overran) => Some(times.leave_at),
+            _ => self.election.next_wake(),
+        };
+        let TermRun { in_flight, open, .. } = run;
+        let given_up = open.as_ref().map(|open| open.leadership.clone());
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if leads_or_competes => Woken::Cancelled,
+            () = lost(given_up.as_ref()), if leads_or_competes => Woken::GivenUp,
+            end = work_ended(open.as_mut()) => Woken::Work(end),
+            answered = answer(in_flight.as_mut()) => Woken::Answer(answered),
+            () = sleep_until(&*self.config.clock, wake) => Woken::Time,
+        }
+    }
+
+    fn handle(&mut self, woken: Woken, run: &mut TermRun) {
+        let now = self.config.clock.now();
+        match woken {
+            Woken::Time => {}
+            Woken::Cancelled => self.election.stop(now, EndReason::Cancelled),
+            Woken::GivenUp => {
+                let reason = run.open.as_ref().and_then(|open| open.leadership.given_up());
+                self.election.stop(now, reason.unwrap_or(EndReason::SteppedDown));
+            }
+            Woken::Work(WorkEnd::Panicked) => {
+                tracing::error!("the leader's work panicked; the term ends");
+                self.election.stop(now, EndReason::WorkPanicked);
+            }
+            Woken::Work(WorkEnd::Complete) if run.work.ends_term => self.election.stop(now, EndReason::WorkFinished),
+            Woken::Work(_) => {}
+            Woken::Answer(Answered { answer, error }) => {
+                run.in_flight = None;
+                if let Some(error) = error {
+                    log_failure(&error);
+                }
+                let jitter = Jitter::new(self.random.random());
+                self.election.on_answer(now, answer, jitter);
+            }
+        }
+        self.take_events(run);
+        if let (Some(open), Some(term)) = (&run.open, self.election.leading(now)) {
+            open.leadership.renew(term);
+        }
+    }
+
+    fn take_events(&mut self, run: &mut TermRun) {
+        while let Some(event) = self.election.next_event() {
+            match event {
+                Event::Started { fencing_token } => {
+                    tracing::info!(fencing_token, "started leading");
+                    self.open_term(run);
+                }
+                Event::Stopped { fencing_token, reason } => {
+                    tracing::info!(fencing_token, %reason, "stopped leading");
+                    if let Some(open) = &run.open {
+                        open.leadership.give_up(reason.clone());
+                    }
+                    run.outcome.reason = reason;
+                    self.status.send_modify(|_| {});
+                }
+                Event::LeaderChanged { leader } => {
+                    tracing::info!(leader, "leader changed");
+                    if let Some(leader) = &leader {
+                        self.new_leader_calls.call(leader);
+                    }
+                    self.status.send_modify(|status| status.leader = leader);
+                }
+                Event::Released => tracing::info!("released the lease"),
+                Event::ReleaseGivenUp => {
+                    tracing::warn!("could not release the lease in time; it runs out by itself");
+                }
+                Event::IdentityClash => tracing::error!(
+                    "another process renews this lock under our identity; give every process an identity of its own"
+                ),
+                Event::Vanished => tracing::error!(
+                    "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
+                ),
+            }
+        }
+    }
+
+    fn open_term(&mut self, run: &mut TermRun) {
+        let Some(term) = self.election.leading(self.config.clock.now()) else { return };
+        run.outcome.fencing_token = Some(term.fencing_token);
+        let leadership = Leadership::new(term, Arc::clone(&self.config.clock));
+        // Known to everybody before the work can ask.
+        self.status.send_modify(|status| status.term = Some(leadership.clone()));
+        let on_stop = self.config.callbacks.on_stop_leading.clone();
+        let ended = self.earlier_work.track();
+        run.open = Some(OpenTerm::start(leadership, run.work.start.take(), on_stop, self.status.clone(), ended));
+    }
+}
+
+fn stamp(random: &mut Xoshiro256PlusPlus, config: &LeaderElectionConfig) -> Stamp {
+    let time = config.clock.wall_time();
+    let millis = u64::try_from(time.timestamp_millis()).unwrap_or(0);
+    let write_id = uuid::Builder::from_unix_timestamp_millis(millis, &random.random()).into_uuid();
+    Stamp { write_id: write_id.to_string(), time }
+}
+
+fn log_failure(error: &LockError) {
+    let chain = error.chain();
+    match error.kind() {
+        StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
+        StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
+            tracing::error!(error = chain, "the lock cannot be used; trying again, slowly");
+        }
+        StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
+            tracing::warn!(error = chain, "a request to the lock failed; trying again");
+        }
+    }
+}
+
+async fn lost(leadership: Option<&Leadership>) {
+    match leadership {
+        Some(leadership) => leadership.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn work_ended(open: Option<&mut OpenTerm>) -> WorkEnd {
+    match open {
+        Some(open) => open.work_ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn answer(in_flight: Option<&mut Sent>) -> Answered {
+    match in_flight {
+        Some(sent) => sent.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(clock: &dyn crate::clock::Clock, wake: Option<LocalInstant>) {
+    match wake {
+        Some(wake) => clock.sleep_until(wake).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Drops what `on_new_leader` has not been called with, when the election's future is dropped.
+struct ForgetWaitingCalls(Option<NewLeaderCalls>);
+
+impl Drop for ForgetWaitingCalls {
+    fn drop(&mut self) {
+        if let Some(calls) = &self.0 {
+            calls.forget_waiting();
+        }
+    }
+}

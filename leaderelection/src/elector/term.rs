@@ -1,0 +1,180 @@
+//! Rule 8: a term's work, and its end in the right order whatever happens.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::watch;
+use tokio::task::JoinError;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::callbacks::{OnStop, Start};
+use crate::clock::LocalInstant;
+use crate::election::EndReason;
+use crate::leadership::Leadership;
+use crate::status::Status;
+
+/// A term from its start until its work has ended. Dropping it ends it: leadership is lost at once,
+/// the work's task is dropped, and then `on_stop_leading` is called.
+#[derive(Debug)]
+pub(super) struct OpenTerm {
+    pub(super) leadership: Leadership,
+    work: Option<AbortOnDropHandle<Concluder>>,
+    concluder: Option<Concluder>,
+    end: Arc<TermEnd>,
+    pub(super) overran: bool,
+}
+
+/// How the work's task ended.
+#[derive(Debug)]
+pub(super) enum WorkEnd {
+    Complete,
+    Panicked,
+    Dropped,
+}
+
+impl OpenTerm {
+    /// Starts the work, if there is any, on a task of its own, so that it cannot starve the renewals.
+    pub(super) fn start(
+        leadership: Leadership,
+        start: Option<Start>,
+        on_stop: Option<Arc<OnStop>>,
+        status: watch::Sender<Status>,
+        ended: DropGuard,
+    ) -> Self {
+        let end = Arc::new(TermEnd {
+            leadership: leadership.clone(),
+            on_stop,
+            status,
+            begun: AtomicBool::new(start.is_none()),
+            concluded: AtomicBool::new(false),
+        });
+        let concluder = Concluder { end: Arc::clone(&end), _ended: ended };
+        let (work, concluder) = match start {
+            None => (None, Some(concluder)),
+            Some(start) => {
+                let leadership = leadership.clone();
+                // The concluder is dropped after the work: when it completes, panics or is dropped.
+                let task = async move {
+                    let concluder = concluder;
+                    concluder.end.begun.store(true, Ordering::Release);
+                    start(leadership).await;
+                    concluder
+                };
+                (Some(AbortOnDropHandle::new(tokio::spawn(task))), None)
+            }
+        };
+        Self { leadership, work, concluder, end, overran: false }
+    }
+
+    pub(super) fn is_working(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// Completes when the work has ended; never if it has already. Cancellation safe.
+    pub(super) async fn work_ended(&mut self) -> WorkEnd {
+        let Some(work) = &mut self.work else { return std::future::pending().await };
+        let result = work.await;
+        self.work = None;
+        match result {
+            Ok(concluder) => {
+                self.concluder = Some(concluder);
+                WorkEnd::Complete
+            }
+            Err(error) if JoinError::is_panic(&error) => WorkEnd::Panicked,
+            Err(_) => WorkEnd::Dropped,
+        }
+    }
+
+    /// Drops the work. It takes effect when the work next awaits.
+    pub(super) fn overrun(&mut self) {
+        self.overran = true;
+        if let Some(work) = &self.work {
+            work.abort();
+        }
+    }
+
+    /// Calls `on_stop_leading`, if nothing has yet.
+    pub(super) fn conclude(self) {
+        self.end.conclude();
+    }
+}
+
+impl Drop for OpenTerm {
+    fn drop(&mut self) {
+        self.leadership.give_up(EndReason::Cancelled);
+    }
+}
+
+#[derive(Debug)]
+struct Concluder {
+    end: Arc<TermEnd>,
+    /// Tells the next term that nothing of this one runs any more.
+    _ended: DropGuard,
+}
+
+impl Drop for Concluder {
+    fn drop(&mut self) {
+        self.end.conclude();
+    }
+}
+
+struct TermEnd {
+    leadership: Leadership,
+    on_stop: Option<Arc<OnStop>>,
+    status: watch::Sender<Status>,
+    /// `on_stop_leading` answers `on_start_leading`: work that was dropped before it began has neither.
+    begun: AtomicBool,
+    concluded: AtomicBool,
+}
+
+impl TermEnd {
+    fn conclude(&self) {
+        if self.concluded.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // Work that panicked gets here first: leadership must be over before anybody is told.
+        self.leadership.give_up(EndReason::WorkPanicked);
+        if self.begun.load(Ordering::Acquire)
+            && let Some(on_stop) = &self.on_stop
+            && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()
+        {
+            tracing::error!("on_stop_leading panicked; the election goes on");
+        }
+        self.status.send_modify(|status| status.term = None);
+    }
+}
+
+impl std::fmt::Debug for TermEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TermEnd").field("concluded", &self.concluded).finish_non_exhaustive()
+    }
+}
+
+/// Work of the term before that could not be made to end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EarlierWork(Option<CancellationToken>);
+
+impl EarlierWork {
+    /// Marks new work, and returns what to drop when it has ended.
+    pub(super) fn track(&mut self) -> DropGuard {
+        let ended = CancellationToken::new();
+        self.0 = Some(ended.clone());
+        ended.drop_guard()
+    }
+
+    /// Completes when no work runs. Cancellation safe.
+    pub(super) async fn ended(&self) {
+        if let Some(ended) = &self.0 {
+            ended.cancelled().await;
+        }
+    }
+}
+
+/// When the work of a term that is over is dropped, and when nothing is waited for any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopTimes {
+    pub(super) drop_at: LocalInstant,
+    pub(super) leave_at: LocalInstant,
+}

@@ -1,0 +1,97 @@
+//! Every refusal names the field, its value and what it must be.
+
+use std::time::Duration;
+
+use leaderelection::{
+    LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, MemoryLock, MemoryStore, unique_identity,
+};
+
+fn builder_for(identity: &str) -> LeaderElectionConfigBuilder {
+    LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", identity), LeaderCallbacks::new())
+}
+
+fn refusal(build: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder) -> String {
+    build(builder_for("a")).build().unwrap_err().to_string()
+}
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+#[test]
+fn defaults_are_client_gos_and_valid() {
+    let config = builder_for("a").build().unwrap();
+    assert_eq!(config.name(), "memory:lock");
+    assert_eq!(builder_for("a").name("scheduler").build().unwrap().name(), "scheduler");
+}
+
+#[test]
+fn zeros_come_first() {
+    let zero = Duration::ZERO;
+    assert_eq!(refusal(|b| b.lease_duration(zero)), "lease_duration (0ns) must be greater than zero");
+    assert_eq!(refusal(|b| b.renew_deadline(zero)), "renew_deadline (0ns) must be greater than zero");
+    assert_eq!(refusal(|b| b.retry_period(zero)), "retry_period (0ns) must be greater than zero");
+    assert_eq!(refusal(|b| b.request_timeout(zero)), "request_timeout (0ns) must be greater than zero");
+    assert_eq!(
+        refusal(|b| b.lease_duration(secs(1)).retry_period(zero)),
+        "retry_period (0ns) must be greater than zero"
+    );
+}
+
+#[test]
+fn timings_must_leave_room_for_each_other() {
+    assert_eq!(refusal(|b| b.lease_duration(secs(5))), "lease_duration (5s) must be greater than renew_deadline (10s)");
+    assert_eq!(
+        refusal(|b| b.lease_duration(secs(10))),
+        "lease_duration (10s) must be greater than renew_deadline (10s)"
+    );
+    assert_eq!(
+        refusal(|b| b.retry_period(secs(9))),
+        "renew_deadline (10s) must be greater than retry_period (9s) times 1.2"
+    );
+    assert_eq!(
+        refusal(|b| b.request_timeout(secs(5))),
+        "request_timeout (5s) must be less than half of renew_deadline (10s)"
+    );
+    assert_eq!(
+        refusal(|b| b.lease_duration(secs(86_401))),
+        "lease_duration (86401s) must not be greater than the lock's max_lease_duration (86400s)"
+    );
+    assert_eq!(refusal(|b| b.retry_period(Duration::MAX)).split(' ').next(), Some("renew_deadline"));
+    assert_eq!(refusal(|b| b.name("")), "name (\"\") must not be empty");
+}
+
+#[test]
+fn a_lock_may_allow_longer_leases() {
+    let lock = MemoryLock::new(MemoryStore::new(), "lock", "a").with_max_lease_duration(secs(90_000));
+    let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).lease_duration(secs(90_000)).build();
+    assert!(config.is_ok());
+}
+
+#[test]
+fn sub_second_timings_are_allowed() {
+    let ms = Duration::from_millis;
+    let config = builder_for("a").lease_duration(ms(300)).renew_deadline(ms(200)).retry_period(ms(50)).build();
+    assert!(config.is_ok());
+}
+
+#[test]
+fn identities_that_nobody_could_tell_apart_or_read_are_refused() {
+    let refusal = |identity: &str| builder_for(identity).build().unwrap_err();
+    assert_eq!(refusal("").to_string(), "identity (\"\") is empty");
+    assert_eq!(refusal("").field(), "identity");
+    assert_eq!(refusal("a\nb").to_string(), "identity (\"a\\nb\") contains the control character '\\n'");
+    let long = refusal(&"x".repeat(257)).to_string();
+    assert!(long.ends_with("has 257 bytes, more than 256") && long.len() < 100, "{long}");
+    assert!(builder_for(&"x".repeat(256)).build().is_ok());
+    assert!(builder_for(&unique_identity()).build().is_ok());
+}
+
+#[test]
+fn unique_identities_begin_with_the_host_name() {
+    let (one, two) = (unique_identity(), unique_identity());
+    let host = |identity: &str| identity.rsplit_once('_').map(|(host, _)| host.to_owned());
+    assert_ne!(one, two);
+    assert_eq!(host(&one), host(&two));
+    assert!(!host(&one).unwrap().is_empty());
+}

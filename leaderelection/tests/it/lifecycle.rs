@@ -1,0 +1,369 @@
+//! How terms begin and end, whatever the work does and however the elector is treated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use leaderelection::{
+    DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, MemoryStore, RunError, StoreErrorKind,
+};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{
+    DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
+};
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn releasing(lock: &TestLock, callbacks: LeaderCallbacks) -> DefaultLeaderElector {
+    DefaultLeaderElector::new(builder(lock.clone(), callbacks).release_on_cancel(true).build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_panics_ends_the_term_and_releases() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let stop = journal.clone();
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(|_| async {
+            sleep(RETRY).await;
+            panic!("a bug in the controller");
+        })
+        .on_stop_leading(move || stop.write("stop"));
+    let elector = releasing(&lock, callbacks);
+    let handle = elector.handle();
+    let outcome = elector.run(CancellationToken::new()).await;
+
+    assert_eq!(outcome.reason, EndReason::WorkPanicked);
+    assert_eq!(journal.entries(), ["stop"]);
+    assert!(!handle.is_leader());
+    assert!(stored(&store).await.record.is_released());
+}
+
+#[tokio::test(start_paused = true)]
+async fn callbacks_that_panic_do_not_end_the_election() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let callbacks =
+        LeaderCallbacks::new().on_stop_leading(|| panic!("a bug in on_stop_leading")).on_new_leader(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            panic!("a bug in on_new_leader");
+        });
+    let elector = Arc::new(releasing(&lock, callbacks));
+    for _ in 0..3 {
+        let cancel = CancellationToken::new();
+        let running = tokio::spawn({
+            let (elector, cancel) = (Arc::clone(&elector), cancel.clone());
+            async move { elector.run(cancel).await }
+        });
+        sleep(RETRY * 3).await;
+        cancel.cancel();
+        assert_eq!(running.await.unwrap().reason, EndReason::Cancelled);
+        assert!(stored(&store).await.record.is_released());
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn release_waits_for_the_work_and_the_stop_callback() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let (work, stop) = (journal.clone(), journal.clone());
+    let seen = lock.clone();
+    let at_stop = lock.clone();
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |leadership: Leadership| {
+            let (journal, lock) = (work.clone(), seen.clone());
+            async move {
+                leadership.lost().await;
+                assert!(!leadership.is_valid());
+                sleep(RETRY).await;
+                journal.write(format!("work ended after {} operations", lock.ops().len()));
+            }
+        })
+        .on_stop_leading(move || stop.write(format!("stopped after {} operations", at_stop.ops().len())));
+    let (cancel, running) = spawn_run(releasing(&lock, callbacks));
+    sleep(MOMENT).await;
+    cancel.cancel();
+    running.await.unwrap();
+
+    assert_eq!(journal.entries(), ["work ended after 2 operations", "stopped after 2 operations"]);
+    assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
+    assert!(stored(&store).await.record.is_released());
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_does_not_stop_is_dropped_before_the_lease_runs_out() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let stop = journal.clone();
+    struct OnDrop(Journal);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.write("work dropped");
+        }
+    }
+    let work = journal.clone();
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |_| {
+            let guard = OnDrop(work.clone());
+            async move {
+                std::future::pending::<()>().await;
+                drop(guard);
+            }
+        })
+        .on_stop_leading(move || stop.write("stop"));
+    let start = Instant::now();
+    let (cancel, running) = spawn_run(releasing(&lock, callbacks));
+    sleep(MOMENT).await;
+    cancel.cancel();
+    running.await.unwrap();
+
+    assert_eq!(journal.entries(), ["work dropped", "stop"]);
+    let took = start.elapsed();
+    assert!(DEADLINE < took && took < LEASE, "{took:?}");
+    // It ended in time, so the lease could still be given back.
+    assert!(stored(&store).await.record.is_released());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let (let_go, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(std::sync::Mutex::new(blocked));
+    let journal = Journal::default();
+    let stop = journal.clone();
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |_| {
+            let blocked = Arc::clone(&blocked);
+            async move { blocked.lock().unwrap().recv().unwrap() }
+        })
+        .on_stop_leading(move || stop.write("stop"));
+    let ms = Duration::from_millis;
+    let config = leaderelection::LeaderElectionConfig::builder(lock.clone(), callbacks)
+        .lease_duration(ms(300))
+        .renew_deadline(ms(200))
+        .retry_period(ms(40))
+        .release_on_cancel(true)
+        .build()
+        .unwrap();
+    let elector = Arc::new(DefaultLeaderElector::new(config));
+    let mut handle = elector.handle();
+    let cancel = CancellationToken::new();
+    let running = tokio::spawn({
+        let (elector, cancel) = (Arc::clone(&elector), cancel.clone());
+        async move { elector.run(cancel).await }
+    });
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    cancel.cancel();
+    timeout(Duration::from_secs(60), running).await.expect("does not wait for ever").unwrap();
+    assert_eq!(journal.entries(), ["stop"]);
+    assert_eq!(stored(&store).await.record.holder_identity, "a");
+
+    // No new term begins beside work that still runs.
+    let again = CancellationToken::new();
+    again.cancel();
+    lock.take_ops();
+    assert_eq!(elector.run(again).await.fencing_token, None);
+    assert_eq!(lock.ops(), []);
+    let_go.send(()).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_future_leaves_nothing_running() {
+    // At any point: every drop lands somewhere else in the election's life.
+    for millis in [0, 1, 500, 1_999, 2_000, 2_001, 3_000, 10_000] {
+        let store = MemoryStore::new();
+        let lock = TestLock::new(&store, "a");
+        let journal = Journal::default();
+        let work = journal.clone();
+        let stop = journal.clone();
+        let alive = Arc::new(());
+        let held = Arc::clone(&alive);
+        let callbacks = LeaderCallbacks::new()
+            .on_start_leading(move |_| {
+                work.write("start");
+                let held = Arc::clone(&held);
+                async move {
+                    std::future::pending::<()>().await;
+                    drop(held);
+                }
+            })
+            .on_stop_leading(move || stop.write("stop"));
+        let elector = releasing(&lock, callbacks);
+        let handle = elector.handle();
+        let run = timeout(Duration::from_millis(millis), elector.run(CancellationToken::new()));
+        assert!(run.await.is_err());
+        assert!(!handle.is_leader());
+        tokio::task::yield_now().await;
+
+        let starts = journal.entries().iter().filter(|entry| *entry == "start").count();
+        assert_eq!(journal.entries().len(), starts * 2, "{:?}", journal.entries());
+        lock.take_ops();
+        sleep(LEASE * 10).await;
+        assert_eq!(lock.ops(), [], "requests after the drop at {millis} ms");
+        drop(elector);
+        assert_eq!(Arc::strong_count(&alive), 1, "work is alive after the drop at {millis} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elector_whose_future_was_dropped_can_run_again_as_a_new_term() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let elector = releasing(&lock, journal.callbacks());
+    assert!(timeout(RETRY * 2, elector.run(CancellationToken::new())).await.is_err());
+    let (cancel, running) = spawn_run(elector);
+    sleep(RETRY).await;
+    cancel.cancel();
+    let outcome = running.await.unwrap();
+    assert_eq!(outcome.fencing_token, Some(1));
+    let terms: Vec<_> = journal.entries().into_iter().filter(|entry| entry.starts_with("start")).collect();
+    assert_eq!(terms, ["start 0", "start 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_returns_the_output_and_releases() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    for token in 0..3 {
+        let output = elector
+            .run_while_leading(CancellationToken::new(), |leadership| async move {
+                sleep(RETRY * 2).await;
+                assert!(leadership.is_valid());
+                leadership.fencing_token()
+            })
+            .await;
+        assert_eq!(output, Ok(token));
+        let released = stored(&store).await.record;
+        assert!(released.is_released());
+        assert_eq!(released.leader_transitions, token);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_tells_that_leadership_was_lost() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    let usurper = tokio::spawn({
+        let store = store.clone();
+        async move {
+            sleep(RETRY * 3).await;
+            plant(&store, &record("b", LEASE, 9)).await;
+        }
+    });
+    let result = elector
+        .run_while_leading(CancellationToken::new(), |leadership| async move {
+            leadership.lost().await;
+            "too late"
+        })
+        .await;
+    usurper.await.unwrap();
+    let reason = EndReason::TakenOver { by: "b".to_owned() };
+    assert_eq!(result, Err(RunError::Lost { fencing_token: 0, reason }));
+
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_eq!(elector.run_while_leading(cancel, |_| async {}).await, Err(RunError::Cancelled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_gives_cancelled_work_time_to_finish() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let cancel = CancellationToken::new();
+    let canceller = cancel.clone();
+    tokio::spawn(async move {
+        sleep(RETRY).await;
+        canceller.cancel();
+    });
+    let result = elector
+        .run_while_leading(cancel, |leadership| async move {
+            leadership.lost().await;
+            sleep(RETRY).await;
+            "checkpoint"
+        })
+        .await;
+    assert_eq!(result, Ok("checkpoint"));
+    assert!(!stored(&store).await.record.is_released(), "release_on_cancel is off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn step_down_is_immediate_and_lets_the_others_go_first() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let elector = elector(lock.clone(), journal.callbacks());
+    let mut handle = elector.handle();
+    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    assert!(!handle.step_down(), "nothing to give up");
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    let stepped_down_at = Instant::now();
+    lock.take_ops();
+    assert!(handle.step_down());
+    assert!(!handle.is_leader(), "before anything was sent");
+    assert_eq!(lock.ops(), []);
+    sleep(MOMENT).await;
+    assert!(stored(&store).await.record.is_released(), "released although release_on_cancel is off");
+    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    assert!(stepped_down_at.elapsed() >= LEASE, "came back after {:?}", stepped_down_at.elapsed());
+    assert_eq!(handle.fencing_token(), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn campaign_leads_again_after_it_lost() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let elector = elector(lock.clone(), journal.callbacks());
+    let handle = elector.handle();
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let campaign = tokio::spawn(async move { elector.campaign(token).await });
+    sleep(MOMENT).await;
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
+    sleep(DEADLINE * 3).await;
+    assert!(!handle.is_leader());
+    lock.set_outage(None);
+    sleep(LEASE + RETRY).await;
+    assert_eq!(handle.fencing_token(), Some(1));
+    cancel.cancel();
+    campaign.await.unwrap();
+    assert_eq!(journal.entries(), ["start 0", "work ended", "stop", "start 1", "work ended", "stop"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_that_crosses_the_acquisition_gives_the_lease_back() {
+    for fault in [Fault::ApplyThenHang, Fault::ApplyThen(StoreErrorKind::Ambiguous)] {
+        let store = MemoryStore::new();
+        let lock = TestLock::new(&store, "a").with_fault(Op::Create, 0, fault).with_fault(
+            Op::Get,
+            1,
+            Fault::Refuse(StoreErrorKind::Rejected),
+        );
+        let (cancel, running) = spawn_run(releasing(&lock, Journal::default().callbacks()));
+        tokio::task::yield_now().await;
+        cancel.cancel();
+        let outcome = running.await.unwrap();
+        assert_eq!(outcome.fencing_token, None);
+        assert!(stored(&store).await.record.is_released(), "{fault:?}");
+    }
+}

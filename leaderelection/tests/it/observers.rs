@@ -1,0 +1,161 @@
+//! What those who do not lead are told: handles, streams, callbacks and health checks.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use leaderelection::clock::TokioClock;
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore};
+use tokio::time::{advance, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, plant, record, spawn_run};
+
+#[tokio::test(start_paused = true)]
+async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let mut handle = elector.handle();
+    let run = elector.run(CancellationToken::new());
+    tokio::pin!(run);
+    while !handle.is_leader() {
+        tokio::select! {
+            _ = &mut run => unreachable!("leads until it is cancelled"),
+            changed = handle.changed() => changed.unwrap(),
+        }
+    }
+    // Nobody polls the elector any more, as if the process had been frozen.
+    let leadership = handle.leadership().unwrap();
+    let left = leadership.remaining();
+    assert!(left <= DEADLINE);
+    advance(left - Duration::from_nanos(1)).await;
+    assert!(leadership.is_valid() && handle.is_leader() && handle.fencing_token().is_some());
+    advance(Duration::from_nanos(1)).await;
+    assert!(!leadership.is_valid() && !handle.is_leader() && handle.fencing_token().is_none());
+    assert_eq!(leadership.remaining(), Duration::ZERO);
+
+    // And when it goes on, it notices before it does anything else.
+    let outcome = run.await;
+    assert_eq!(outcome.reason, leaderelection::EndReason::RenewDeadline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_fails_just_past_the_lease_and_the_tolerated_delay() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let health = elector.health_check(RETRY);
+    assert_eq!(health.check(), Ok(()), "no leader, no complaint");
+    let handle = elector.handle();
+    {
+        let run = elector.run(CancellationToken::new());
+        tokio::pin!(run);
+        while !handle.is_leader() {
+            let _ = futures_util::poll!(&mut run);
+            tokio::task::yield_now().await;
+        }
+        // The elector is stuck: it is not polled.
+        advance(LEASE + RETRY).await;
+        assert_eq!(health.check(), Ok(()), "exactly at the limit");
+        advance(Duration::from_nanos(1)).await;
+        let error = health.check().unwrap_err().to_string();
+        assert!(error.contains("memory:lock") && error.contains("15s") && error.contains("2s"), "{error}");
+    }
+    assert_eq!(health.check(), Ok(()), "no term is open any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_tells_every_change() {
+    let store = MemoryStore::new();
+    plant(&store, &record("b", LEASE, 3)).await;
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let handle = elector.handle();
+    let mut stream = Box::pin(handle.into_stream());
+    let (cancel, running) = spawn_run(elector);
+    let first = stream.next().await.unwrap();
+    assert_eq!((first.leader, first.fencing_token), (None, None));
+    assert_eq!(stream.next().await.unwrap().leader.as_deref(), Some("b"));
+    let leading = stream.next().await.unwrap();
+    assert_eq!((leading.leader.as_deref(), leading.fencing_token), (Some("a"), Some(4)));
+    assert!(leading.is_leader());
+    cancel.cancel();
+    assert!(!stream.next().await.unwrap().is_leader());
+    running.await.unwrap();
+    while let Some(status) = stream.next().await {
+        assert!(!status.is_leader());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_leaders_are_told_in_order_and_never_an_empty_one() {
+    let store = MemoryStore::new();
+    let leaders = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&leaders);
+    let callbacks = LeaderCallbacks::new().on_new_leader(move |leader| seen.lock().unwrap().push(leader.to_owned()));
+    let elector = elector(TestLock::new(&store, "a"), callbacks);
+    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    sleep(RETRY).await;
+    for (token, holder) in [(1, "b"), (2, "c"), (3, "c"), (4, "")] {
+        plant(&store, &record(holder, LEASE, token)).await;
+        sleep(RETRY * 3).await;
+    }
+    assert_eq!(*leaders.lock().unwrap(), ["a", "b", "c", "a"]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_slow_new_leader_callback_delays_no_renewal() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let (let_go, blocked) = mpsc::channel::<()>();
+    let blocked = Mutex::new(blocked);
+    let callbacks = LeaderCallbacks::new().on_new_leader(move |_| blocked.lock().unwrap().recv().unwrap());
+    let ms = Duration::from_millis;
+    let config = LeaderElectionConfig::builder(lock.clone(), callbacks)
+        .lease_duration(ms(3_000))
+        .renew_deadline(ms(2_000))
+        .retry_period(ms(20))
+        .build()
+        .unwrap();
+    let (cancel, running) = spawn_run(DefaultLeaderElector::new(config));
+    // On one thread with a callback that blocks, renewals arrive all the same.
+    while lock.ops().len() < 10 {
+        tokio::task::yield_now().await;
+    }
+    let_go.send(()).unwrap();
+    cancel.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_shared_by_two_live_processes_never_makes_two_leaders() {
+    let store = MemoryStore::new();
+    let config = |seed| {
+        let lock = TestLock::new(&store, "twin");
+        let config = builder(lock, Journal::default().callbacks()).clock(TokioClock::new()).seed(seed);
+        DefaultLeaderElector::new(config.build().unwrap())
+    };
+    let (first, second) = (config(1), config(2));
+    let handles = [first.handle(), second.handle()];
+    let _first = spawn_run(first);
+    let _second = spawn_run(second);
+    for _ in 0..1_000 {
+        sleep(RETRY / 7).await;
+        assert!(handles.iter().filter(|handle| handle.is_leader()).count() <= 1);
+    }
+    assert_eq!(handles.iter().filter(|handle| handle.is_leader()).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reclaiming_ones_own_identity_is_instant_and_a_new_term() {
+    for reclaim in [false, true] {
+        let store = MemoryStore::new();
+        plant(&store, &record("a", LEASE, 3)).await;
+        let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).reclaim_own_identity(reclaim);
+        let elector = DefaultLeaderElector::new(config.build().unwrap());
+        let handle = elector.handle();
+        let _running = spawn_run(elector);
+        sleep(RETRY).await;
+        assert_eq!(handle.fencing_token(), reclaim.then_some(4));
+        sleep(LEASE).await;
+        assert_eq!(handle.fencing_token(), Some(4));
+    }
+}

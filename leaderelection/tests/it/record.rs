@@ -1,0 +1,155 @@
+//! The record's JSON: what is read, what is refused, and that nothing is lost.
+
+use std::time::Duration;
+
+use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_BODY_BYTES, RecordError};
+use proptest::prelude::*;
+
+const DESIGN: &str = r#"{"holderIdentity":"node-123","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000001Z","leaderTransitions":7,"writeId":"0198c0de"}"#;
+
+fn parse(json: &str) -> Result<LeaderElectionRecord, RecordError> {
+    LeaderElectionRecord::from_json(json.as_bytes(), DEFAULT_MAX_LEASE_DURATION)
+}
+
+fn with_lease(lease: &str) -> String {
+    format!(r#"{{"holderIdentity":"a",{lease},"leaderTransitions":0}}"#)
+}
+
+fn refusal(json: &str) -> String {
+    let error = parse(json).unwrap_err();
+    error.to_string().strip_prefix("not a leader election record: ").unwrap().to_owned()
+}
+
+#[test]
+fn the_documented_record_is_read_and_written_to_the_letter() {
+    let record = parse(DESIGN).unwrap();
+    assert_eq!(record.holder_identity, "node-123");
+    assert_eq!(record.lease_duration, Duration::from_secs(15));
+    assert_eq!(record.leader_transitions, 7);
+    assert_eq!(String::from_utf8(record.to_json()).unwrap(), DESIGN);
+}
+
+#[test]
+fn lease_durations_are_go_durations_or_whole_seconds() {
+    for (lease, millis, written) in [
+        (r#""leaseDuration":"15s""#, 15_000, "15s"),
+        (r#""leaseDuration":"1m30s""#, 90_000, "1m30s"),
+        (r#""leaseDuration":"1h0m0s""#, 3_600_000, "1h0m0s"),
+        (r#""leaseDuration":"1500ms""#, 1_500, "1500ms"),
+        (r#""leaseDuration":"1.5s""#, 1_500, "1500ms"),
+        (r#""leaseDurationSeconds":15"#, 15_000, "15s"),
+        (r#""leaseDuration":"15s","leaseDurationSeconds":15"#, 15_000, "15s"),
+    ] {
+        let record = parse(&with_lease(lease)).unwrap();
+        assert_eq!(record.lease_duration, Duration::from_millis(millis), "{lease}");
+        let json = String::from_utf8(record.to_json()).unwrap();
+        assert!(json.contains(&format!(r#""leaseDuration":"{written}""#)), "{json}");
+        assert_eq!(parse(&json).unwrap(), record);
+    }
+}
+
+#[test]
+fn absurd_lease_durations_are_refused_by_name_and_value() {
+    for (lease, problem) in [
+        (r#""leaseDuration":"0s""#, "leaseDuration: must not be zero"),
+        (r#""leaseDuration":"-5s""#, "leaseDuration: \"-5s\" is negative"),
+        (r#""leaseDuration":"25h""#, "leaseDuration: 25h0m0s is longer than the longest lease allowed, 24h0m0s"),
+        (r#""leaseDurationSeconds":-1"#, "leaseDurationSeconds: -1 is negative"),
+        (r#""leaseDurationSeconds":0"#, "leaseDurationSeconds: must not be zero"),
+        (r#""leaseDuration":null"#, "leaseDuration: missing"),
+        (
+            r#""leaseDuration":"15s","leaseDurationSeconds":16"#,
+            "leaseDuration: 15s contradicts leaseDurationSeconds 16",
+        ),
+    ] {
+        assert_eq!(refusal(&with_lease(lease)), problem);
+    }
+    assert!(refusal(&with_lease(r#""leaseDuration":"soon""#)).starts_with("leaseDuration: \"soon\" is not a duration"));
+    assert!(refusal(&with_lease(r#""leaseDuration":15"#)).starts_with("leaseDuration: invalid type"));
+    assert!(parse(&with_lease(r#""leaseDuration":"24h""#)).is_ok());
+    let longer = LeaderElectionRecord::from_json(
+        with_lease(r#""leaseDuration":"25h""#).as_bytes(),
+        Duration::from_secs(100_000),
+    );
+    assert!(longer.is_ok());
+}
+
+#[test]
+fn what_is_not_a_record_is_refused() {
+    for (json, field) in [
+        ("", "body"),
+        ("[]", "body"),
+        ("{}", "holderIdentity"),
+        ("\u{0}\u{1}", "body"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s"}"#, "leaderTransitions"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":-1}"#, "leaderTransitions"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":1.5}"#, "leaderTransitions"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":9007199254740992}"#, "leaderTransitions"),
+        (r#"{"holderIdentity":7,"leaseDuration":"15s","leaderTransitions":1}"#, "holderIdentity"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":1,"renewTime":"noon"}"#, "renewTime"),
+        (r#"{"holderIdentity":"a","holderIdentity":"b","leaseDuration":"15s","leaderTransitions":1}"#, "body"),
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":1} trailing"#, "body"),
+    ] {
+        assert_eq!(parse(json).unwrap_err().field(), field, "{json}");
+    }
+    let large = format!("{DESIGN}{}", " ".repeat(MAX_BODY_BYTES));
+    assert!(refusal(&large).starts_with("body: 65"));
+    assert!(refusal(&"x".repeat(1_000)).len() < 200, "an error does not repeat a large body");
+}
+
+#[test]
+fn client_gos_own_json_is_read() {
+    let record = parse(
+        r#"{"holderIdentity":"pod-1","leaseDurationSeconds":15,"acquireTime":"2026-02-02T10:15:30Z","renewTime":null,"leaderTransitions":3}"#,
+    )
+    .unwrap();
+    assert_eq!((record.leader_transitions, record.renew_time, record.write_id), (3, None, None));
+}
+
+#[test]
+fn unknown_fields_are_kept_to_the_letter() {
+    let json = DESIGN.replace(
+        r#","writeId""#,
+        r#","zone":{"b":1.10,"a":[1e400, 12345678901234567890123]},"note":"\u00e9","writeId""#,
+    );
+    let record = parse(&json).unwrap();
+    assert_eq!(record.unknown.get("zone"), Some(r#"{"b":1.10,"a":[1e400, 12345678901234567890123]}"#));
+    let again = parse(std::str::from_utf8(&record.to_json()).unwrap()).unwrap();
+    assert_eq!(again, record);
+    assert_eq!(again.unknown.get("note"), Some(r#""\u00e9""#));
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION);
+    }
+
+    #[test]
+    fn what_is_accepted_is_written_back_the_same(
+        holder in ".{0,20}",
+        lease in prop_oneof![
+            (1u64..86_400).prop_map(|s| format!(r#""leaseDuration":"{s}s""#)),
+            (1u64..86_400_000_000_000).prop_map(|ns| format!(r#""leaseDuration":"{ns}ns""#)),
+            (1i64..90_000).prop_map(|s| format!(r#""leaseDurationSeconds":{s}"#)),
+            "[0-9]{1,4}(\\.[0-9]{1,4})?(ns|us|µs|ms|s|m|h)([0-9]{1,3}(s|ms))?".prop_map(|d| format!(r#""leaseDuration":"{d}""#)),
+        ],
+        seconds in -62_000_000_000i64..250_000_000_000,
+        nanos in 0u32..1_999_999_999,
+        transitions in any::<i64>(),
+        extra in "[a-z]{1,3}",
+        value in prop_oneof![Just("null"), Just("[1.0 ,2]"), Just(r#"{"x":"\n"}"#), Just("-0.0"), Just("1e-999")],
+    ) {
+        let time = chrono::DateTime::from_timestamp(seconds, nanos).map_or("null".into(), |t| format!("{:?}", t.to_rfc3339()));
+        let holder = serde_json::to_string(&holder).unwrap();
+        let json = format!(
+            r#"{{"{extra}":{value},"renewTime":{time},"holderIdentity":{holder},{lease},"leaderTransitions":{transitions}}}"#
+        );
+        if let Ok(record) = parse(&json) {
+            let written = record.to_json();
+            let again = LeaderElectionRecord::from_json(&written, DEFAULT_MAX_LEASE_DURATION).unwrap();
+            prop_assert_eq!(&again, &record);
+            prop_assert_eq!(again.to_json(), written);
+        }
+    }
+}

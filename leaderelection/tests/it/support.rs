@@ -1,0 +1,211 @@
+//! A lock that records what is asked of it and goes wrong on demand, and an elector on paused time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leaderelection::clock::TokioClock;
+use leaderelection::{
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderElectionRecord,
+    LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, UnknownFields, Version, VersionedRecord,
+};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const RETRY: Duration = Duration::from_secs(2);
+
+/// One call of the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Op {
+    Get,
+    Create,
+    Update,
+}
+
+/// What goes wrong with a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// It does not happen, and is answered with this.
+    Refuse(StoreErrorKind),
+    /// It happens, and is answered with this.
+    ApplyThen(StoreErrorKind),
+    /// It does not happen, and is never answered.
+    Hang,
+    /// It happens, and is never answered.
+    ApplyThenHang,
+}
+
+/// A [`MemoryLock`] under observation.
+#[derive(Clone, Debug)]
+pub(crate) struct TestLock {
+    inner: MemoryLock,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ops: Vec<Op>,
+    seen: BTreeMap<Op, usize>,
+    /// By operation and how many of its kind came before.
+    faults: BTreeMap<(Op, usize), Fault>,
+    /// For every call from now on.
+    outage: Option<Fault>,
+}
+
+impl TestLock {
+    pub(crate) fn new(store: &MemoryStore, identity: &str) -> Self {
+        Self { inner: MemoryLock::new(store.clone(), "lock", identity), shared: Arc::default() }
+    }
+
+    /// Lets the `nth` operation of a kind, counted from 0, go wrong.
+    pub(crate) fn with_fault(self, op: Op, nth: usize, fault: Fault) -> Self {
+        self.shared.lock().unwrap().faults.insert((op, nth), fault);
+        self
+    }
+
+    pub(crate) fn set_outage(&self, fault: Option<Fault>) {
+        self.shared.lock().unwrap().outage = fault;
+    }
+
+    pub(crate) fn ops(&self) -> Vec<Op> {
+        self.shared.lock().unwrap().ops.clone()
+    }
+
+    /// The operations since the last call.
+    pub(crate) fn take_ops(&self) -> Vec<Op> {
+        std::mem::take(&mut self.shared.lock().unwrap().ops)
+    }
+
+    fn fault(&self, op: Op) -> Option<Fault> {
+        let mut shared = self.shared.lock().unwrap();
+        shared.ops.push(op);
+        let nth = *shared.seen.entry(op).and_modify(|n| *n += 1).or_insert(0);
+        shared.outage.or_else(|| shared.faults.get(&(op, nth)).copied())
+    }
+
+    fn error(&self, kind: StoreErrorKind) -> LockError {
+        LockError::new(kind, "cannot use lock", self.describe(), "injected")
+    }
+
+    async fn through<T>(
+        &self,
+        op: Op,
+        call: impl Future<Output = Result<T, LockError>> + Send,
+    ) -> Result<T, LockError> {
+        match self.fault(op) {
+            None => call.await,
+            Some(Fault::Refuse(kind)) => Err(self.error(kind)),
+            Some(Fault::ApplyThen(kind)) => call.await.and(Err(self.error(kind))),
+            Some(Fault::Hang) => std::future::pending().await,
+            Some(Fault::ApplyThenHang) => {
+                drop(call.await);
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for TestLock {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.through(Op::Get, self.inner.get()).await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.through(Op::Create, self.inner.create(record)).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.through(Op::Update, self.inner.update(record, expected)).await
+    }
+
+    fn identity(&self) -> &str {
+        self.inner.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+}
+
+/// What the callbacks saw, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
+
+impl Journal {
+    pub(crate) fn write(&self, entry: impl Into<String>) {
+        self.0.lock().unwrap().push(entry.into());
+    }
+
+    pub(crate) fn entries(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Callbacks that keep this journal; the work ends when leadership is lost.
+    pub(crate) fn callbacks(&self) -> LeaderCallbacks {
+        let (start, stop) = (self.clone(), self.clone());
+        LeaderCallbacks::new()
+            .on_start_leading(move |leadership| {
+                let journal = start.clone();
+                journal.write(format!("start {}", leadership.fencing_token()));
+                async move {
+                    leadership.lost().await;
+                    journal.write("work ended");
+                }
+            })
+            .on_stop_leading(move || stop.write("stop"))
+    }
+}
+
+/// client-go's timings on tokio's clock, with the same jitter in every run.
+pub(crate) fn builder(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
+    let seed = lock.identity().bytes().fold(0, |seed, byte| seed * 31 + u64::from(byte));
+    LeaderElectionConfig::builder(lock, callbacks)
+        .lease_duration(LEASE)
+        .renew_deadline(DEADLINE)
+        .retry_period(RETRY)
+        .clock(TokioClock::new())
+        .seed(seed)
+}
+
+pub(crate) fn elector(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> DefaultLeaderElector {
+    DefaultLeaderElector::new(builder(lock, callbacks).build().unwrap())
+}
+
+/// A record of another holder.
+pub(crate) fn record(holder: &str, lease: Duration, transitions: u64) -> LeaderElectionRecord {
+    LeaderElectionRecord {
+        holder_identity: holder.to_owned(),
+        lease_duration: lease,
+        acquire_time: None,
+        renew_time: None,
+        leader_transitions: transitions,
+        write_id: Some(format!("{holder}-{transitions}")),
+        unknown: UnknownFields::default(),
+    }
+}
+
+/// What the store holds now.
+pub(crate) async fn stored(store: &MemoryStore) -> VersionedRecord {
+    MemoryLock::new(store.clone(), "lock", "observer").get().await.unwrap().unwrap()
+}
+
+/// Puts a record there, whatever was there before.
+pub(crate) async fn plant(store: &MemoryStore, record: &LeaderElectionRecord) -> Version {
+    let lock = MemoryLock::new(store.clone(), "lock", "planter");
+    match lock.get().await.unwrap() {
+        None => lock.create(record).await.unwrap(),
+        Some(found) => lock.update(record, &found.version).await.unwrap(),
+    }
+}
+
+/// Runs an elector on a task of its own; returns the token that cancels it.
+pub(crate) fn spawn_run(
+    elector: DefaultLeaderElector,
+) -> (CancellationToken, tokio::task::JoinHandle<leaderelection::RunOutcome>) {
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    (cancel, tokio::spawn(async move { elector.run(token).await }))
+}
