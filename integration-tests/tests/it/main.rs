@@ -1,4 +1,6 @@
 //! The crates against real servers and real processes, and the protocol against every history.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod harness;
 mod model;
+mod s3;
