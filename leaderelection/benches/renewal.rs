@@ -4,13 +4,18 @@
 #[path = "../tests/it/footprint/leader.rs"]
 mod leader;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use criterion::Criterion;
-use leaderelection::{ConditionalStore, Precondition};
+use async_trait::async_trait;
+use criterion::{Bencher, Criterion};
+use leaderelection::{
+    ConditionalStore, LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, Precondition,
+    Version, VersionedRecord,
+};
+use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use leader::{KEY, RETRY, one_leader, pass, runtime, writes};
+use leader::{KEY, RETRY, one_leader, one_leader_by, pass, runtime, writes};
 
 fn main() {
     let mut criterion = Criterion::default().without_plots().configure_from_args();
@@ -31,21 +36,10 @@ fn main() {
             start.elapsed()
         });
     });
-    // Time that is paused jumps from one timer to the next: what passes on the real clock is work, that of
-    // the runtime's timers and of waking the task included.
-    group.bench_function("through the elector", |bencher| {
-        let (runtime, store) = one_leader();
-        bencher.iter_custom(|renewals| {
-            let renewals = u32::try_from(renewals).unwrap();
-            let before = writes(&runtime, &store);
-            let start = Instant::now();
-            pass(&runtime, RETRY * renewals);
-            let took = start.elapsed();
-            assert_eq!(writes(&runtime, &store) - before, renewals, "one write per retry period");
-            took
-        });
-    });
-    // What of that is the runtime's: a task that does nothing but sleep.
+    group.bench_function("through the elector", |bencher| renew(bencher, &one_leader()));
+    // The way of a store that is not in memory: the elector waits for the answer, and times it.
+    group.bench_function("through the elector, answered late", |bencher| renew(bencher, &one_leader_by(Late)));
+    // What the runtime takes of these: a task that does nothing but sleep.
     group.bench_function("a bare timer", |bencher| {
         let runtime = runtime();
         bencher.iter_custom(|sleeps| {
@@ -61,4 +55,46 @@ fn main() {
     });
     group.finish();
     criterion.final_summary();
+}
+
+/// Time that is paused jumps from one timer to the next: what passes on the real clock is work, that of
+/// the runtime's timers and of waking the task included.
+fn renew(bencher: &mut Bencher<'_>, (runtime, store): &(Runtime, MemoryStore)) {
+    bencher.iter_custom(|renewals| {
+        let renewals = u32::try_from(renewals).unwrap();
+        let before = writes(runtime, store);
+        let start = Instant::now();
+        pass(runtime, RETRY * renewals);
+        let took = start.elapsed();
+        assert_eq!(writes(runtime, store) - before, renewals, "one write per retry period");
+        took
+    });
+}
+
+/// A lock that takes a moment to answer.
+#[derive(Debug)]
+struct Late(MemoryLock);
+
+#[async_trait]
+impl ObjectStoreBasedLock for Late {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.0.get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.0.create(record).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        sleep(Duration::from_millis(10)).await;
+        self.0.update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        self.0.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    ObjectStoreBasedLock,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
@@ -16,14 +17,19 @@ pub(crate) const RETRY: Duration = Duration::from_secs(2);
 
 /// A leader between two renewals, past the first ones, which set up what the later ones reuse.
 pub(crate) fn one_leader() -> (Runtime, MemoryStore) {
+    one_leader_by(|lock| lock)
+}
+
+/// The same, with a lock of another kind over the store's.
+pub(crate) fn one_leader_by<L: ObjectStoreBasedLock>(wrap: impl FnOnce(MemoryLock) -> L) -> (Runtime, MemoryStore) {
     let (runtime, store) = (runtime(), MemoryStore::new());
-    runtime.spawn(campaign(MemoryLock::new(store.clone(), KEY, "node-1")));
+    runtime.spawn(campaign(wrap(MemoryLock::new(store.clone(), KEY, "node-1"))));
     pass(&runtime, RETRY * 10 + RETRY / 2);
     (runtime, store)
 }
 
 /// Campaigns for ever, with work that does nothing but wait for the end of its term.
-pub(crate) fn campaign(lock: MemoryLock) -> impl Future<Output = ()> + Send + 'static {
+pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = ()> + Send + 'static {
     let callbacks = LeaderCallbacks::new()
         .on_start_leading(|leadership| async move { leadership.lost().await })
         .on_stop_leading(|| {});
