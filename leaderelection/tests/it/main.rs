@@ -4,6 +4,7 @@
 mod bad_input;
 mod config;
 mod conformance;
+mod footprint;
 mod lifecycle;
 mod observers;
 mod record;
