@@ -31,7 +31,7 @@ impl World {
         for node in &mut self.nodes {
             node.election.visit(&mut landing);
         }
-        self.orphans.sort_by(|a, b| (a.0, a.1.leader_transitions).cmp(&(b.0, b.1.leader_transitions)));
+        self.orphans.sort_by_key(|(writer, record)| (*writer, record.leader_transitions));
         let mut names = Names::default();
         self.visit_ids(&mut names);
         self.ids = names.seen.len();

@@ -6,7 +6,7 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::election::Rules;
 use stateright::{Model, Property};
 
-use super::node::{Flight, Node};
+use super::node::Node;
 use super::step::Action;
 
 /// One question to the checker.
