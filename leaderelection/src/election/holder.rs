@@ -42,7 +42,7 @@ impl Election {
 
     /// What the object was before somebody else changed it: a lease of ours, to be waited out by rule 3
     /// should the object have vanished.
-    fn remember_own_lease(&mut self, now: LocalInstant) {
+    pub(super) fn remember_own_lease(&mut self, now: LocalInstant) {
         if let Phase::Holding(hold) | Phase::Stopping { held: Some(hold), .. } = &self.phase {
             let found = Some(VersionedRecord { record: hold.record.clone(), version: hold.version.clone() });
             let free_at = (hold.sent_at + hold.record.lease_duration).max(now);

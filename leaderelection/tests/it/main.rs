@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod config;
+mod conformance;
+mod footprint;
 mod lifecycle;
 mod observers;
 mod record;
