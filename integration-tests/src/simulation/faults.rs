@@ -62,10 +62,11 @@ pub(super) enum Outage {
 }
 
 impl Fate {
-    /// Soon enough, even for the fastest clock, and mostly soon.
+    /// Soon enough for the request timeout and for a renewal, even by the fastest clock; and mostly soon.
     pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
-        let longest = scenario.timings.timeout.mul_f64(1e6 / scenario.rates.1 as f64);
-        let longest = longest.saturating_sub(Duration::from_millis(3));
+        let Timings { deadline, retry, timeout, .. } = scenario.timings;
+        let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
+        let longest = longest.saturating_sub(Duration::from_millis(5));
         let usual = Duration::from_millis(60).min(longest);
         let total = match dice.below(20) {
             0 => longest,

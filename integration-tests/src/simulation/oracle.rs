@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use leaderelection::LeaderElectionRecord;
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::clock::TrueTime;
 use super::faults::Refusal;
@@ -188,7 +188,9 @@ impl Oracle {
     ) {
         let answer = error.map_or(Heard::Done, |error| Heard::Error(error.kind, error.retry_after));
         self.log(now, Some(by), Event::Answered { request, answer });
-        let told_to_wait = error.is_some_and(|error| error.retry_after.is_some());
+        // A candidate that is refused for good asks slowly, even if what was refused has made it the leader.
+        let told_to_wait =
+            error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
         self.processes[by].request_answered(now, request, honest, told_to_wait, self.scenario.timings.timeout);
     }
 
