@@ -80,7 +80,7 @@ impl Election {
     /// Shortly before the first moment at which another may take the lease.
     fn stop_work_by(&self, hold: &Hold) -> LocalInstant {
         let Rules { lease_duration, renew_deadline, .. } = *self.rules;
-        hold.sent_at + lease_duration - (lease_duration - renew_deadline) / STOP_MARGIN
+        hold.sent_at + lease_duration - lease_duration.saturating_sub(renew_deadline) / STOP_MARGIN
     }
 
     pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {
