@@ -2,11 +2,14 @@
 //!
 //! | store | feature | module |
 //! |---|---|---|
+//! | a local directory | none | [`file`] |
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
 //!
 //! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
 
+#[cfg(unix)]
+pub mod file;
 #[cfg(feature = "s3")]
 pub mod s3;
 #[cfg(feature = "s3")]
