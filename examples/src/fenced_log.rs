@@ -111,6 +111,17 @@ impl<S: ConditionalStore> FencedLog<S> {
         Self { store, key: key.into() }
     }
 
+    /// Begins the log, where nobody has yet. Appending does so too; this is for those who want to know
+    /// that the store can be written and that the key is free.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Conflict`] if there is an object.
+    pub async fn create(&self) -> Result<(), StoreError> {
+        // Stores take no empty objects, and an empty line is no entry.
+        self.store.put(&self.key, "\n".into(), &Precondition::Absent).await.map(drop)
+    }
+
     /// Appends one entry, unless a later leader has written.
     ///
     /// # Errors
@@ -193,6 +204,16 @@ mod tests {
         assert_eq!(log.entries().await.unwrap(), entries);
         let body = log.store.get("log").await.unwrap().unwrap().body;
         assert_eq!(body.iter().filter(|&&byte| byte == b'\n').count(), entries.len());
+    }
+
+    #[tokio::test]
+    async fn begins_only_where_there_is_nothing() {
+        let log = log();
+        log.create().await.unwrap();
+        assert_eq!(log.entries().await.unwrap(), []);
+        assert_eq!(log.create().await.unwrap_err().kind(), StoreErrorKind::Conflict);
+        log.append(&Entry::new(0, "a", "")).await.unwrap();
+        assert_eq!(log.entries().await.unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -23,7 +23,7 @@ type Log = FencedLog<Arc<dyn ConditionalStore>>;
 /// Competes for the lock, and works while it leads, until SIGTERM.
 pub async fn run(name: String, settings: Settings) -> anyhow::Result<ExitCode> {
     let place = settings.store.as_ref().context("a candidate needs --store")?;
-    let site = place.open().await?;
+    let site = place.open().await;
     let log = site.log();
     let append_period = settings.append_period();
 

@@ -39,23 +39,27 @@ use verdict::Verdict;
 use view::View;
 
 #[tokio::main]
-async fn main() -> anyhow::Result<ExitCode> {
+async fn main() -> ExitCode {
     if std::env::var_os("RUST_LOG").is_some() {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     }
     let Cli { role, settings } = Cli::parse();
-    match role {
+    let result = match role {
         Some(Role::Candidate { name, settings }) => candidate::run(name, settings).await,
         None => demonstrate(settings).await,
-    }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
 async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
     // Refused here, with the library's own words, and not by each candidate.
     let any_lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
     candidate::config(any_lock, LeaderCallbacks::new(), &settings)
-        .context("these timings do not go together; right ones are --lease 15s --renew 10s --retry 2s")?;
+        .context("wrong timings, right ones are --lease 15s --renew 10s --retry 2s")?;
 
     let mut directory = None;
     let place = match &settings.store {
@@ -63,8 +67,8 @@ async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
         None => temporary_place(directory.insert(TempDir::with_prefix("failover-")?))?,
     };
     settings.store = Some(place.clone());
-    let site = place.open().await?;
-    site.ensure_unused().await?;
+    let site = place.open().await;
+    site.claim().await?;
 
     let passed = tokio::select! {
         biased;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use leaderelection::ConditionalStore;
 use leaderelection_backends::file::FileStore;
 use leaderelection_backends::url::S3Location;
@@ -37,13 +37,13 @@ pub struct Site {
 }
 
 impl Place {
-    pub async fn open(&self) -> anyhow::Result<Site> {
+    pub async fn open(&self) -> Site {
         let (store, lock_key): (Arc<dyn ConditionalStore>, _) = match &self.location {
             Location::File { directory, key } => (Arc::new(FileStore::new(directory)), key.clone()),
             Location::S3(location) => (Arc::new(location.open().await), location.key.clone()),
         };
         let log_key = format!("{lock_key}.log");
-        Ok(Site { store, lock_key, log_key })
+        Site { store, lock_key, log_key }
     }
 }
 
@@ -52,13 +52,13 @@ impl Site {
         FencedLog::new(Arc::clone(&self.store), &self.log_key)
     }
 
-    /// Refuses a place that is in use: the demonstration would compete for somebody's real lock.
-    pub async fn ensure_unused(&self) -> anyhow::Result<()> {
-        for key in [&self.lock_key, &self.log_key] {
-            let name = self.store.describe(key);
-            let found = self.store.get(key).await.with_context(|| format!("cannot use {name}"))?;
-            ensure!(found.is_none(), "{name} exists already; give --store a key that nothing uses, or delete it");
-        }
+    /// Takes the place for this run: a store that cannot be used shows it here, and a place that is in
+    /// use is refused, where the candidates would compete for somebody's real lock.
+    pub async fn claim(&self) -> anyhow::Result<()> {
+        let lock = self.store.describe(&self.lock_key);
+        let found = self.store.get(&self.lock_key).await?;
+        ensure!(found.is_none(), "{lock} exists already; give --store a key that nothing uses, or delete it");
+        self.log().create().await?;
         Ok(())
     }
 
@@ -118,6 +118,6 @@ mod tests {
         let place: Place = "file:///some%20dir/name".parse().unwrap();
         let Location::File { directory, key } = &place.location else { panic!("not a file") };
         assert_eq!((directory.to_str().unwrap(), key.as_str()), ("/some dir", "name"));
-        assert_eq!(place.open().await.unwrap().log_key, "name.log");
+        assert_eq!(place.open().await.log_key, "name.log");
     }
 }

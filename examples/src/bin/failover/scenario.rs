@@ -1,8 +1,10 @@
 //! What is done to the leaders, and what is measured.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
+use console::style;
 use rustix::process::Signal;
 
 use crate::stage::Stage;
@@ -56,7 +58,7 @@ pub async fn play(stage: &mut Stage) -> anyhow::Result<Findings> {
     stage.fill_slots()?;
     let freeze = freeze(stage).await?;
     stage.settled_leader().await?;
-    stage.say("the end: SIGTERM to all");
+    stage.say("the end: all are told to stop");
     stage.clear().await?;
     Ok(Findings { crash, handover, freeze })
 }
@@ -65,7 +67,7 @@ pub async fn play(stage: &mut Stage) -> anyhow::Result<Findings> {
 async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
-        stage.say(format!("kill -9 {}: {}, the leader, is gone without a word", leader.pid, leader.name));
+        stage.say(format!("{}: {}, the leader, is gone without a word", command("-9", &leader), leader.name));
         stage.signal(leader.slot, Signal::KILL)?;
         stage.expect("the killed process is still there", |world| gone(world, &leader)).await?;
         if let Some((_, takeover)) = expect_takeover(stage, &leader).await? {
@@ -80,7 +82,7 @@ async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
 async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
-        stage.say(format!("kill -TERM {}: {} ends its work and releases the lease", leader.pid, leader.name));
+        stage.say(format!("{}: {} ends its work and releases the lease", command("-TERM", &leader), leader.name));
         let told = Instant::now();
         stage.signal(leader.slot, Signal::TERM)?;
         let in_good_order = stage.expect("the stopped leader does not exit", |world| gone(world, &leader)).await?;
@@ -88,7 +90,7 @@ async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
         let successor = stage.expect("nobody has taken over", |world| successor(world, &leader)).await?;
         if successor.began < stage.world.terms[&leader.token].expires() {
             let handover = successor.began.saturating_duration_since(told);
-            stage.say(format!("{} leads, {} after the signal", successor.name, ms(handover)));
+            stage.say(format!("{} leads, {} after the signal", style(successor.name).green().bold(), ms(handover)));
             return Ok(handover);
         }
         stage.say(format!("{} could not release its lease in time; once more", leader.name));
@@ -101,7 +103,7 @@ async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
 async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
-        stage.say(format!("kill -STOP {}: {} is frozen, and does not know it", leader.pid, leader.name));
+        stage.say(format!("{}: {} is frozen, and does not know it", command("-STOP", &leader), leader.name));
         let froze = Instant::now();
         stage.signal(leader.slot, Signal::STOP)?;
         let Some((successor, takeover)) = expect_takeover(stage, &leader).await? else {
@@ -113,7 +115,7 @@ async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
             .await?;
 
         let before = entries_of(stage, leader.token).await?;
-        stage.say(format!("kill -CONT {}: {} goes on where it was", leader.pid, leader.name));
+        stage.say(format!("{}: {} goes on where it was", command("-CONT", &leader), leader.name));
         let lasted = froze.elapsed();
         stage.signal(leader.slot, Signal::CONT)?;
         let thaw = stage.expect("the frozen leader does not say what it found", |world| thaw(world, &leader)).await?;
@@ -157,7 +159,11 @@ async fn expect_takeover(stage: &mut Stage, leader: &Leader) -> anyhow::Result<O
     }
     let after_expiry = successor.began.saturating_duration_since(lost.expires());
     let too_early = successor.began < lost.earliest_expiry();
-    stage.say(format!("{} leads, {} after the lease had run out", successor.name, ms(after_expiry)));
+    stage.say(format!(
+        "{} leads, {} after the lease had run out",
+        style(&successor.name).green().bold(),
+        ms(after_expiry)
+    ));
     Ok(Some((successor, Takeover { after_expiry, too_early })))
 }
 
@@ -165,8 +171,8 @@ fn thaw(world: &World, leader: &Leader) -> Option<Thaw> {
     let candidate = &world.candidates[leader.slot];
     match (candidate.thawed?, candidate.state) {
         (true, _) => Some(Thaw::Leads),
-        (false, State::Following) => candidate.stale_append.clone().map(Thaw::Stopped),
-        (false, _) => None,
+        (false, State::Leading { token }) if token == leader.token => None,
+        (false, _) => candidate.stale_append.clone().map(Thaw::Stopped),
     }
 }
 
@@ -176,6 +182,11 @@ fn gone(world: &World, leader: &Leader) -> Option<bool> {
         State::Gone { in_good_order } => Some(in_good_order),
         _ => None,
     }
+}
+
+/// What somebody would type to do the same.
+fn command(signal: &str, leader: &Leader) -> impl Display + use<> {
+    style(format!("kill {signal} {}", leader.pid)).bold()
 }
 
 pub fn ms(duration: Duration) -> String {

@@ -57,6 +57,7 @@ impl Stage {
 
     /// Starts a candidate in every slot that is empty.
     pub fn fill_slots(&mut self) -> anyhow::Result<()> {
+        let mut started = Vec::new();
         for slot in 0..CANDIDATES {
             if self.world.candidates.get(slot).is_some_and(|candidate| !candidate.is_gone()) {
                 continue;
@@ -64,13 +65,14 @@ impl Stage {
             self.starts[slot] += 1;
             let name = format!("{}-{}", ["a", "b", "c"][slot], self.starts[slot]);
             let pid = self.cluster.start(slot, &name)?;
-            let candidate = Candidate::new(name.clone(), pid);
+            started.push(format!("{name} (process {pid})"));
+            let candidate = Candidate::new(name, pid);
             match self.world.candidates.get_mut(slot) {
                 Some(empty) => *empty = candidate,
                 None => self.world.candidates.push(candidate),
             }
-            self.say(format!("{name} starts as process {pid}"));
         }
+        self.say(format!("started {}", started.join(", ")));
         Ok(())
     }
 
@@ -110,14 +112,14 @@ impl Stage {
         if let Some(found) = self.until(found).await? {
             return Ok(found);
         }
-        let trouble = self.world.trouble.as_deref().unwrap_or("no error was reported");
+        let trouble = self.world.trouble.as_deref().unwrap_or("none was reported, try RUST_LOG=info");
         bail!("{what} in {:?}; the last trouble: {trouble}", self.patience)
     }
 
     /// Waits until there is a leader that has done some work, and is watched by two others.
     pub async fn settled_leader(&mut self) -> anyhow::Result<Leader> {
         /// Enough to see that all goes well again.
-        const ENTRIES: u64 = 8;
+        const ENTRIES: u64 = 12;
         self.expect("no leader and two followers", |world| {
             let leader = world.leader()?;
             let followers = world.candidates.iter().filter(|c| c.state == State::Following && !c.frozen).count();

@@ -65,7 +65,10 @@ fn figures_of(Findings { crash, handover, freeze }: &Findings) -> [(&'static str
         ("kill -9", after(crash)),
         ("SIGTERM", format!("handed over in {}", ms(*handover))),
         ("SIGSTOP", format!("{}; frozen for {:.1}s", after(&freeze.takeover), freeze.lasted.as_secs_f64())),
-        ("SIGCONT", "it noticed before it did any work: nothing written, and a stale token refused".to_owned()),
+        (
+            "SIGCONT",
+            format!("noticed before any work: {} entries written, its stale token refused", freeze.entries_after),
+        ),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use console::{Style, Term, style, truncate_str};
+use console::{Term, style, truncate_str};
 
 use super::doing;
 use crate::world::{Candidate, State, World};
@@ -51,11 +51,14 @@ impl Panel {
         let mut lines = vec![String::new(), lease(world), String::new()];
         for (candidate, cells) in world.candidates.iter().zip(&self.history) {
             let time: String = cells.iter().map(|cell| cell.drawn()).collect();
-            let name = match candidate.state {
-                State::Leading { .. } if !candidate.frozen => Style::new().green().bold(),
-                _ => Style::new(),
+            let (name, doing) = match candidate.state {
+                State::Leading { token } if !candidate.frozen => {
+                    let entries = world.terms.get(&token).map_or(0, |term| term.entries);
+                    (style(&candidate.name).green().bold(), format!("leads, {entries} log entries"))
+                }
+                _ => (style(&candidate.name), doing(candidate).to_owned()),
             };
-            lines.push(format!("  {}  {time}  {}", name.apply_to(&candidate.name), doing(candidate)));
+            lines.push(format!("  {name}  {time}  {doing}"));
         }
         let key = [(Cell::Leads, "leads"), (Cell::Follows, "follows"), (Cell::Frozen, "frozen"), (Cell::Gone, "gone")];
         let key: String = key.map(|(cell, name)| format!("{} {name}   ", cell.drawn())).concat();
