@@ -1,12 +1,11 @@
 //! Object stores for the [`leaderelection`] crate.
 //!
-//! | store | feature | module |
+//! | store | feature | lock |
 //! |---|---|---|
-//! | a local directory | none | [`file`] |
-//! | Amazon S3 and compatible stores | `s3` | `s3` |
+//! | Amazon S3 and compatible stores | `s3` | `s3::S3Lock` |
+//! | a local directory | none | [`FileLock`](file::FileLock) |
 //!
-//! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
+//! With the feature `s3`, `url` reads locks that are named by a URL.
 
 #[cfg(unix)]
 pub mod file;

@@ -1,5 +1,5 @@
-//! Tests against real processes and servers, and against a server that misbehaves on command.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+//! Tests against real processes, real servers, and a server that misbehaves on command.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[cfg(unix)]
 mod file_store;

@@ -11,10 +11,11 @@ use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
+use tokio::process::Command;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
-use super::CALLS;
+use super::{CALLS, Create, Get, List};
 
 const URL_VARIABLE: &str = "LEADERELECTION_TEST_S3_URL";
 
@@ -26,6 +27,7 @@ struct Place {
     client: Client,
     bucket: String,
     prefix: String,
+    is_seaweedfs: bool,
 }
 
 impl Place {
@@ -33,16 +35,11 @@ impl Place {
         if let Ok(url) = std::env::var(URL_VARIABLE) {
             let location: S3Location = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
             let client = location.client().await;
-            return Self { client, bucket: location.bucket, prefix: format!("{}/{}", location.key, unique_name()) };
+            let prefix = format!("{}/{}", location.key, unique_name());
+            return Self { client, bucket: location.bucket, prefix, is_seaweedfs: false };
         }
-        static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
-        let start = || async {
-            let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-            server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
-            server
-        };
-        let client = SERVER.get_or_init(start).await.client();
-        Self { client, bucket: "bucket".to_owned(), prefix: unique_name() }
+        let client = seaweedfs().await.client();
+        Self { client, bucket: "bucket".to_owned(), prefix: unique_name(), is_seaweedfs: true }
     }
 
     fn store(&self) -> S3Store {
@@ -71,6 +68,17 @@ impl Place {
     }
 }
 
+/// One server for all tests of the process, with a bucket.
+async fn seaweedfs() -> &'static SeaweedFs {
+    static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
+    let start = || async {
+        let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
+        server
+    };
+    SERVER.get_or_init(start).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_store_keeps_its_contract() {
     let place = Place::new().await;
@@ -89,7 +97,8 @@ async fn the_lock_keeps_its_contract() {
 async fn an_unknown_bucket_is_fatal() {
     let place = Place::new().await;
     let store = S3Store::new(place.client, format!("no-such-bucket-{}", unique_name()));
-    for call in CALLS {
+    // Whoever has no version yet can make these calls. With one, SeaweedFS looks at the condition first.
+    for call in [Get, Create, List] {
         let error = call.on(&store).await.expect_err("no such bucket");
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
         assert!(error.to_string().contains("no such bucket; create it"), "{call:?}: {error}");
@@ -138,7 +147,7 @@ async fn a_listing_goes_on_where_a_page_ends() {
     expected.extend(["a b", "a+b", "a%20b", "a/b", "a&b=c", "ä"].map(|name| format!("{directory}{name}")));
     expected.sort_unstable();
     let mut writes = JoinSet::new();
-    for key in expected.iter().cloned().chain([place.key("list"), place.key("listing")]) {
+    for key in expected.iter().cloned().chain([place.key("lis"), place.key("listing")]) {
         let store = place.store();
         writes.spawn(async move { store.put(&key, "{}".into(), &Precondition::Absent).await });
         if writes.len() == 32 {
@@ -152,4 +161,46 @@ async fn a_listing_goes_on_where_a_page_ends() {
     assert_eq!(store.list(&directory).await.expect("a listing"), expected);
     assert_eq!(store.list(&place.key("nothing")).await.expect("a listing"), Vec::<String>::new());
     place.clear().await;
+}
+
+#[tokio::test]
+async fn a_key_may_be_above_others() {
+    let place = Place::new().await;
+    let store = place.store();
+    let (above, below) = (place.key("locks"), place.key("locks/scheduler"));
+    store.put(&below, "{}".into(), &Precondition::Absent).await.expect("written");
+    let created = store.put(&above, "{}".into(), &Precondition::Absent).await;
+    if place.is_seaweedfs {
+        // It takes the directory for the object. Nobody wins wrongly, but such a lock cannot be created.
+        assert_eq!(created.expect_err("fixed? then say so in the docs").kind(), StoreErrorKind::Conflict);
+        assert_eq!(store.get(&above).await.expect("read"), None);
+    } else {
+        created.expect("written");
+        assert_eq!(store.list(&above).await.expect("a listing"), [above, below]);
+    }
+    place.clear().await;
+}
+
+/// In a process of its own, because the SDK reads credentials from the environment.
+#[tokio::test]
+async fn a_url_opens_the_store() {
+    const OPENED: &str = "LEADERELECTION_TEST_OPENED_URL";
+    if let Ok(url) = std::env::var(OPENED) {
+        let location: S3Location = url.parse().expect("a URL");
+        let store = location.open().await;
+        assert_eq!(store.describe(&location.key), "s3://bucket/opened by URL");
+        store.put(&location.key, "{}".into(), &Precondition::Absent).await.expect("written");
+        return;
+    }
+    let server = seaweedfs().await;
+    let output = Command::new(std::env::current_exe().expect("this test's program"))
+        .args(["--exact", "s3::server::a_url_opens_the_store"])
+        .env(OPENED, format!("s3://bucket/opened%20by%20URL?endpoint={}", server.url()))
+        .envs(server.environment())
+        .output()
+        .await
+        .expect("another test process");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let store = S3Store::new(server.client(), "bucket");
+    assert!(store.get("opened by URL").await.expect("read").is_some());
 }
