@@ -1,27 +1,24 @@
 //! One candidate: what an application that elects a leader looks like.
 
-use std::io::Read as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use leaderelection::{
-    ConditionalStore, ConfigError, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
+    ConfigError, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
     ObjectStoreBasedLock,
 };
-use leaderelection_examples::fenced_log::{Entry, FencedLog};
+use leaderelection_examples::fenced_log::Entry;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Settings;
+use crate::place::Log;
 use crate::report::{Report, entry_text};
 use crate::thaw;
 
-type Log = FencedLog<Arc<dyn ConditionalStore>>;
-
 /// Competes for the lock, and works while it leads, until SIGTERM.
-pub async fn run(name: String, settings: Settings) -> anyhow::Result<ExitCode> {
+pub async fn run(name: String, settings: Settings) -> anyhow::Result<()> {
     let place = settings.store.as_ref().context("a candidate needs --store")?;
     let site = place.open().await;
     let log = site.log();
@@ -51,7 +48,7 @@ pub async fn run(name: String, settings: Settings) -> anyhow::Result<ExitCode> {
     });
     // Returns when the work has ended and the lease is released.
     elector.campaign(shutdown).await;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The election's settings.
@@ -93,8 +90,8 @@ async fn lead(leadership: Leadership, log: Log, name: String, every: Duration) {
 fn exit_with_parent() {
     // A thread, because a runtime waits for tokio's own reader of standard input before it ends.
     std::thread::spawn(|| {
-        // Nothing is ever written to our standard input; it ends when the parent does.
-        let _ = std::io::stdin().read(&mut [0]);
+        // Nothing is ever written to our standard input, and it ends when the parent does.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(1);
     });
 }

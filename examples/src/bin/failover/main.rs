@@ -46,7 +46,7 @@ async fn main() -> ExitCode {
     }
     let Cli { role, settings } = Cli::parse();
     let result = match role {
-        Some(Role::Candidate { name, settings }) => candidate::run(name, settings).await,
+        Some(Role::Candidate { name, settings }) => candidate::run(name, settings).await.map(|()| ExitCode::SUCCESS),
         None => demonstrate(settings).await,
     };
     result.unwrap_or_else(|error| {
@@ -76,12 +76,12 @@ async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
         result = interrupted() => {
             result?;
             println!("interrupted; the candidates are stopped");
-            site.clear().await?;
+            site.clear().await;
             return Ok(ExitCode::from(130));
         }
     };
     if passed {
-        site.clear().await?;
+        site.clear().await;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(directory) = directory {
@@ -99,7 +99,7 @@ async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     let mut stage = Stage::new(settings, site.clone(), View::new(settings))?;
     let findings = scenario::play(&mut stage).await;
     stage.close();
-    let log = site.log().entries().await?;
+    let log = site.entries().await?;
     let verdict = Verdict::new(&stage.world, &log, &findings);
     print!("\n{verdict}");
     Ok(verdict.passed())

@@ -4,16 +4,19 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::ensure;
-use leaderelection::ConditionalStore;
+use leaderelection::{ConditionalStore, StoreError};
 use leaderelection_backends::file::FileStore;
 use leaderelection_backends::url::S3Location;
-use leaderelection_examples::fenced_log::FencedLog;
+use leaderelection_examples::fenced_log::{Entry, FencedLog, ReadError};
 use url::Url;
 
 const EXAMPLES: &str =
     "a right one is file:///var/tmp/demo/lock or s3://bucket/demo/lock?endpoint=http://127.0.0.1:8333";
+
+pub type Log = FencedLog<Arc<dyn ConditionalStore>>;
 
 /// The lock's URL. The log is next to it.
 #[derive(Clone, Debug)]
@@ -48,28 +51,48 @@ impl Place {
 }
 
 impl Site {
-    pub fn log(&self) -> FencedLog<Arc<dyn ConditionalStore>> {
+    pub fn log(&self) -> Log {
         FencedLog::new(Arc::clone(&self.store), &self.log_key)
     }
 
     /// Takes the place for this run: a store that cannot be used shows it here, and a place that is in
     /// use is refused, where the candidates would compete for somebody's real lock.
     pub async fn claim(&self) -> anyhow::Result<()> {
-        let lock = self.store.describe(&self.lock_key);
-        let found = self.store.get(&self.lock_key).await?;
-        ensure!(found.is_none(), "{lock} exists already; give --store a key that nothing uses, or delete it");
+        for key in [&self.lock_key, &self.log_key] {
+            let name = self.store.describe(key);
+            let found = self.store.get(key).await?;
+            ensure!(found.is_none(), "{name} exists already; give --store a key that nothing uses, or delete it");
+        }
         self.log().create().await?;
         Ok(())
     }
 
-    /// Deletes what the demonstration wrote.
-    pub async fn clear(&self) -> anyhow::Result<()> {
+    /// The log's entries. A store tries only once, and one lost answer is no verdict.
+    pub async fn entries(&self) -> Result<Vec<Entry>, ReadError> {
+        for _ in 0..5 {
+            if let Ok(entries) = self.log().entries().await {
+                return Ok(entries);
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        self.log().entries().await
+    }
+
+    /// Deletes what this run wrote.
+    pub async fn clear(&self) {
         for key in [&self.lock_key, &self.log_key] {
-            if let Some(object) = self.store.get(key).await? {
-                self.store.delete(key, &object.version).await?;
+            if let Err(error) = self.delete(key).await {
+                let name = self.store.describe(key);
+                eprintln!("warning: {name} was not deleted: {:#}", anyhow::Error::new(error));
             }
         }
-        Ok(())
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match self.store.get(key).await? {
+            Some(object) => self.store.delete(key, &object.version).await,
+            None => Ok(()),
+        }
     }
 }
 

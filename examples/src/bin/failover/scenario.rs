@@ -69,7 +69,7 @@ async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
         let leader = stage.settled_leader().await?;
         stage.say(format!("{}: {}, the leader, is gone without a word", command("-9", &leader), leader.name));
         stage.signal(leader.slot, Signal::KILL)?;
-        stage.expect("the killed process is still there", |world| gone(world, &leader)).await?;
+        stage.until(|world| gone(world, &leader), "the killed process is still there").await?;
         if let Some((_, takeover)) = expect_takeover(stage, &leader).await? {
             return Ok(takeover);
         }
@@ -85,9 +85,10 @@ async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
         stage.say(format!("{}: {} ends its work and releases the lease", command("-TERM", &leader), leader.name));
         let told = Instant::now();
         stage.signal(leader.slot, Signal::TERM)?;
-        let in_good_order = stage.expect("the stopped leader does not exit", |world| gone(world, &leader)).await?;
+        let in_good_order =
+            stage.until(|world| gone(world, &leader), "the leader was told to stop and is still there").await?;
         ensure!(in_good_order, "{} did not end in good order when it was told to stop", leader.name);
-        let successor = stage.expect("nobody has taken over", |world| successor(world, &leader)).await?;
+        let successor = stage.until(|world| successor(world, &leader), "nobody has taken over").await?;
         if successor.began < stage.world.terms[&leader.token].expires() {
             let handover = successor.began.saturating_duration_since(told);
             stage.say(format!("{} leads, {} after the signal", style(successor.name).green().bold(), ms(handover)));
@@ -110,15 +111,14 @@ async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
             stage.signal(leader.slot, Signal::CONT)?;
             continue;
         };
-        stage
-            .expect("the new leader does no work", |world| (world.terms[&successor.token].entries >= 4).then_some(()))
-            .await?;
+        let at_work = |world: &World| (world.entries(successor.token) >= 4).then_some(());
+        stage.until(at_work, "the new leader does no work").await?;
 
         let before = entries_of(stage, leader.token).await?;
         stage.say(format!("{}: {} goes on where it was", command("-CONT", &leader), leader.name));
         let lasted = froze.elapsed();
         stage.signal(leader.slot, Signal::CONT)?;
-        let thaw = stage.expect("the frozen leader does not say what it found", |world| thaw(world, &leader)).await?;
+        let thaw = stage.until(|world| thaw(world, &leader), "the frozen leader does not say what it found").await?;
         match &thaw {
             Thaw::Leads => stage.say(format!("{} still believes to lead", leader.name)),
             Thaw::Stopped(stale) => {
@@ -133,7 +133,7 @@ async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
 }
 
 async fn entries_of(stage: &Stage, token: u64) -> anyhow::Result<usize> {
-    let entries = stage.site.log().entries().await?;
+    let entries = stage.site.entries().await?;
     Ok(entries.iter().filter(|entry| entry.token == token).count())
 }
 
@@ -151,9 +151,9 @@ fn successor(world: &World, leader: &Leader) -> Option<Successor> {
 
 /// Waits until another one leads; `None` if the lease did not run out, but was released just before.
 async fn expect_takeover(stage: &mut Stage, leader: &Leader) -> anyhow::Result<Option<(Successor, Takeover)>> {
-    let successor = stage.expect("nobody has taken over", |world| successor(world, leader)).await?;
+    let successor = stage.until(|world| successor(world, leader), "nobody has taken over").await?;
     let lost = &stage.world.terms[&leader.token];
-    if lost.released.is_some() {
+    if lost.released {
         stage.say(format!("{} had just given up the lease by itself; once more", leader.name));
         return Ok(None);
     }

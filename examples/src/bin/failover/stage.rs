@@ -85,15 +85,17 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets things happen until `found` finds something; `None` if it does not in a long time.
-    pub async fn until<T>(&mut self, mut found: impl FnMut(&World) -> Option<T>) -> anyhow::Result<Option<T>> {
+    /// Lets things happen until `found` finds something, which must not take long; `otherwise` says what
+    /// is wrong if it does.
+    pub async fn until<T>(&mut self, mut found: impl FnMut(&World) -> Option<T>, otherwise: &str) -> anyhow::Result<T> {
         let give_up = Instant::now() + self.patience;
         loop {
             if let Some(found) = found(&self.world) {
-                return Ok(Some(found));
+                return Ok(found);
             }
             if Instant::now() > give_up {
-                return Ok(None);
+                let trouble = self.world.trouble.as_deref().unwrap_or("none was reported, try RUST_LOG=info");
+                bail!("{otherwise} after {:?}; the last trouble: {trouble}", self.patience);
             }
             tokio::select! {
                 biased;
@@ -107,25 +109,16 @@ impl Stage {
         }
     }
 
-    /// Waits for something that must happen.
-    pub async fn expect<T>(&mut self, what: &str, found: impl FnMut(&World) -> Option<T>) -> anyhow::Result<T> {
-        if let Some(found) = self.until(found).await? {
-            return Ok(found);
-        }
-        let trouble = self.world.trouble.as_deref().unwrap_or("none was reported, try RUST_LOG=info");
-        bail!("{what} in {:?}; the last trouble: {trouble}", self.patience)
-    }
-
     /// Waits until there is a leader that has done some work, and is watched by two others.
     pub async fn settled_leader(&mut self) -> anyhow::Result<Leader> {
         /// Enough to see that all goes well again.
-        const ENTRIES: u64 = 12;
-        self.expect("no leader and two followers", |world| {
+        const ENTRIES: usize = 12;
+        let found = |world: &World| {
             let leader = world.leader()?;
             let followers = world.candidates.iter().filter(|c| c.state == State::Following && !c.frozen).count();
-            (followers + 1 == CANDIDATES && world.terms[&leader.token].entries >= ENTRIES).then_some(leader)
-        })
-        .await
+            (followers + 1 == CANDIDATES && world.entries(leader.token) >= ENTRIES).then_some(leader)
+        };
+        self.until(found, "there are not a leader at work and two followers").await
     }
 
     /// Stops everybody in good order.
@@ -135,10 +128,8 @@ impl Stage {
                 self.signal(slot, Signal::TERM)?;
             }
         }
-        self.expect("not all candidates have stopped", |world| {
-            world.candidates.iter().all(Candidate::is_gone).then_some(())
-        })
-        .await
+        let gone = |world: &World| world.candidates.iter().all(Candidate::is_gone).then_some(());
+        self.until(gone, "not all candidates have stopped").await
     }
 
     /// Ends the live view; what was said stays.

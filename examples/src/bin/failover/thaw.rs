@@ -1,18 +1,18 @@
 //! What a candidate finds when it goes on after having been frozen.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore, LeaderHandle};
-use leaderelection_examples::fenced_log::{AppendError, Entry, FencedLog};
+use leaderelection::LeaderHandle;
+use leaderelection_examples::fenced_log::{AppendError, Entry};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::place::Log;
 use crate::report::Report;
 
 /// Reports after every SIGCONT whether we still lead. If not, does what no candidate should: it writes
 /// with the token of its last term all the same, to show that the log refuses it.
-pub async fn watch(mut handle: LeaderHandle, log: FencedLog<Arc<dyn ConditionalStore>>, name: String) {
+pub async fn watch(mut handle: LeaderHandle, log: Log, name: String) {
     let Ok(mut go_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
         tracing::error!("cannot listen for SIGCONT");
         return;
@@ -34,7 +34,7 @@ pub async fn watch(mut handle: LeaderHandle, log: FencedLog<Arc<dyn ConditionalS
     }
 }
 
-async fn try_stale_token(log: &FencedLog<Arc<dyn ConditionalStore>>, token: u64, name: &str) -> Report {
+async fn try_stale_token(log: &Log, token: u64, name: &str) -> Report {
     let entry = Entry::new(token, name, "written by a leader of the past");
     loop {
         match log.append(&entry).await {

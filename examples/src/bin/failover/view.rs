@@ -91,7 +91,7 @@ fn standing(world: &World) -> String {
     let number = world.terms.len();
     let name = &term.holder;
     let age = term.renewal_age().as_secs_f64();
-    let what = if term.released.is_some() {
+    let what = if term.released {
         "released the lease".to_owned()
     } else if Instant::now() >= term.expires() {
         format!("has let the lease run out, {age:.1}s old")
@@ -100,7 +100,8 @@ fn standing(world: &World) -> String {
     };
     let others: String =
         world.candidates.iter().filter(|c| c.name != *name).map(|c| format!(", {} {}", c.name, doing(c))).collect();
-    format!("{name} {what}, term {number}, fencing token {token}, {} log entries{others}", term.entries)
+    let entries = world.entries(*token);
+    format!("{name} {what}, term {number}, fencing token {token}, {entries} log entries{others}")
 }
 
 fn doing(candidate: &Candidate) -> &'static str {

@@ -10,8 +10,6 @@ use crate::report::Report;
 #[derive(Debug, Default)]
 pub struct World {
     pub candidates: Vec<Candidate>,
-    /// What the lock said last.
-    pub lock: Option<Sighting>,
     /// Every term that the lock has shown, by fencing token.
     pub terms: BTreeMap<u64, Term>,
     /// Who has claimed a token: by the lock's word or by its own.
@@ -53,9 +51,7 @@ pub struct Term {
     pub holder: String,
     pub began: Instant,
     pub last_renewal: Sighting,
-    pub released: Option<Instant>,
-    /// How many appends its leader has reported.
-    pub entries: u64,
+    pub released: bool,
 }
 
 /// Who leads, by the lock's word and by its own.
@@ -114,9 +110,6 @@ impl World {
             }
             Report::Appended { token, entry } => {
                 self.appended.push((token, entry));
-                if let Some(term) = self.terms.get_mut(&token) {
-                    term.entries += 1;
-                }
             }
             Report::NotAppended { token, error } => {
                 self.trouble = Some(format!("{} with token {token}: {error}", candidate.name));
@@ -133,24 +126,22 @@ impl World {
     }
 
     pub fn on_sighting(&mut self, sighting: Sighting) {
-        let record = &sighting.record;
-        let token = record.leader_transitions;
-        if record.is_released() {
+        let token = sighting.record.leader_transitions;
+        if sighting.record.is_released() {
             if let Some(term) = self.terms.get_mut(&token) {
-                term.released = Some(sighting.seen_at);
+                term.released = true;
             }
-        } else {
-            self.claims.entry(token).or_default().insert(record.holder_identity.clone());
-            let term = self.terms.entry(token).or_insert_with(|| Term {
-                holder: record.holder_identity.clone(),
-                began: sighting.seen_at,
-                last_renewal: sighting.clone(),
-                released: None,
-                entries: 0,
-            });
-            term.last_renewal = sighting.clone();
+            return;
         }
-        self.lock = Some(sighting);
+        let holder = sighting.record.holder_identity.clone();
+        self.claims.entry(token).or_default().insert(holder.clone());
+        match self.terms.get_mut(&token) {
+            Some(term) => term.last_renewal = sighting,
+            None => {
+                let term = Term { holder, began: sighting.seen_at, last_renewal: sighting, released: false };
+                self.terms.insert(token, term);
+            }
+        }
     }
 
     /// The candidate that leads, if lock and candidate agree on it and it renews its lease as it should.
@@ -159,7 +150,12 @@ impl World {
         let slot = self.candidates.iter().position(|candidate| candidate.name == term.holder)?;
         let candidate = &self.candidates[slot];
         let leads = candidate.state == State::Leading { token } && !candidate.frozen;
-        let holds = term.released.is_none() && term.renewal_age() < term.last_renewal.record.lease_duration / 2;
+        let holds = !term.released && term.renewal_age() < term.last_renewal.record.lease_duration / 2;
         (leads && holds).then(|| Leader { slot, name: candidate.name.clone(), pid: candidate.pid, token })
+    }
+
+    /// How many appends were reported as done in the term with this token.
+    pub fn entries(&self, token: u64) -> usize {
+        self.appended.iter().filter(|&&(of, _)| of == token).count()
     }
 }

@@ -53,8 +53,7 @@ impl Panel {
             let time: String = cells.iter().map(|cell| cell.drawn()).collect();
             let (name, doing) = match candidate.state {
                 State::Leading { token } if !candidate.frozen => {
-                    let entries = world.terms.get(&token).map_or(0, |term| term.entries);
-                    (style(&candidate.name).green().bold(), format!("leads, {entries} log entries"))
+                    (style(&candidate.name).green().bold(), format!("leads, {} log entries", world.entries(token)))
                 }
                 _ => (style(&candidate.name), doing(candidate).to_owned()),
             };
@@ -62,11 +61,11 @@ impl Panel {
         }
         let key = [(Cell::Leads, "leads"), (Cell::Follows, "follows"), (Cell::Frozen, "frozen"), (Cell::Gone, "gone")];
         let key: String = key.map(|(cell, name)| format!("{} {name}   ", cell.drawn())).concat();
-        lines.push(format!("\n       {key}"));
+        lines.extend([String::new(), format!("       {key}")]);
         for line in &lines {
             out.write_line(&truncate_str(line, width - 1, "…"))?;
         }
-        self.lines_on_screen = lines.len() + 1;
+        self.lines_on_screen = lines.len();
         Ok(())
     }
 
@@ -114,7 +113,7 @@ fn lease(world: &World) -> String {
     let holder = style(&term.holder).bold();
     let number = world.terms.len();
     let (age, whole) = (term.renewal_age(), term.last_renewal.record.lease_duration);
-    let state = if term.released.is_some() {
+    let state = if term.released {
         style("released".to_owned()).yellow()
     } else if age < whole {
         style(format!("{:.1}s of {:.1}s", age.as_secs_f64(), whole.as_secs_f64())).green()
