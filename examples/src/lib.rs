@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What the example programs share.
+
+pub mod fenced_log;

@@ -152,7 +152,7 @@ impl Driver {
                 );
                 // From now, not from `drop_at`: after a suspend that is long past, and the work still has
                 // to be dropped before `on_stop_leading` is called.
-                now + (self.config.rules.lease_duration - self.config.rules.renew_deadline) / 8
+                now + self.config.rules.stop_margin()
             });
             if now < leave_at {
                 return false;
