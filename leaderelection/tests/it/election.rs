@@ -60,7 +60,7 @@ fn rules(reclaim_own_identity: bool) -> Rules {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn arbitrary_events_neither_panic_nor_prolong_leadership(
@@ -86,9 +86,9 @@ proptest! {
                     });
                     match &request {
                         Some(Request::Create { record } | Request::Update { record, .. }) => {
-                            prop_assert_eq!(record.write_id.as_deref(), Some(ids.to_string().as_str()));
-                            prop_assert!(record.is_released() || record.holder_identity == "a");
                             last_write = ids.to_string();
+                            prop_assert_eq!(record.write_id.as_ref(), Some(&last_write));
+                            prop_assert!(record.is_released() || record.holder_identity == "a");
                         }
                         Some(Request::Read) | None => {}
                     }
@@ -133,7 +133,8 @@ proptest! {
             let mut events = 0;
             while let Some(event) = election.next_event() {
                 events += 1;
-                prop_assert!(!matches!(event, Event::LeaderChanged { leader: Some(leader) } if leader.is_empty()));
+                let names_nobody = event == Event::LeaderChanged { leader: Some(String::new()) };
+                prop_assert!(!names_nobody);
             }
             prop_assert!(events <= 4, "{} events from one call", events);
             let _ = (election.next_wake(), election.stop_by());
