@@ -1,7 +1,7 @@
 //! The state machine, explored: every history of a few candidates, however long.
 
 use leaderelection_integration_tests::model::{Setup, explore};
-use stateright::{Checker, Model};
+use stateright::{Checker, HasDiscoveries, Model};
 
 fn two() -> Setup {
     Setup {
@@ -54,6 +54,27 @@ fn two_processes_that_share_an_identity() {
 fn clocks_that_drift_as_far_as_they_may() {
     let nodes = vec![("fast", 3), ("slow", 2)];
     check("drift", &Setup { nodes, lease: 6, renew: 4, retry: 2, late_writes: 0, ..two() });
+}
+
+/// Lease / deadline against fastest / slowest, on both sides of the line and on it.
+#[test]
+fn exclusion_holds_exactly_where_the_formula_says() {
+    let mut outside = 0;
+    for (fast, slow) in [(1, 1), (2, 1), (3, 2)] {
+        for lease in [fast, 2 * fast] {
+            for renew in 1..=lease + 1 {
+                let nodes = vec![("fast", fast), ("slow", slow)];
+                let setup = Setup { nodes, lease, renew, retry: 1, late_writes: 0, ..two() };
+                let holds = lease * slow >= renew * fast;
+                let checker =
+                    setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+                let found = checker.discovery("exclusion").is_none();
+                assert_eq!(found, holds, "lease {lease}, deadline {renew}, clocks {fast} : {slow}");
+                outside += usize::from(!holds);
+            }
+        }
+    }
+    assert!(outside > 5, "only {outside} settings outside the bound");
 }
 
 #[test]

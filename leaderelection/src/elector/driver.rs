@@ -124,6 +124,7 @@ impl Driver {
             let request = election.poll(now, || stamp(random, config));
             self.take_events(run);
             if let Some(request) = request {
+                tracing::debug!(request = request.name(), "asking the lock");
                 let deadline = now + self.config.request_timeout;
                 let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
                 run.in_flight = Some(request::send(lock, clock, request, deadline));
@@ -152,7 +153,7 @@ impl Driver {
                 );
                 // From now, not from `drop_at`: after a suspend that is long past, and the work still has
                 // to be dropped before `on_stop_leading` is called.
-                now + (self.config.rules.lease_duration - self.config.rules.renew_deadline) / 8
+                now + self.config.rules.stop_margin()
             });
             if now < leave_at {
                 return false;

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod config;
+mod election;
 mod conformance;
 mod footprint;
 mod lifecycle;
