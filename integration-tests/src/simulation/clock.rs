@@ -44,12 +44,7 @@ struct Piece {
 
 impl NodeClock {
     /// A clock that changes its rate, between `slowest` and `fastest`, a few times in `length`.
-    pub(super) fn draw(
-        origin: Instant,
-        length: Duration,
-        (slowest, fastest): (Rate, Rate),
-        dice: &mut Dice,
-    ) -> Self {
+    pub(super) fn draw(origin: Instant, length: Duration, (slowest, fastest): (Rate, Rate), dice: &mut Dice) -> Self {
         let changes = dice.pick(&[0, 0, 1, 4, 12]);
         let mut starts: Vec<Duration> = (0..changes).map(|_| dice.up_to(length)).collect();
         starts.push(Duration::ZERO);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 
 use super::dice::Dice;
-use super::scenario::{Scenario, Timings};
+use super::scenario::{QUICK, Scenario, Timings};
 
 /// Decided when a request is sent.
 #[derive(Clone, Copy, Debug)]
@@ -67,11 +67,10 @@ impl Fate {
         let Timings { deadline, retry, timeout, .. } = scenario.timings;
         let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
         let longest = longest.saturating_sub(Duration::from_millis(5));
-        let usual = Duration::from_millis(60).min(longest);
         let total = match dice.below(20) {
-            0 => longest,
-            1 => dice.up_to(longest),
-            _ => dice.up_to(usual),
+            0 if !scenario.operator_deletes => longest,
+            1 if !scenario.operator_deletes => dice.up_to(longest),
+            _ => dice.up_to(longest.min(QUICK)),
         };
         let arrives = dice.up_to(total);
         let returns = total.saturating_sub(arrives);

@@ -168,6 +168,9 @@ impl Process {
         let machine = &self.world.nodes[self.node];
         let timings = &self.world.scenario.timings;
         loop {
+            if self.world.scenario.operator_deletes {
+                return std::future::pending().await;
+            }
             let fortune = Fortune::draw(&self.world.scenario, dice);
             let due = Due::draw(&self.world.scenario, dice);
             self.world.until_calm(false).await;

@@ -53,6 +53,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
         tasks.spawn(node::live(Arc::clone(&world), node, dice.fork()));
     }
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
+    tasks.spawn(Arc::clone(&world).delete_at_times(dice.fork()));
     tokio::select! {
         biased;
         () = world.violated() => {}

@@ -8,6 +8,9 @@ use super::dice::Dice;
 /// Candidates in every run.
 pub(super) const NODES: usize = 5;
 
+/// How long a request and its answer usually take at most.
+pub(super) const QUICK: Duration = Duration::from_millis(60);
+
 /// The configuration that all candidates of a run share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timings {
@@ -33,6 +36,9 @@ pub(super) struct Scenario {
     /// Versions that are a hash of the content, like most ETags, instead of a counter.
     pub(super) versions_by_content: bool,
     pub(super) callbacks_panic: bool,
+    /// The object is deleted now and then. That is outside the promise; candidates that saw the lease
+    /// must wait it out all the same, so nothing else happens and no candidate is new.
+    pub(super) operator_deletes: bool,
 }
 
 /// How much goes wrong while things go wrong.
@@ -64,17 +70,20 @@ impl Scenario {
         let rates = if clocks_bounded { timings.bounded_rates(dice) } else { (200_000, 4_000_000) };
         let sharing_identity = if dice.chance(0.2) { dice.pick(&[2, 3, NODES]) } else { 0 };
         let new_identity_on_restart = dice.chance(0.3);
+        let trouble = dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]);
+        let operator_deletes = trouble == Trouble::None && timings.all_see_a_lease(rates) && dice.chance(0.3);
         Self {
             timings,
             rates,
             clocks_bounded,
-            trouble: dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]),
+            trouble,
             sharing_identity,
             new_identity_on_restart,
             // client-go's behaviour, safe only for names that are stable and unique.
             reclaim_own_identity: sharing_identity == 0 && dice.chance(0.2),
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
+            operator_deletes,
         }
     }
 
@@ -109,6 +118,13 @@ impl Timings {
         let retry = whole_millis(deadline * dice.pick(&[10, 20, 20, 25, 50, 80]) / 100);
         let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
         Self { lease, deadline, retry, timeout }
+    }
+
+    /// Whether a lease that every candidate has seen lasts, by the fastest clock, until the slowest leader
+    /// has looked at the object once more.
+    fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
+        let Self { lease, retry, .. } = *self;
+        lease.mul_f64(1e6 / fastest as f64) > (retry.mul_f64(3.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
     }
 
     /// Rates whose ratio is at most lease / deadline: often exactly that.

@@ -221,7 +221,8 @@ impl ConditionalStore for Connection {
     }
 
     async fn put(&self, _key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        let record = LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records");
+        let record =
+            LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records");
         let op = Op::Put { body, precondition: precondition.clone(), record: Box::new(record) };
         match self.call(op).await? {
             Done::Put { version, .. } => Ok(version),

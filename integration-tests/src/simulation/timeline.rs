@@ -60,7 +60,6 @@ pub(super) enum Sent {
 
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Effect {
-    Nothing,
     Read { newest: WriteNumber },
     Wrote { write: WriteNumber },
     Conflict { newest: WriteNumber },
@@ -122,7 +121,9 @@ impl fmt::Display for Event {
             Self::Ended => f.write_str("has ended"),
             Self::RunEnded { token, reason } => write!(f, "run() returned: token {token:?}, {reason:?}"),
             Self::CancelCalled => f.write_str("is cancelled"),
-            Self::StepDownCalled { led } => write!(f, "is told to step down; {}", if *led { "led" } else { "did not lead" }),
+            Self::StepDownCalled { led } => {
+                write!(f, "is told to step down; {}", if *led { "led" } else { "did not lead" })
+            }
             Self::Frozen { lasts, timers_too } => {
                 write!(f, "FROZEN for {lasts:?}{}", if *timers_too { ", its timers too" } else { "" })
             }
@@ -130,7 +131,6 @@ impl fmt::Display for Event {
             Self::Network(link) => write!(f, "network {link:?}"),
             Self::Sent { request, what } => write!(f, "r{request} sent: {what:?}"),
             Self::Arrived { request, effect } => match effect {
-                Effect::Nothing => write!(f, "r{request} arrived, to no effect"),
                 Effect::Read { newest: 0 } => write!(f, "r{request} arrived: there is no object"),
                 Effect::Read { newest } => write!(f, "r{request} arrived: reads w{newest}"),
                 Effect::Wrote { write } => write!(f, "r{request} arrived: WRITES w{write}"),

@@ -33,7 +33,7 @@ impl Manner {
         let timings = &world.scenario.timings;
         let some_time = dice.delay(timings, timings.lease * 2);
         let much = world.scenario.trouble == Trouble::Much;
-        if world.is_calm() || dice.chance(if much { 0.3 } else { 0.7 }) {
+        if world.is_calm() || world.scenario.operator_deletes || dice.chance(if much { 0.3 } else { 0.7 }) {
             return Self::Obeys;
         }
         match dice.below(if much { 6 } else { 3 }) {

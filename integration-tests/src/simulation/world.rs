@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{NodeClock, TrueTime};
@@ -126,7 +126,11 @@ impl World {
         let fate = {
             let mut dice = self.fates.lock().unwrap();
             let share = if self.is_calm() { 0.0 } else { self.scenario.trouble.of_requests() };
-            if dice.chance(share) { Fate::bad(&self.scenario, &mut dice) } else { Fate::good(&self.scenario, &mut dice) }
+            if dice.chance(share) {
+                Fate::bad(&self.scenario, &mut dice)
+            } else {
+                Fate::good(&self.scenario, &mut dice)
+            }
         };
         let fate = if self.link(node) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
         if let Some(arrives) = fate.arrives {
@@ -171,7 +175,7 @@ impl World {
         self.oracle(|oracle, now| oracle.frozen(now, process, Event::Frozen { lasts, timers_too }));
         let world = Arc::clone(self);
         tokio::spawn(async move {
-            tokio::time::sleep(lasts).await;
+            sleep(lasts).await;
             world.unfreeze(node, process);
         });
     }
@@ -188,6 +192,21 @@ impl World {
         machine.gate.open();
     }
 
+    /// Deletes the object now and then, each time after all candidates have seen that it is held.
+    pub(super) async fn delete_at_times(self: Arc<Self>, mut dice: Dice) {
+        if !self.scenario.operator_deletes {
+            return std::future::pending().await;
+        }
+        loop {
+            self.until_calm(false).await;
+            sleep(self.scenario.longest_without_leader() + dice.up_to(self.scenario.timings.lease * 4)).await;
+            if !self.is_calm() {
+                self.object.lock().unwrap().delete();
+                self.oracle(|oracle, now| oracle.deleted(now));
+            }
+        }
+    }
+
     /// Takes the store down now and then, as long as the run lasts.
     pub(super) async fn make_weather(self: Arc<Self>, mut dice: Dice) {
         let timings = self.scenario.timings;
@@ -197,10 +216,10 @@ impl World {
             Trouble::Much => timings.lease * 12,
         };
         loop {
-            tokio::time::sleep(dice.up_to(usual_gap)).await;
+            sleep(dice.up_to(usual_gap)).await;
             self.until_calm(false).await;
             self.set_outage(Some(Outage::draw(&self.scenario, &mut dice)));
-            tokio::time::sleep(dice.delay(&timings, timings.lease * 2)).await;
+            sleep(dice.delay(&timings, timings.lease * 2)).await;
             self.set_outage(None);
         }
     }

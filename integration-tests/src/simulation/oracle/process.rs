@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::{Leadership, LeaderHandle};
+use leaderelection::{LeaderHandle, Leadership};
 
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::timeline::RequestId;
