@@ -1,5 +1,6 @@
-//! What the tests stand on: servers to test against, and a model of the protocol to explore.
+//! What the tests stand on: servers to test against, a model of the protocol, and a simulation of its use.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test whose server cannot be had fails by panicking")]
 
 pub mod model;
 pub mod servers;
+pub mod simulation;

@@ -6,3 +6,4 @@ mod file_store;
 mod harness;
 mod model;
 mod s3;
+mod simulation;
