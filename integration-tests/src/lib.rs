@@ -2,5 +2,6 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test whose server cannot be had fails by panicking")]
 
 pub mod model;
+#[cfg(feature = "servers")]
 pub mod servers;
 pub mod simulation;

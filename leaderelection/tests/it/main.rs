@@ -3,8 +3,8 @@
 
 mod bad_input;
 mod config;
-mod election;
 mod conformance;
+mod election;
 mod footprint;
 mod lifecycle;
 mod observers;
