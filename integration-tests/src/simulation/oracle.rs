@@ -30,7 +30,7 @@ pub enum Property {
     NoRevival,
     /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
     NoSpuriousLoss,
-    /// A write replaces its own term's record, or one that is free or expired.
+    /// A write replaces its own term's record, or one that is free or expired; and the object is not deleted.
     NoErasure,
     /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
     StopOncePerStart,

@@ -15,6 +15,7 @@ use tokio::time::sleep;
 
 use super::clock::TrueTime;
 use super::faults::{Fate, Link, Outage, Refusal, Reply};
+use super::oracle::Property;
 use super::timeline::{Effect, ProcessId, RequestId, Sent, WriteNumber};
 use super::world::World;
 
@@ -149,16 +150,15 @@ impl Connection {
                 (self.apply(&parcel), matches!(parcel.op, Op::Get))
             }
         };
+        let id = parcel.id;
         if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
-            let (again_by, parcel) = (self.clone(), Parcel { ..parcel });
-            let id = parcel.id;
+            let copy = self.clone();
             tokio::spawn(async move {
                 travel(again).await;
-                let _ = again_by.apply(&parcel);
+                let _ = copy.apply(&parcel);
             });
-            return self.answer(id, answer, honest, fate.returns, tell).await;
         }
-        self.answer(parcel.id, answer, honest, fate.returns, tell).await;
+        self.answer(id, answer, honest, fate.returns, tell).await;
     }
 
     async fn answer(
@@ -230,8 +230,10 @@ impl ConditionalStore for Connection {
         }
     }
 
-    async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {
-        Err(StoreError::new(StoreErrorKind::Fatal, format!("{} is never deleted by a candidate", self.describe(key))))
+    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
+        let what = format!("p{} deletes the object", self.process);
+        self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
+        std::future::pending().await
     }
 
     async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
