@@ -38,22 +38,20 @@ pub(crate) fn winner<T: Clone + Debug + PartialEq>(
     answers: &[Answer<T>],
     present: Option<(usize, T)>,
 ) -> Result<Option<(usize, T)>, Breach> {
-    let told: Vec<usize> = (0..answers.len()).filter(|&racer| answers[racer].is_ok()).collect();
+    let told = told_that_it_won(racers, answers)?;
     let racing = format!("{} racing {racers}", answers.len());
-    let what = format!("{} of {racing} were told that they won", told.len());
-    Breach::unless(told.len() <= 1, what, LINEARIZABLE_WRITE)?;
     for refusal in answers.iter().filter_map(|answer| answer.as_ref().err()) {
         if !matches!(refusal.kind, StoreErrorKind::Conflict | StoreErrorKind::Rejected | StoreErrorKind::Ambiguous) {
             let what = format!("one of {racing} was answered {:?} ({})", refusal.kind, refusal.text);
             return Err(Breach::new(what, HONEST_ERRORS));
         }
     }
-    match (told.first(), &present) {
+    match (told, &present) {
         (Some(winner), None) => {
             let what = format!("racer {winner} of {racing} won, and its write is not there");
             return Err(Breach::new(what, LINEARIZABLE_READ));
         }
-        (Some(winner), Some((found, _))) if winner != found => {
+        (Some(winner), Some((found, _))) if winner != *found => {
             let what =
                 format!("racer {winner} of {racing} was told that it won, and the write of racer {found} is there");
             return Err(Breach::new(what, LINEARIZABLE_WRITE));
@@ -78,4 +76,12 @@ pub(crate) fn winner<T: Clone + Debug + PartialEq>(
         },
     }
     Ok(present)
+}
+
+/// The racer that was told that it won, if any was. Two are one too many, whatever a read would show.
+pub(crate) fn told_that_it_won<T>(racers: &str, answers: &[Answer<T>]) -> Result<Option<usize>, Breach> {
+    let told: Vec<usize> = (0..answers.len()).filter(|&racer| answers[racer].is_ok()).collect();
+    let what = format!("{} of {} racing {racers} were told that they won", told.len(), answers.len());
+    Breach::unless(told.len() <= 1, what, LINEARIZABLE_WRITE)?;
+    Ok(told.first().copied())
 }

@@ -106,7 +106,7 @@ impl<'a> Prober<'a> {
                     continue;
                 }
                 Err(Stopped::Unclear(error)) if error.kind() == StoreErrorKind::Conflict => {
-                    let what = format!("a write whose precondition held was answered Conflict ({error})");
+                    let what = format!("a call that had nothing to conflict with was answered Conflict ({error})");
                     (Outcome::Failed, Breach::new(what, HONEST_ERRORS).to_string())
                 }
                 Err(Stopped::Unclear(error)) => (Outcome::Inconclusive, Refusal::from(error).text),

@@ -52,23 +52,12 @@ impl Prober<'_> {
             let asked = given.iter().filter_map(|answer| answer.as_ref().err()?.retry_after()).max();
             answers.extend(given.into_iter().map(|answer| answer.map_err(Refusal::from)));
 
-            let found = self.get(key).await?.filter(|found| race.base.as_ref() != Some(&found.version));
-            let present = match &found {
-                None => None,
-                Some(found) => {
-                    let racer = (0..answers.len()).find(|&racer| race.body(racer) == found.body);
-                    let foreign = || {
-                        let what = format!("a read shows {}, which none of the {race} wrote", shown(Some(found)));
-                        Breach::new(what, LINEARIZABLE_WRITE)
-                    };
-                    Some((racer.ok_or_else(foreign)?, found.version.clone()))
-                }
-            };
-            let winner = race::winner(&race.to_string(), &as_unknown(&answers), present)?;
-            if let Some(Refusal { kind, text }) =
-                answers.iter().filter_map(|answer| answer.as_ref().err()).find(hopeless)
-            {
-                return Err(StoreError::new(*kind, text.clone()).into());
+            race::told_that_it_won(&race.to_string(), &answers)?;
+            let present = self.present(key, &race, answers.len()).await?;
+            let racer = present.as_ref().map(|(racer, _)| *racer);
+            let winner = race::winner(&race.to_string(), &as_trusted(&answers, racer), present)?;
+            if let Some(refusal) = answers.iter().filter_map(|answer| answer.as_ref().err()).find(hopeless) {
+                return Err(StoreError::new(refusal.kind, refusal.text.clone()).into());
             }
             if let Some((winner, version)) = winner {
                 losers.count(winner, &answers);
@@ -79,6 +68,19 @@ impl Prober<'_> {
         let last = answers.into_iter().filter_map(Result::err).next_back().map(|refusal| refusal.text);
         let message = format!("in {TRIES} races nobody won; the last answer was: {}", last.unwrap_or_default());
         Err(StoreError::new(StoreErrorKind::Rejected, message).into())
+    }
+
+    /// Whose write is there now, and its version; `None` if it is as it was before the race.
+    async fn present(&self, key: &str, race: &Race, racers: usize) -> Finding<Option<(usize, Version)>> {
+        let Some(found) = self.get(key).await? else { return Ok(None) };
+        if race.base.as_ref() == Some(&found.version) {
+            return Ok(None);
+        }
+        let Some(racer) = (0..racers).find(|&racer| race.body(racer) == found.body) else {
+            let what = format!("a read shows {}, which none of the racing {race} wrote", shown(Some(&found)));
+            return Err(Breach::new(what, LINEARIZABLE_WRITE).into());
+        };
+        Ok(Some((racer, found.version)))
     }
 
     /// All writes are on their way before any answer is looked at. One connection can carry one of them,
@@ -112,12 +114,17 @@ impl fmt::Display for Race {
     }
 }
 
-/// The answers as far as an election would trust them: one that says neither "written" nor "conflict"
-/// may have come from a proxy, after the store had written.
-fn as_unknown(answers: &[Answer<Version>]) -> Vec<Answer<Version>> {
+/// The answers as far as an election would trust them.
+///
+/// One that says neither "written" nor "conflict" may have come from a proxy, after the store had
+/// written. And a proxy that repeats a request reports a winner's own write as its conflict. Neither
+/// makes a second winner.
+fn as_trusted(answers: &[Answer<Version>], present: Option<usize>) -> Vec<Answer<Version>> {
     let mut answers = answers.to_vec();
-    for refusal in answers.iter_mut().filter_map(|answer| answer.as_mut().err()) {
-        if refusal.kind != StoreErrorKind::Conflict {
+    for (racer, answer) in answers.iter_mut().enumerate() {
+        if let Err(refusal) = answer
+            && (refusal.kind != StoreErrorKind::Conflict || present == Some(racer))
+        {
             refusal.kind = StoreErrorKind::Ambiguous;
         }
     }

@@ -11,7 +11,7 @@ use super::check::{Check, Outcome};
 pub enum Verdict {
     /// It kept its contract in every check that an election depends on.
     Fit,
-    /// It broke its contract. Two candidates could lead at once.
+    /// It broke the contract that keeps leaders exclusive.
     Unfit,
     /// It answered with errors, or not in time. Remove the cause and probe again.
     Inconclusive,
@@ -115,7 +115,7 @@ impl fmt::Display for ProbeReport {
         let Self { place, checks, writers, rounds, requests, duration, leftovers, .. } = self;
         let verdict = match self.verdict() {
             Verdict::Fit => "fit to elect leaders on",
-            Verdict::Unfit => "UNFIT: two candidates could lead at once; do not elect leaders on this store",
+            Verdict::Unfit => "UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it",
             Verdict::Inconclusive => "inconclusive: the store answered with errors; remove the cause and probe again",
         };
         writeln!(f, "{verdict}\n")?;
@@ -126,23 +126,14 @@ impl fmt::Display for ProbeReport {
             }
         }
         writeln!(f, "\nprobed {place}")?;
-        write!(f, "{requests} requests in {}, races of {writers} writers in {rounds} rounds", Millis(*duration))?;
+        write!(f, "{requests} requests in {duration:.1?}, races of {writers} writers in {rounds} rounds")?;
         if let Some(Latency { min, median, p99 }) = self.latency {
-            let (min, median, p99) = (Millis(min), Millis(median), Millis(p99));
-            write!(f, "; latency min {min}, median {median}, p99 {p99}")?;
+            write!(f, "; latency min {min:.1?}, median {median:.1?}, p99 {p99:.1?}")?;
         }
         for (index, object) in leftovers.iter().enumerate() {
             let heading = "\nmay have been left behind; delete by hand:";
             write!(f, "{}\n  {object}", if index == 0 { heading } else { "" })?;
         }
         Ok(())
-    }
-}
-
-struct Millis(Duration);
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} ms", self.0.as_secs_f64() * 1e3)
     }
 }

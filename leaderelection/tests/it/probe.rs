@@ -57,7 +57,7 @@ async fn every_store_that_would_elect_two_leaders_is_found() {
         (Breakage::CheckThenAct, RacingCreators, "16 of 16 racing creators of round 1 were told that they won"),
         (Breakage::CheckThenActOnUpdates, RacingUpdaters, "16 of 16 racing updaters of round 1 were told"),
         (Breakage::LostUpdate, RacingCreators, "won, and its write is not there"),
-        (Breakage::HiddenRetry, CreateTwice, "a write whose precondition held was answered Conflict"),
+        (Breakage::HiddenRetry, CreateTwice, "a call that had nothing to conflict with was answered Conflict"),
         (Breakage::Cache, StaleUpdate, "after an update, a read shows \"the first write of a probe\" at version"),
     ] {
         let store = Broken::new(breakage);
@@ -132,11 +132,27 @@ async fn answers_that_are_lost_now_and_then_decide_nothing() {
         let report = probe(&store, &config().time_limit(Duration::from_secs(1000))).await;
         assert_ne!(report.verdict(), Verdict::Unfit, "{lost:?}: {report}");
     }
-    let store = Troubled::new(|call, _, before| {
-        (call == Call::Put && before > 50 && before % 7 == 3).then_some(Fault::ApplyThenHang)
-    });
-    let report = probe(&store, &config().time_limit(Duration::from_secs(1000))).await;
-    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
+    for told in [
+        Fault::ApplyThenHang,
+        Fault::ApplyThen(StoreErrorKind::Ambiguous),
+        Fault::ApplyThen(StoreErrorKind::Rejected),
+        Fault::ApplyThen(StoreErrorKind::Conflict),
+    ] {
+        let seen = Mutex::new(0);
+        // The first racer wins every time.
+        let store = Troubled::new(move |call, key, _| {
+            let mut seen = seen.lock().unwrap();
+            *seen += usize::from(call == Call::Put && key.contains("creators"));
+            (call == Call::Put && key.contains("creators") && *seen % 16 == 1).then_some(told)
+        });
+        let report = probe(&store, &config().time_limit(Duration::from_secs(100))).await;
+        assert_eq!(report.verdict(), Verdict::Fit, "{told:?}: {report}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,6 +182,7 @@ async fn errors_in_a_race_are_inconclusive() {
 #[tokio::test(start_paused = true)]
 async fn two_winners_condemn_a_store_that_also_denies_access() {
     let report = probe(&Broken::new(Breakage::CheckThenActOrDeny), &config()).await;
+    assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingCreators), "{report}");
     assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
 }
 
@@ -203,7 +220,7 @@ async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
         let store = Troubled::always(fault);
         let report = probe(&store, &config()).await;
         assert_ne!(report.verdict(), Verdict::Fit, "{fault:?}: {report}");
-        assert!(store.requests() < 50, "{fault:?}: {report}");
+        assert!(store.requests() < 150, "{fault:?}: {report}");
         assert!(report.duration() <= Duration::from_secs(70), "{fault:?}: {report}");
     }
 }
@@ -236,12 +253,12 @@ fit to elect leaders on
   stale delete                passed        a stale deletion was answered Conflict, and changed nothing
 
 probed memory:scratch/ID
-54 requests in 0.0 ms, races of 4 writers in 2 rounds; latency min 0.0 ms, median 0.0 ms, p99 0.0 ms";
+54 requests in 0.0ns, races of 4 writers in 2 rounds; latency min 0.0ns, median 0.0ns, p99 0.0ns";
     assert_eq!(text, expected);
 
     let text = probe(&Broken::new(Breakage::CheckThenAct), &config).await.to_string();
     assert!(
-        text.starts_with("UNFIT: two candidates could lead at once; do not elect leaders on this store\n"),
+        text.starts_with("UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it\n"),
         "{text}"
     );
     assert!(
