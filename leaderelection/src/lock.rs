@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
-use crate::store::{StoreError, StoreErrorKind, Version};
+use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 
 /// Where candidates compete: one [`LeaderElectionRecord`] in an object store.
 ///
@@ -52,6 +52,12 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     fn max_lease_duration(&self) -> Duration {
         DEFAULT_MAX_LEASE_DURATION
     }
+
+    /// The store that holds the lock and its object's key there; `None`, the default, if it is not one
+    /// object in a store. For [`require_probe`](crate::LeaderElectionConfigBuilder::require_probe).
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+        None
+    }
 }
 
 #[async_trait]
@@ -78,6 +84,10 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
     fn max_lease_duration(&self) -> Duration {
         (**self).max_lease_duration()
+    }
+
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+        (**self).object()
     }
 }
 

@@ -100,4 +100,8 @@ impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     fn max_lease_duration(&self) -> Duration {
         self.max_lease_duration
     }
+
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+        Some((&self.store, &self.key))
+    }
 }
