@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Object stores for the [`leaderelection`] crate.
+//!
+//! | store | feature | module |
+//! |---|---|---|
+//! | Amazon S3 and compatible stores | `s3` | `s3` |
+//!
+//! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
+//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
+
+#[cfg(feature = "s3")]
+pub mod s3;
+#[cfg(feature = "s3")]
+pub mod url;

@@ -1,0 +1,241 @@
+//! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use bytes::{Bytes, BytesMut};
+use leaderelection::{
+    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+
+use self::error::Operation;
+
+mod error;
+
+/// A lock that is one object in an S3 bucket.
+pub type S3Lock = ObjectLock<S3Store>;
+
+/// A [`ConditionalStore`] in one bucket of Amazon S3 or of a compatible store.
+///
+/// The version is the ETag, exactly as the store spells it. Writes carry `If-None-Match: *` or
+/// `If-Match`, deletions `If-Match`.
+///
+/// Region, endpoint, path style, credentials and interceptors are those of the client. Its retries are
+/// not: every call here sends one request (one per thousand keys for a listing), whatever the client
+/// was configured with, because a repeated write meets its own first attempt and reports a conflict.
+///
+/// ```
+/// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+/// use leaderelection::{ObjectStoreBasedLock, unique_identity};
+/// use leaderelection_backends::s3::{S3Lock, S3Store};
+///
+/// let config = Config::builder()
+///     .behavior_version(BehaviorVersion::latest())
+///     .region(Region::new("eu-central-1"))
+///     .credentials_provider(Credentials::new("key id", "secret", None, None, "example"))
+///     .build();
+/// let store = S3Store::new(aws_sdk_s3::Client::from_conf(config), "my-bucket");
+/// let lock = S3Lock::new(store, "locks/scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "s3://my-bucket/locks/scheduler");
+/// ```
+///
+/// # Permissions
+///
+/// An elector needs `s3:GetObject` and `s3:PutObject` on the object; a conditional update is refused
+/// without the first. Without `s3:ListBucket` S3 answers 403 in place of 404 for an object that is not
+/// there yet, so grant that too. Deletions need `s3:DeleteObject`.
+///
+/// # S3-compatible stores
+///
+/// They need their endpoint, usually path-style addresses, and often a client that sends checksums only
+/// where the protocol requires them:
+///
+/// ```
+/// # use aws_sdk_s3::config::{BehaviorVersion, Config, Region};
+/// use aws_sdk_s3::config::{RequestChecksumCalculation, ResponseChecksumValidation};
+///
+/// let config = Config::builder()
+///     .behavior_version(BehaviorVersion::latest())
+///     .region(Region::new("us-east-1"))
+///     .endpoint_url("http://127.0.0.1:8333")
+///     .force_path_style(true)
+///     .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+///     .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+///     .build();
+/// ```
+///
+/// Not all of them honour the conditions:
+///
+/// | store | create | update | delete |
+/// |---|---|---|---|
+/// | Amazon S3, general purpose buckets | yes | yes | yes |
+/// | SeaweedFS 4.48 (what the tests run on) | yes | yes | yes |
+/// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
+///
+/// A store that ignores the conditions cannot be told from one that honours them by a single request:
+/// run the [conformance suite](leaderelection::conformance) against it before relying on it. The
+/// elector itself never deletes.
+///
+/// # Cancellation safety
+///
+/// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
+#[derive(Clone)]
+pub struct S3Store {
+    client: Client,
+    bucket: String,
+    request_timeout: Duration,
+}
+
+impl S3Store {
+    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
+    /// otherwise.
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// The store in `bucket`, reached as `client` is configured, but without its retries.
+    #[must_use]
+    pub fn new(client: Client, bucket: impl Into<String>) -> Self {
+        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        Self {
+            client: Client::from_conf(config),
+            bucket: bucket.into(),
+            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+        }
+    }
+
+    /// Bounds every request, from its first byte to the last byte of its answer.
+    ///
+    /// The client's own timeouts hold besides. An elector bounds its requests more tightly still, by its
+    /// own `request_timeout`.
+    #[must_use]
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// The bucket.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
+    // The SDK's operation timeout ends where the body of a GET begins, so it is not used.
+    async fn bounded<T>(
+        &self,
+        object: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        tokio::time::timeout(self.request_timeout, call).await.unwrap_or_else(|_| {
+            let timeout = self.request_timeout;
+            Err(StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: no answer within {timeout:?}")))
+        })
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for S3Store {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        let object = self.describe(key);
+        self.bounded(&object, async {
+            match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+                Ok(output) => read(&object, output).await.map(Some),
+                Err(error) if error::is_absent(&error) => Ok(None),
+                Err(error) => Err(error::explain(Operation::Get, &object, error)),
+            }
+        })
+        .await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let object = self.describe(key);
+        let request = self.client.put_object().bucket(&self.bucket).key(key);
+        let (operation, request) = match precondition {
+            Precondition::Absent => (Operation::Create, request.if_none_match("*")),
+            Precondition::Matches(expected) => (Operation::Update, request.if_match(expected.as_str())),
+        };
+        let request = request.content_type("application/json").body(body.into());
+        self.bounded(&object, async {
+            let output = request.send().await.map_err(|error| error::explain(operation, &object, error))?;
+            output.e_tag.map(Version::new).ok_or_else(|| error::without_etag(StoreErrorKind::Ambiguous, &object))
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(expected.as_str());
+        self.bounded(&object, async {
+            request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let object = self.describe(prefix);
+        let mut keys = Vec::new();
+        let mut token = None;
+        loop {
+            let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
+            let request = request.set_continuation_token(token);
+            let page = self
+                .bounded(&object, async {
+                    request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+                })
+                .await?;
+            keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| entry.key));
+            token = page.next_continuation_token;
+            if token.is_none() {
+                // Directory buckets list in no particular order.
+                keys.sort_unstable();
+                return Ok(keys);
+            }
+        }
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.bucket)
+    }
+}
+
+// By hand, because nobody can promise what the client's configuration prints.
+impl fmt::Debug for S3Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("S3Store")
+            .field("bucket", &self.bucket)
+            .field("request_timeout", &self.request_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, StoreError> {
+    let too_large = || {
+        let message = format!(
+            "{object}: larger than {MAX_BODY_BYTES} bytes, so it is not ours; choose another key, nothing was overwritten"
+        );
+        StoreError::new(StoreErrorKind::Unreadable, message)
+    };
+    let Some(version) = output.e_tag.map(Version::new) else {
+        return Err(error::without_etag(StoreErrorKind::Fatal, object));
+    };
+    let announced = output.content_length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+    if announced > MAX_BODY_BYTES {
+        return Err(too_large());
+    }
+    let mut stream = output.body;
+    let mut body = BytesMut::with_capacity(announced);
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| {
+            StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: its content broke off")).with_source(error)
+        })?;
+        if body.len() + chunk.len() > MAX_BODY_BYTES {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(VersionedObject { body: body.freeze(), version })
+}

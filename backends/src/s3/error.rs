@@ -1,0 +1,180 @@
+//! What S3's answers and the SDK's failures say about a request's effect.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::DispatchFailure;
+use leaderelection::{StoreError, StoreErrorKind};
+
+/// What was asked, as far as it decides what an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Get,
+    Create,
+    Update,
+    Delete,
+    List,
+}
+
+/// A kind, and the sentence that tells people what happened and what to do.
+type Verdict = (StoreErrorKind, &'static str);
+
+const UNREACHABLE: Verdict =
+    (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
+const UNKNOWN: Verdict = (StoreErrorKind::Ambiguous, "the connection failed before an answer came");
+
+/// What an answer means, by its HTTP status and S3's error code.
+///
+/// The codes: <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>. What conditional
+/// requests add: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html> and
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html>.
+fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
+    use Operation::{Create, Delete, Get, List, Update};
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+
+    match (status, code) {
+        (412, _) => (Conflict, "it was changed or created meanwhile"),
+        // Two conditional writes met. Nothing was written by this one, and whoever was faster may have won.
+        (409, _) if matches!(operation, Create | Update | Delete) => (Conflict, "another writer got in between"),
+        (409, _) => (Rejected, "another request got in between"),
+
+        (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
+        // S3 answers 404 in place of 412 when the object that `If-Match` names is gone.
+        (404, _) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        (404, _) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+
+        (401 | 403, "RequestTimeTooSkewed") => (Fatal, "refused because this machine's clock is wrong; set it"),
+        (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
+            (Fatal, "refused because the credentials are wrong; check the access key, its secret and the region")
+        }
+        // Without s3:ListBucket a missing object answers 403 too, so that nobody can probe for keys:
+        // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+        (401 | 403, _) if operation == Get => {
+            (Fatal, "access denied; allow s3:GetObject, and s3:ListBucket, without which a missing object looks denied")
+        }
+        (401 | 403, _) if operation == Delete => (Fatal, "access denied; allow s3:DeleteObject and s3:GetObject"),
+        (401 | 403, _) if operation == List => (Fatal, "access denied; allow s3:ListBucket"),
+        (401 | 403, _) => (Fatal, "access denied; allow s3:PutObject and, for conditional updates, s3:GetObject"),
+
+        // SlowDown is sent before any effect. A bare 503 may come from a proxy after the store has written.
+        (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
+        // S3 reports a request that stalled on its way with status 400.
+        (400, "RequestTimeout") | (408, _) => (Ambiguous, "the store timed out"),
+        (400, "ExpiredToken") => (Fatal, "refused because the credentials have expired; renew them"),
+        (501, _) => (Fatal, "the store does not support conditional requests; use one that does"),
+        (300..=399, _) | (400, "AuthorizationHeaderMalformed") => {
+            (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
+        }
+        (400..=499, _) => (Fatal, "the store refused the request"),
+        _ => (Ambiguous, "the store failed"),
+    }
+}
+
+/// The status that S3 documents for a code, for the errors that it sends with status 200.
+///
+/// Once the head of an answer is out, a store that then fails can only say so in the body:
+/// <https://repost.aws/knowledge-center/s3-resolve-200-internalerror>. `None` is a code that says nothing
+/// about the effect.
+fn documented_status(code: &str) -> Option<u16> {
+    Some(match code {
+        "PreconditionFailed" => 412,
+        "ConditionalRequestConflict" | "OperationAborted" => 409,
+        "NoSuchBucket" | "NoSuchKey" => 404,
+        "AccessDenied" | "InvalidAccessKeyId" | "RequestTimeTooSkewed" | "SignatureDoesNotMatch" => 403,
+        "SlowDown" => 503,
+        "NotImplemented" => 501,
+        _ => return None,
+    })
+}
+
+/// A request that got no answer: did it leave?
+fn unanswered(failure: &DispatchFailure) -> Verdict {
+    let cause = failure.as_connector_error().map(|error| error as &(dyn StdError + 'static));
+    if let Some(error) = find::<CredentialsError>(cause) {
+        return match error {
+            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
+                (StoreErrorKind::Rejected, "cannot load credentials; the request was not sent")
+            }
+            _ => (StoreErrorKind::Fatal, "no credentials; give the client a credentials provider that has some"),
+        };
+    }
+    if find::<hyper_util::client::legacy::Error>(cause).is_some_and(hyper_util::client::legacy::Error::is_connect) {
+        return UNREACHABLE;
+    }
+    if failure.is_user() {
+        return (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint");
+    }
+    UNKNOWN
+}
+
+/// Whether a GET found no object. A missing bucket is an error.
+pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
+    match error {
+        SdkError::ServiceError(answer) => {
+            answer.raw().status().as_u16() == 404 && answer.err().code() != Some("NoSuchBucket")
+        }
+        _ => false,
+    }
+}
+
+/// Turns the SDK's error about `object` into ours.
+///
+/// Of the SDK's error only the cause is kept: the whole of it holds the raw response, and S3 repeats
+/// signed headers, a session token among them, when it refuses a signature.
+pub(super) fn explain<E>(operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
+where
+    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
+{
+    match error {
+        SdkError::ServiceError(answer) => {
+            let status = answer.raw().status().as_u16();
+            let metadata = answer.err().meta().clone();
+            let code = metadata.code().unwrap_or_default();
+            let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(500) } else { status };
+            let (kind, advice) = answered(operation, meaning, code);
+            let separator = if code.is_empty() { "" } else { " " };
+            StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+                .with_retry_after(retry_after(answer.raw()))
+                .with_source(metadata)
+        }
+        other => {
+            let (kind, advice) = match &other {
+                SdkError::ConstructionFailure(_) => {
+                    (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint")
+                }
+                SdkError::DispatchFailure(failure) => unanswered(failure),
+                SdkError::TimeoutError(_) => (StoreErrorKind::Ambiguous, "no answer within the client's timeout"),
+                _ => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
+            };
+            let explained = StoreError::new(kind, format!("{object}: {advice}"));
+            match other.into_source() {
+                Ok(source) => explained.with_source(source),
+                Err(_) => explained,
+            }
+        }
+    }
+}
+
+/// An answer of success that does not say which version it is about.
+pub(super) fn without_etag(kind: StoreErrorKind, object: &str) -> StoreError {
+    StoreError::new(kind, format!("{object}: the store answered without an ETag"))
+}
+
+// `Retry-After` may also be a date, which would need a clock that agrees with the server's. S3 does not
+// send one.
+fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn find<'a, E: StdError + 'static>(mut error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
+    while let Some(cause) = error {
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
+        }
+        error = cause.source();
+    }
+    None
+}

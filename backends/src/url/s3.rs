@@ -1,0 +1,182 @@
+//! `s3://` URLs.
+
+use std::str::FromStr;
+
+use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::profile::ProfileFileRegionProvider;
+use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::UrlError;
+use crate::s3::S3Store;
+
+const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
+
+/// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true`.
+///
+/// Every parameter may be left out. A key with characters that mean something in a URL is
+/// percent-encoded.
+///
+/// ```
+/// use leaderelection_backends::url::S3Location;
+///
+/// let location: S3Location = "s3://bucket/locks/scheduler?endpoint=http://127.0.0.1:8333".parse()?;
+/// assert_eq!(location.key, "locks/scheduler");
+/// assert!(location.path_style);
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct S3Location {
+    /// The bucket.
+    pub bucket: String,
+    /// The object's key.
+    pub key: String,
+    /// The bucket's region; if `None`, the environment's.
+    pub region: Option<String>,
+    /// The server of an S3-compatible store; if `None`, the environment's (`AWS_ENDPOINT_URL`) or
+    /// Amazon's.
+    pub endpoint: Option<String>,
+    /// Whether the bucket is part of the path and not of the host name. By default if there is an
+    /// [`endpoint`](Self::endpoint).
+    pub path_style: bool,
+}
+
+impl S3Location {
+    /// The store in this bucket, with the credentials that the SDK's default chain finds: environment,
+    /// profile, web identity, container, instance.
+    ///
+    /// Never fails: what is missing is reported by the store's first request. With an
+    /// [`endpoint`](Self::endpoint), a region that is configured nowhere is `us-east-1`, and checksums are
+    /// sent and checked only where the protocol requires them.
+    pub async fn open(&self) -> S3Store {
+        let mut loader = aws_config::defaults(BehaviorVersion::latest());
+        if let Some(endpoint) = &self.endpoint {
+            // Not the default chain: it would look for an instance metadata service.
+            let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+                .or_else(ProfileFileRegionProvider::new())
+                .or_else("us-east-1");
+            loader = loader
+                .endpoint_url(endpoint)
+                .region(region)
+                .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+                .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
+        }
+        if let Some(region) = &self.region {
+            loader = loader.region(Region::new(region.clone()));
+        }
+        let config = Builder::from(&loader.load().await).force_path_style(self.path_style).build();
+        S3Store::new(aws_sdk_s3::Client::from_conf(config), &self.bucket)
+    }
+}
+
+impl FromStr for S3Location {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let url = Url::parse(text).map_err(|error| wrong(format!("this is not a URL: {error}")))?;
+        if url.scheme() != "s3" {
+            return Err(wrong("the scheme is not s3"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("credentials do not belong in a URL, set AWS_ACCESS_KEY_ID or a profile"));
+        }
+        if url.port().is_some() {
+            return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
+        }
+        if url.fragment().is_some() {
+            return Err(wrong("a # in a key is written %23"));
+        }
+        let bucket = url.host_str().filter(|bucket| !bucket.is_empty()).ok_or_else(|| wrong("no bucket"))?;
+        let key = percent_decode_str(url.path().trim_start_matches('/'));
+        let key = key.decode_utf8().map_err(|_| wrong("the key is not UTF-8"))?;
+        if key.is_empty() {
+            return Err(wrong("no key behind the bucket"));
+        }
+
+        let (mut region, mut endpoint, mut path_style) = (None, None, None);
+        for (name, value) in url.query_pairs() {
+            match &*name {
+                "region" => region = Some(value.into_owned()),
+                "endpoint" => endpoint = Some(checked_endpoint(&value)?),
+                "path_style" => {
+                    path_style = Some(value.parse().map_err(|_| wrong("path_style is neither true nor false"))?);
+                }
+                _ => return Err(wrong("a parameter other than region, endpoint and path_style")),
+            }
+        }
+        let path_style = path_style.unwrap_or(endpoint.is_some());
+        Ok(Self { bucket: bucket.to_owned(), key: key.into_owned(), region, endpoint, path_style })
+    }
+}
+
+fn checked_endpoint(endpoint: &str) -> Result<String, UrlError> {
+    let url = Url::parse(endpoint).map_err(|error| wrong(format!("the endpoint is not a URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("the endpoint starts with neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("credentials do not belong in an endpoint, set AWS_ACCESS_KEY_ID or a profile"));
+    }
+    Ok(endpoint.to_owned())
+}
+
+fn wrong(problem: impl Into<String>) -> UrlError {
+    UrlError { problem: problem.into(), example: EXAMPLE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<S3Location, String> {
+        text.parse().map_err(|error: UrlError| error.to_string())
+    }
+
+    #[test]
+    fn reads_every_part() {
+        let location =
+            parse("s3://my.bucket/a%20b/c%23d?region=eu-west-1&endpoint=https%3A%2F%2Fs3.test&path_style=false");
+        let expected = S3Location {
+            bucket: "my.bucket".to_owned(),
+            key: "a b/c#d".to_owned(),
+            region: Some("eu-west-1".to_owned()),
+            endpoint: Some("https://s3.test".to_owned()),
+            path_style: false,
+        };
+        assert_eq!(location, Ok(expected));
+    }
+
+    #[test]
+    fn path_style_follows_the_endpoint() {
+        assert!(!parse("s3://bucket/key").unwrap().path_style);
+        assert!(parse("s3://bucket/key?endpoint=http://127.0.0.1:1").unwrap().path_style);
+    }
+
+    #[test]
+    fn a_wrong_url_is_shown_a_right_one_and_never_repeated() {
+        for (text, problem) in [
+            ("bucket/secret", "not a URL"),
+            ("gs://bucket/secret", "scheme"),
+            ("s3:///secret", "no bucket"),
+            ("s3://bucket", "no key"),
+            ("s3://bucket/", "no key"),
+            ("s3://user:secret@bucket/key", "credentials"),
+            ("s3://bucket:80/secret", "port"),
+            ("s3://bucket/key#secret", "%23"),
+            ("s3://bucket/%FF", "UTF-8"),
+            ("s3://bucket/key?secret=1", "a parameter other than"),
+            ("s3://bucket/key?path_style=secret", "path_style"),
+            ("s3://bucket/key?endpoint=secret", "endpoint"),
+            ("s3://bucket/key?endpoint=ftp://secret", "endpoint"),
+            ("s3://bucket/key?endpoint=http://user:secret@host", "endpoint"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+            assert!(error.contains("s3://bucket/key?region="), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
+        }
+    }
+}
