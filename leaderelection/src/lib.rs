@@ -70,6 +70,8 @@
 mod callbacks;
 pub mod clock;
 mod config;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod election;
 mod elector;
 mod health;

@@ -14,7 +14,7 @@ pub type MemoryLock = ObjectLock<MemoryStore>;
 
 /// A [`ConditionalStore`] in memory. Clones share their objects.
 ///
-/// Its versions are unique, also across a deletion. It never fails but by its preconditions.
+/// Its versions are unique, also across a deletion. Nothing fails but what its contract refuses.
 ///
 /// ```
 /// use leaderelection::{ConditionalStore, MemoryStore, Precondition};
@@ -65,6 +65,7 @@ impl ConditionalStore for MemoryStore {
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        StoreError::check_body(&body, || self.describe(key))?;
         let mut objects = self.objects();
         let found = objects.by_key.get(key);
         let holds = match precondition {

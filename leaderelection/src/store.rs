@@ -39,12 +39,11 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
 
     /// Writes an object if `precondition` holds, and returns the version of what was written.
     ///
-    /// Bodies are between one byte and [`MAX_BODY_BYTES`].
-    ///
     /// # Errors
     ///
     /// [`StoreErrorKind::Conflict`] if the precondition does not hold, a missing object under
-    /// [`Precondition::Matches`] included.
+    /// [`Precondition::Matches`] included. [`StoreErrorKind::Fatal`] for an empty body or one over
+    /// [`MAX_BODY_BYTES`], before anything is sent (see [`StoreError::check_body`]).
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError>;
 
     /// Deletes an object if it still has the version `expected`.
@@ -191,6 +190,21 @@ impl StoreError {
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
+    }
+
+    /// Refuses a body that no [`ConditionalStore`] takes: an empty one, or one over [`MAX_BODY_BYTES`].
+    /// For authors of stores; `object` is what [`describe`](ConditionalStore::describe) says.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] for such a body.
+    pub fn check_body(body: &[u8], object: impl FnOnce() -> String) -> Result<(), Self> {
+        if (1..=MAX_BODY_BYTES).contains(&body.len()) {
+            return Ok(());
+        }
+        let message =
+            format!("cannot write {} bytes to {}: write between 1 and {MAX_BODY_BYTES} bytes", body.len(), object());
+        Err(Self::new(StoreErrorKind::Fatal, message))
     }
 
     /// What is known about the effect.

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod config;
+mod conformance;
 mod lifecycle;
 mod observers;
 mod record;
