@@ -3,10 +3,15 @@
 //! | store | feature | module |
 //! |---|---|---|
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
+//! | Azure Blob Storage | `azure` | `azure` |
 //!
 //! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
 
+#[cfg(feature = "azure")]
+pub mod azure;
+#[cfg(feature = "azure")]
+mod request;
 #[cfg(feature = "s3")]
 pub mod s3;
 #[cfg(feature = "s3")]
