@@ -74,8 +74,11 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// | store | create | update | delete |
 /// |---|---|---|---|
 /// | Amazon S3, general purpose buckets | yes | yes | yes |
-/// | SeaweedFS 4.48 (what the tests run on) | yes | yes | yes |
+/// | SeaweedFS 4.48 (what the tests run on) | yes, but see below | yes | yes |
 /// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
+///
+/// SeaweedFS reports a conflict when a key is created above existing ones: `locks` after
+/// `locks/scheduler`. Do not choose such keys there.
 ///
 /// A store that ignores the conditions cannot be told from one that honours them by a single request:
 /// run the [conformance suite](leaderelection::conformance) against it before relying on it. The
@@ -152,6 +155,7 @@ impl ConditionalStore for S3Store {
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
         let object = self.describe(key);
+        StoreError::check_body(&body, || object.clone())?;
         let request = self.client.put_object().bucket(&self.bucket).key(key);
         let (operation, request) = match precondition {
             Precondition::Absent => (Operation::Create, request.if_none_match("*")),

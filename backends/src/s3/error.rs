@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_http::endpoint::error::ResolveEndpointError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
@@ -24,6 +25,8 @@ type Verdict = (StoreErrorKind, &'static str);
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
+const NO_ENDPOINT: Verdict =
+    (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
 const UNKNOWN: Verdict = (StoreErrorKind::Ambiguous, "the connection failed before an answer came");
 
 /// What an answer means, by its HTTP status and S3's error code.
@@ -69,6 +72,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
             (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
         }
         (400..=499, _) => (Fatal, "the store refused the request"),
+        (200..=299, _) => (Ambiguous, "the answer cannot be read"),
         _ => (Ambiguous, "the store failed"),
     }
 }
@@ -85,6 +89,7 @@ fn documented_status(code: &str) -> Option<u16> {
         "NoSuchBucket" | "NoSuchKey" => 404,
         "AccessDenied" | "InvalidAccessKeyId" | "RequestTimeTooSkewed" | "SignatureDoesNotMatch" => 403,
         "SlowDown" => 503,
+        "InternalError" => 500,
         "NotImplemented" => 501,
         _ => return None,
     })
@@ -103,6 +108,9 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     }
     if find::<hyper_util::client::legacy::Error>(cause).is_some_and(hyper_util::client::legacy::Error::is_connect) {
         return UNREACHABLE;
+    }
+    if find::<ResolveEndpointError>(cause).is_some() {
+        return NO_ENDPOINT;
     }
     if failure.is_user() {
         return (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint");
@@ -133,7 +141,7 @@ where
             let status = answer.raw().status().as_u16();
             let metadata = answer.err().meta().clone();
             let code = metadata.code().unwrap_or_default();
-            let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(500) } else { status };
+            let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
             let (kind, advice) = answered(operation, meaning, code);
             let separator = if code.is_empty() { "" } else { " " };
             StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
@@ -142,9 +150,7 @@ where
         }
         other => {
             let (kind, advice) = match &other {
-                SdkError::ConstructionFailure(_) => {
-                    (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint")
-                }
+                SdkError::ConstructionFailure(_) => NO_ENDPOINT,
                 SdkError::DispatchFailure(failure) => unanswered(failure),
                 SdkError::TimeoutError(_) => (StoreErrorKind::Ambiguous, "no answer within the client's timeout"),
                 _ => (StoreErrorKind::Ambiguous, "the answer cannot be read"),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use aws_config::environment::EnvironmentVariableRegionProvider;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
+use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -45,13 +46,18 @@ pub struct S3Location {
 }
 
 impl S3Location {
-    /// The store in this bucket, with the credentials that the SDK's default chain finds: environment,
-    /// profile, web identity, container, instance.
+    /// The store in this bucket, over [`client`](Self::client).
+    pub async fn open(&self) -> S3Store {
+        S3Store::new(self.client().await, &self.bucket)
+    }
+
+    /// A client with the credentials that the SDK's default chain finds: environment, profile, web
+    /// identity, container, instance.
     ///
-    /// Never fails: what is missing is reported by the store's first request. With an
+    /// Never fails: what is missing is reported by the first request. With an
     /// [`endpoint`](Self::endpoint), a region that is configured nowhere is `us-east-1`, and checksums are
     /// sent and checked only where the protocol requires them.
-    pub async fn open(&self) -> S3Store {
+    pub async fn client(&self) -> Client {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(endpoint) = &self.endpoint {
             // Not the default chain: it would look for an instance metadata service.
@@ -67,8 +73,7 @@ impl S3Location {
         if let Some(region) = &self.region {
             loader = loader.region(Region::new(region.clone()));
         }
-        let config = Builder::from(&loader.load().await).force_path_style(self.path_style).build();
-        S3Store::new(aws_sdk_s3::Client::from_conf(config), &self.bucket)
+        Client::from_conf(Builder::from(&loader.load().await).force_path_style(self.path_style).build())
     }
 }
 

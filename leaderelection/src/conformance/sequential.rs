@@ -103,7 +103,7 @@ impl<S: ConditionalStore> Suite<S> {
         let prefix = &self.key("list/");
         self.expect_list(prefix, &[], "before anything was created").await;
         // An object may be above others, and "-" sorts before "/".
-        for name in ["b/c", "b", "b-d", "a", "gone"] {
+        for name in ["b", "b/c", "b-d", "a", "gone"] {
             self.put(&self.key(&format!("list/{name}")), "listed", &Absent).await;
         }
         self.put(&self.key("list-not"), "not listed", &Absent).await;

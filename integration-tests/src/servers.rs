@@ -1,0 +1,18 @@
+//! The servers that the tests run against: real ones, and one that misbehaves on command.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+pub mod pip;
+pub mod process;
+pub mod scripted;
+pub mod seaweedfs;
+
+/// A name that nothing else has.
+#[must_use]
+pub fn unique_name() -> String {
+    format!("{:016x}", random())
+}
+
+fn random() -> u64 {
+    RandomState::new().hash_one(())
+}

@@ -1,0 +1,115 @@
+//! Server processes that never outlive the test process.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::random;
+
+/// Runs the command of its arguments until the standard input closes, which happens when the test
+/// process ends in any way, by SIGKILL too: a test process runs no destructors of statics. `$1` is the
+/// server's directory, removed at the end.
+const SUPERVISOR: &str = r#"
+dir=$1; shift
+exec 3<&0
+"$@" </dev/null >"$dir/log" 2>&1 3<&- &
+server=$!
+{ cat <&3 >/dev/null; kill -9 $server; } 2>/dev/null &
+watcher=$!
+wait $server
+kill $watcher
+rm -rf "$dir"
+"#;
+
+/// A running server, in a directory of its own.
+#[derive(Debug)]
+pub struct ServerProcess {
+    supervisor: Child,
+    directory: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts `server`, which may keep its data in `directory`. Both go when the test process ends.
+    #[must_use]
+    pub fn start(server: &Command, directory: PathBuf) -> Self {
+        use std::os::unix::process::CommandExt as _;
+
+        let mut supervised = Command::new("sh");
+        supervised.args(["-c", SUPERVISOR, "sh"]).arg(&directory).arg(server.get_program()).args(server.get_args());
+        for (name, value) in server.get_envs() {
+            if let Some(value) = value {
+                supervised.env(name, value);
+            }
+        }
+        // A process group of its own: Ctrl-C in a terminal must not end the supervisor before the server.
+        let supervised = supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let supervisor = supervised.spawn().expect("cannot start `sh`, which supervises the test servers");
+        Self { supervisor, directory }
+    }
+
+    /// Waits until `GET url_path` on `port` is answered 200. An error says what the server had to say.
+    pub fn wait_until_healthy(&mut self, port: u16, url_path: &str, patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+            if let Ok(Some(status)) = self.supervisor.try_wait() {
+                return Err(format!("the server ended ({status})"));
+            }
+            if is_healthy(port, url_path).unwrap_or(false) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let tail: Vec<_> = log.lines().rev().take(20).collect();
+                let tail: Vec<_> = tail.into_iter().rev().collect();
+                return Err(format!("not healthy within {patience:?}, its last words:\n{}", tail.join("\n")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        drop(self.supervisor.stdin.take());
+        let _ = self.supervisor.wait();
+    }
+}
+
+fn is_healthy(port: u16, url_path: &str) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    write!(stream, "GET {url_path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n")?;
+    let mut status_line = [0; 12];
+    stream.read_exact(&mut status_line)?;
+    Ok(status_line.ends_with(b" 200"))
+}
+
+/// Runs `work` while no other process runs its own under the same name.
+pub fn exclusively<T>(directory: &Path, name: &str, work: impl FnOnce() -> T) -> T {
+    fs::create_dir_all(directory).expect("cannot create the directory of the test servers");
+    let lock = File::create(directory.join(name).with_extension("lock")).expect("cannot create a lock file");
+    lock.lock().expect("cannot lock a lock file");
+    work()
+}
+
+/// The first of `count` neighbouring ports that were free a moment ago, and are again `offset` higher.
+///
+/// Below 32768, where Linux gives no ports to clients, so that nobody takes one by chance.
+#[must_use]
+pub fn free_ports(count: u16, offset: u16) -> u16 {
+    const CANDIDATES: Range<u16> = 10_000..32_768;
+    let span = u64::from(CANDIDATES.end - CANDIDATES.start - offset - count);
+    (0..1000)
+        .map(|_| CANDIDATES.start + u16::try_from(random() % span).expect("the span fits"))
+        .find(|first| (*first..first + count).all(|port| is_free(port) && is_free(port + offset)))
+        .expect("no free ports between 10000 and 32768")
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}

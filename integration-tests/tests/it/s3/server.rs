@@ -1,0 +1,176 @@
+//! The store on a real server: SeaweedFS, or the bucket that `LEADERELECTION_TEST_S3_URL` names.
+
+use std::path::Path;
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::Credentials;
+use bytes::Bytes;
+use leaderelection::conformance::{Effort, check_lock, check_store};
+use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection_backends::s3::{S3Lock, S3Store};
+use leaderelection_backends::url::S3Location;
+use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+use leaderelection_integration_tests::servers::unique_name;
+use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
+
+use super::{CALLS, Create, Get, List};
+
+const URL_VARIABLE: &str = "LEADERELECTION_TEST_S3_URL";
+
+/// SeaweedFS lets the losers of a race wait for a second or so: a few rounds are enough.
+const EFFORT: Effort = Effort { rounds: 2, racers: 64 };
+
+/// Where a test may do what it likes: a bucket, and a prefix of its own in it.
+struct Place {
+    client: Client,
+    bucket: String,
+    prefix: String,
+    is_seaweedfs: bool,
+}
+
+impl Place {
+    async fn new() -> Self {
+        if let Ok(url) = std::env::var(URL_VARIABLE) {
+            let location: S3Location = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
+            let client = location.client().await;
+            let prefix = format!("{}/{}", location.key, unique_name());
+            return Self { client, bucket: location.bucket, prefix, is_seaweedfs: false };
+        }
+        static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
+        let start = || async {
+            let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+            server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
+            server
+        };
+        let client = SERVER.get_or_init(start).await.client();
+        Self { client, bucket: "bucket".to_owned(), prefix: unique_name(), is_seaweedfs: true }
+    }
+
+    fn store(&self) -> S3Store {
+        S3Store::new(self.client.clone(), &self.bucket)
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.prefix)
+    }
+
+    async fn put_with_the_sdk(&self, key: &str, body: &[u8]) {
+        let request = self.client.put_object().bucket(&self.bucket).key(key).body(body.to_vec().into());
+        request.send().await.expect("written");
+    }
+
+    async fn get_with_the_sdk(&self, key: &str) -> Bytes {
+        let answer = self.client.get_object().bucket(&self.bucket).key(key).send().await.expect("read");
+        answer.body.collect().await.expect("read to its end").into_bytes()
+    }
+
+    /// Somebody else's bucket should look as it did before.
+    async fn clear(&self) {
+        for key in self.store().list(&self.prefix).await.expect("a listing") {
+            self.client.delete_object().bucket(&self.bucket).key(key).send().await.expect("deleted");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_store_keeps_its_contract() {
+    let place = Place::new().await;
+    check_store(place.store(), &place.key("conformance"), EFFORT).await;
+    place.clear().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_lock_keeps_its_contract() {
+    let place = Place::new().await;
+    check_lock(|key, identity| S3Lock::new(place.store(), place.key(key), identity), EFFORT).await;
+    place.clear().await;
+}
+
+#[tokio::test]
+async fn an_unknown_bucket_is_fatal() {
+    let place = Place::new().await;
+    let store = S3Store::new(place.client, format!("no-such-bucket-{}", unique_name()));
+    // Whoever has no version yet can make these calls. With one, SeaweedFS looks at the condition first.
+    for call in [Get, Create, List] {
+        let error = call.on(&store).await.expect_err("no such bucket");
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
+        assert!(error.to_string().contains("no such bucket; create it"), "{call:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_fatal() {
+    let place = Place::new().await;
+    let wrong = Credentials::new("nobody", "a-wrong-secret", None, None, "test");
+    let config = place.client.config().to_builder().credentials_provider(wrong).build();
+    let store = S3Store::new(Client::from_conf(config), &place.bucket);
+    for call in CALLS {
+        let error = call.on(&store).await.expect_err("denied");
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
+        assert!(error.to_string().contains("check the access key"), "{call:?}: {error}");
+        assert!(!format!("{error:?}").contains("a-wrong-secret"), "{call:?}");
+    }
+}
+
+#[tokio::test]
+async fn somebodys_photo_is_neither_read_nor_overwritten() {
+    let place = Place::new().await;
+    for (name, size) in [("large", 1 << 20), ("small", 1000)] {
+        let (key, photo) = (place.key(name), vec![0xff; size]);
+        place.put_with_the_sdk(&key, &photo).await;
+        let lock = S3Lock::new(place.store(), &key, "candidate");
+        let error = lock.get().await.expect_err("a photo is no record");
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error:?}");
+        assert!(error.to_string().contains(&key), "{error}");
+
+        let store = place.store();
+        let error = store.put(&key, "{}".into(), &Precondition::Absent).await.expect_err("there is a photo");
+        assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error:?}");
+        assert_eq!(place.get_with_the_sdk(&key).await, photo, "{name}");
+    }
+    place.clear().await;
+}
+
+#[tokio::test]
+async fn a_listing_goes_on_where_a_page_ends() {
+    let place = Place::new().await;
+    let directory = place.key("list/");
+    // A page has a thousand keys.
+    let mut expected: Vec<_> = (0..1005).map(|number| format!("{directory}{number:04}")).collect();
+    expected.extend(["a b", "a+b", "a%20b", "a/b", "a&b=c", "ä"].map(|name| format!("{directory}{name}")));
+    expected.sort_unstable();
+    let mut writes = JoinSet::new();
+    for key in expected.iter().cloned().chain([place.key("lis"), place.key("listing")]) {
+        let store = place.store();
+        writes.spawn(async move { store.put(&key, "{}".into(), &Precondition::Absent).await });
+        if writes.len() == 32 {
+            writes.join_next().await.expect("one of many").expect("no panic").expect("written");
+        }
+    }
+    while let Some(written) = writes.join_next().await {
+        written.expect("no panic").expect("written");
+    }
+    let store = place.store();
+    assert_eq!(store.list(&directory).await.expect("a listing"), expected);
+    assert_eq!(store.list(&place.key("nothing")).await.expect("a listing"), Vec::<String>::new());
+    place.clear().await;
+}
+
+#[tokio::test]
+async fn a_key_may_be_above_others() {
+    let place = Place::new().await;
+    let store = place.store();
+    let (above, below) = (place.key("locks"), place.key("locks/scheduler"));
+    store.put(&below, "{}".into(), &Precondition::Absent).await.expect("written");
+    let created = store.put(&above, "{}".into(), &Precondition::Absent).await;
+    if place.is_seaweedfs {
+        // It takes the directory for the object. Nobody wins wrongly, but such a lock cannot be created.
+        assert_eq!(created.expect_err("fixed? then say so in the docs").kind(), StoreErrorKind::Conflict);
+        assert_eq!(store.get(&above).await.expect("read"), None);
+    } else {
+        created.expect("written");
+        assert_eq!(store.list(&above).await.expect("a listing"), [above, below]);
+    }
+    place.clear().await;
+}
