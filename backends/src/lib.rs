@@ -2,6 +2,7 @@
 //!
 //! | store | feature | module |
 //! |---|---|---|
+//! | a local directory | none | [`file`] |
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
 //! | Azure Blob Storage | `azure` | `azure` |
 //!
@@ -10,6 +11,8 @@
 
 #[cfg(feature = "azure")]
 pub mod azure;
+#[cfg(unix)]
+pub mod file;
 #[cfg(feature = "azure")]
 mod request;
 #[cfg(feature = "s3")]

@@ -1,0 +1,170 @@
+//! A store in a local directory, for candidates on one machine.
+//!
+//! # Which file systems
+//!
+//! Local ones, of which it needs hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, overlayfs, and
+//! tmpfs for tests. A directory that several containers or users of one machine share is fine.
+//!
+//! Not NFS, SMB or anything through FUSE: their clients answer from caches, and may repeat a request
+//! whose answer was lost, so that the winner of a race is told that it lost, or worse. Candidates on
+//! different machines need an object store in the network.
+//!
+//! On a file system that ignores case, keys that differ only in case are one object.
+//!
+//! # What it promises
+//!
+//! A write is on the disk before it is acknowledged. A crash of the process or of the machine, at any
+//! point, leaves the old object or the new one, and never a part of one.
+//!
+//! No candidate ever waits for another one. A store under an OS lock would be simpler, but a process
+//! that is stopped while it holds such a lock (`SIGSTOP`, a debugger, a suspended container) stops all
+//! others with it, and to survive a stopped leader is what an election is for.
+//!
+//! # What is on the disk
+//!
+//! The object `locks/scheduler` is the directory `locks/scheduler/@`, and its content is the file in
+//! there with the highest number:
+//!
+//! ```text
+//! <directory>/locks/scheduler/@/42      the object, at version 42
+//! <directory>/locks/scheduler/@/tmp/    what is being written
+//! ```
+//!
+//! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an
+//! empty file. To look at a lock, `cat <directory>/locks/scheduler/@/*`. To be rid of the last trace of
+//! one, remove its directory while no candidate runs.
+
+mod error;
+mod key;
+mod list;
+mod object;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::{
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+use tokio::task;
+
+use object::ObjectDirectory;
+
+/// A lock in a [`FileStore`].
+pub type FileLock = ObjectLock<FileStore>;
+
+/// A [`ConditionalStore`] in a local directory. See the [module](self) for what it promises.
+///
+/// Keys are relative paths such as `locks/scheduler`. No part of one may be empty, begin with `.` or
+/// `@`, or hold a backslash or NUL. Versions are unique, also across a deletion.
+///
+/// Calls run on Tokio's threads for blocking work, and panic outside of a Tokio runtime. Dropping a
+/// call's future abandons the answer, not the effect.
+///
+/// # Errors
+///
+/// Besides what the [contract](ConditionalStore) says:
+/// [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full,
+/// [`Fatal`](StoreErrorKind::Fatal) for a bad key and where permissions or a read-only file system
+/// forbid it, [`Unreadable`](StoreErrorKind::Unreadable) where a file of somebody else's stands at the
+/// key, which is never touched, and [`Ambiguous`](StoreErrorKind::Ambiguous) if the disk fails after
+/// the write became visible, or if others have written since by the time it is confirmed.
+///
+/// ```
+/// use leaderelection::{ObjectStoreBasedLock, unique_identity};
+/// use leaderelection_backends::file::{FileLock, FileStore};
+///
+/// let store = FileStore::new("/var/lib/my-service");
+/// let lock = FileLock::new(store, "locks/scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "file:///var/lib/my-service/locks/scheduler");
+/// ```
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    directory: Arc<Path>,
+}
+
+impl FileStore {
+    /// The store in `directory`, which the first write creates if need be.
+    ///
+    /// A relative path is relative to where the process is now: a later change of the working directory
+    /// does not move the store.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        // Fails for an empty path, which every call then refuses, or without a working directory.
+        Self { directory: std::path::absolute(&directory).unwrap_or(directory).into() }
+    }
+
+    /// Where the store is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn object(&self, key: &str) -> Result<ObjectDirectory, StoreError> {
+        let name = self.describe(key);
+        key::check(key, &name)?;
+        Ok(ObjectDirectory::new(self.named_directory()?, key, name))
+    }
+
+    fn named_directory(&self) -> Result<&Arc<Path>, StoreError> {
+        if self.directory.as_os_str().is_empty() {
+            let message = "the path of the store's directory is empty: name a directory";
+            return Err(StoreError::new(StoreErrorKind::Fatal, message));
+        }
+        Ok(&self.directory)
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for FileStore {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        let object = self.object(key)?;
+        blocking(self.describe(key), move || object.read()).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        StoreError::check_body(&body, || self.describe(key))?;
+        let (object, precondition) = (self.object(key)?, precondition.clone());
+        blocking(self.describe(key), move || object.write(&body, &precondition)).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        let (object, precondition) = (self.object(key)?, Precondition::Matches(expected.clone()));
+        blocking(self.describe(key), move || object.write(object::DELETED, &precondition).map(drop)).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let (directory, prefix) = (self.named_directory()?.clone(), prefix.to_owned());
+        blocking(self.describe(&prefix), move || list::keys(&directory, &prefix)).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("file://{}", self.directory.join(key).display())
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        true
+    }
+}
+
+/// Runs `work` where it may block.
+async fn blocking<T, F>(object: impl Display, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, StoreError> + Send + 'static,
+{
+    match task::spawn_blocking(work).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
+        Err(error) => {
+            let message = format!("{object}: the runtime shut down during a call");
+            Err(StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the operating system's errors mean to a caller.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+
+use leaderelection::{StoreError, StoreErrorKind};
+
+/// An error before anything was published, or of a read: nothing happened.
+pub(super) fn refused(action: &str, object: &str, error: io::Error) -> StoreError {
+    let (kind, advice) = classify(&error);
+    StoreError::new(kind, format!("cannot {action} {object}: {advice}")).with_source(error)
+}
+
+/// An error after which nobody knows whether the write is there, or will be after a power failure.
+pub(super) fn ambiguous(object: &str, what: impl Display, error: io::Error) -> StoreError {
+    let message = format!("cannot tell whether the write to {object} will last: {what}: read it");
+    StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error)
+}
+
+pub(super) fn conflict(object: &str, found: impl Display) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, format!("{object} changed: {found}"))
+}
+
+/// Whether `link` certainly did nothing when it failed like this.
+pub(super) fn is_refusal_to_link(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::CrossesDevices
+            | ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::StorageFull
+            | ErrorKind::TooManyLinks
+            | ErrorKind::Unsupported
+    )
+}
+
+fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
+    use StoreErrorKind::{Fatal, Rejected};
+
+    // The same numbers on every Unix; `ErrorKind` has no names for them.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+
+    match error.kind() {
+        ErrorKind::StorageFull => (Rejected, "the file system is full: free some space"),
+        ErrorKind::QuotaExceeded => (Rejected, "the quota is used up: raise it or free some space"),
+        ErrorKind::FileTooLarge => (Rejected, "the process may not write files of this size: raise its limit"),
+        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => {
+            (Rejected, "too many files are open: raise the limit (ulimit -n)")
+        }
+        ErrorKind::PermissionDenied => (Fatal, "permission denied: let this process read and write the directory"),
+        ErrorKind::ReadOnlyFilesystem => {
+            (Fatal, "the file system is read-only: choose another or mount it for writing")
+        }
+        ErrorKind::NotADirectory => (Fatal, "a part of the path is not a directory: choose another path"),
+        ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another key"),
+        ErrorKind::Unsupported | ErrorKind::CrossesDevices => {
+            (Fatal, "the file system has no hard links: choose a local one")
+        }
+        _ => (Rejected, "nothing was changed, so it can be tried again"),
+    }
+}
+
+// By Linux's numbers.
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// What cannot be had for real everywhere: a full disk takes the right to mount one.
+    #[test]
+    fn every_refusal_has_its_kind_and_its_advice() {
+        for (errno, kind, advice) in [
+            (28, StoreErrorKind::Rejected, "free some space"),
+            (122, StoreErrorKind::Rejected, "raise it or free some space"),
+            (27, StoreErrorKind::Rejected, "raise its limit"),
+            (24, StoreErrorKind::Rejected, "ulimit -n"),
+            (23, StoreErrorKind::Rejected, "ulimit -n"),
+            (5, StoreErrorKind::Rejected, "tried again"),
+            (13, StoreErrorKind::Fatal, "let this process read and write"),
+            (1, StoreErrorKind::Fatal, "let this process read and write"),
+            (30, StoreErrorKind::Fatal, "mount it for writing"),
+            (20, StoreErrorKind::Fatal, "choose another path"),
+            (36, StoreErrorKind::Fatal, "choose another key"),
+            (18, StoreErrorKind::Fatal, "choose a local one"),
+            (95, StoreErrorKind::Fatal, "choose a local one"),
+        ] {
+            let error = refused("write", "file:///lock", io::Error::from_raw_os_error(errno));
+            assert_eq!(error.kind(), kind, "errno {errno}");
+            let message = error.to_string();
+            assert!(
+                message.starts_with("cannot write file:///lock: ") && message.contains(advice),
+                "{errno}: {message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_that_failed_for_another_reason_may_have_been_made() {
+        let [full, io_error] = [28, 5].map(io::Error::from_raw_os_error);
+        assert!(is_refusal_to_link(&full));
+        assert!(!is_refusal_to_link(&io_error));
+    }
+}

@@ -1,0 +1,51 @@
+//! Finds the keys in the directory tree.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use leaderelection::StoreError;
+
+use super::error::refused;
+use super::key;
+use super::object::{GENERATIONS, ObjectDirectory};
+
+pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError> {
+    let mut keys = Vec::new();
+    let mut open = vec![String::new()];
+    while let Some(key) = open.pop() {
+        let directory = root.join(&key);
+        let name = || format!("file://{}", directory.display());
+        let names = subdirectories(&directory).map_err(|error| refused("list", &name(), error))?;
+        for part in names {
+            if part == GENERATIONS {
+                if !key.is_empty() && key.starts_with(prefix) && ObjectDirectory::new(root, &key, name()).exists()? {
+                    keys.push(key.clone());
+                }
+            } else if key::is_part(&part) {
+                let below = if key.is_empty() { part } else { format!("{key}/{part}") };
+                if below.starts_with(prefix) || prefix.starts_with(&format!("{below}/")) {
+                    open.push(below);
+                }
+            }
+        }
+    }
+    keys.sort_unstable();
+    Ok(keys)
+}
+
+/// None if the directory is not there, or no longer.
+fn subdirectories(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    Ok(names)
+}

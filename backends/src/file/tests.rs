@@ -1,0 +1,209 @@
+//! Writers that stop between two steps, and what a crash between them leaves behind.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use leaderelection::{Precondition, StoreErrorKind, Version, VersionedObject};
+use tempfile::TempDir;
+
+use super::object::{DELETED, Draft, ObjectDirectory};
+
+/// A directory of its own with one object in it, as any number of processes see it.
+struct World {
+    directory: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn object(&self) -> ObjectDirectory {
+        ObjectDirectory::new(self.directory.path(), "key", "file:///key".to_owned())
+    }
+
+    /// Another process writes `bodies`, one over the other; an empty one deletes.
+    fn others_write(&self, bodies: &[&str]) {
+        for body in bodies {
+            let current = self.object().read().unwrap();
+            let precondition = current.map_or(Precondition::Absent, |found| Precondition::Matches(found.version));
+            self.object().write(body.as_bytes(), &precondition).unwrap();
+        }
+    }
+
+    /// A writer that goes on from what it sees, up to where it would publish.
+    fn stopped_writer(&self, body: &str) -> (ObjectDirectory, Draft, u64) {
+        let object = self.object();
+        let current = object.read().unwrap();
+        let precondition = current.map_or(Precondition::Absent, |found| Precondition::Matches(found.version));
+        let generation = object.next_generation(&precondition).unwrap();
+        let draft = object.draft(body.as_bytes()).unwrap();
+        (object, draft, generation)
+    }
+
+    fn expect(&self, body: &str, version: u64) {
+        let found = self.object().read().unwrap();
+        let version = Version::new(version.to_string());
+        assert_eq!(found, Some(VersionedObject { body: body.to_owned().into(), version }));
+    }
+
+    /// What is on the disk, drafts last.
+    fn files(&self) -> Vec<String> {
+        let names = |path: &str| {
+            let entries = fs::read_dir(self.directory.path().join(path)).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let mut files = names("key/@");
+        files.retain(|name| name != "tmp");
+        files.extend(names("key/@/tmp").iter().map(|_| "draft".to_owned()));
+        files
+    }
+}
+
+#[test]
+fn at_rest_there_is_one_file() {
+    let world = World::new();
+    world.others_write(&["a", "b", "c"]);
+    world.expect("c", 3);
+    assert_eq!(world.files(), ["3"]);
+    world.others_write(&[""]);
+    assert_eq!(world.object().read().unwrap(), None);
+    assert_eq!(world.files(), ["4"], "the number of a deletion is never used again");
+    world.others_write(&["d"]);
+    world.expect("d", 5);
+}
+
+#[test]
+fn a_writer_stopped_before_its_link_meets_the_winner() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (object, draft, generation) = world.stopped_writer("late");
+    world.others_write(&["b"]);
+    assert_eq!(object.publish(&draft, generation).unwrap_err().kind(), StoreErrorKind::Conflict);
+    drop(draft);
+    world.expect("b", 2);
+    assert_eq!(world.files(), ["2"]);
+}
+
+/// The one case in which `link` alone would let two writers win.
+#[test]
+fn a_writer_stopped_before_its_link_until_its_number_is_free_again_does_not_win() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (object, draft, generation) = world.stopped_writer("late");
+    world.others_write(&["b", "c"]);
+    object.publish(&draft, generation).unwrap();
+    world.expect("c", 3);
+    assert_eq!(object.confirm(draft, generation).unwrap_err().kind(), StoreErrorKind::Ambiguous);
+    world.expect("c", 3);
+    assert_eq!(world.files(), ["2", "3"]);
+    world.others_write(&["d"]);
+    assert_eq!(world.files(), ["4"], "the next writer cleans up");
+}
+
+#[test]
+fn the_same_after_a_deletion() {
+    let world = World::new();
+    let (creator, draft, generation) = world.stopped_writer("late");
+    world.others_write(&["a", ""]);
+    creator.publish(&draft, generation).unwrap();
+    assert_eq!(world.object().read().unwrap(), None);
+    assert_eq!(creator.confirm(draft, generation).unwrap_err().kind(), StoreErrorKind::Ambiguous);
+    assert_eq!(world.object().read().unwrap(), None);
+    world.others_write(&["b"]);
+    world.expect("b", 3);
+}
+
+#[test]
+fn a_writer_stopped_after_its_link_has_written() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (object, draft, generation) = world.stopped_writer("b");
+    object.publish(&draft, generation).unwrap();
+    world.expect("b", 2);
+    world.others_write(&["c"]);
+    assert_eq!(
+        object.confirm(draft, generation).unwrap_err().kind(),
+        StoreErrorKind::Ambiguous,
+        "it wrote, but cannot know that"
+    );
+    world.expect("c", 3);
+}
+
+#[test]
+fn a_crash_before_the_link_leaves_the_old_object() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (_, draft, _) = world.stopped_writer("never published");
+    std::mem::forget(draft);
+    assert_eq!(world.files(), ["1", "draft"]);
+    world.expect("a", 1);
+    world.others_write(&["b"]);
+    world.expect("b", 2);
+}
+
+#[test]
+fn a_crash_after_the_link_leaves_the_new_object() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (object, draft, generation) = world.stopped_writer("b");
+    object.publish(&draft, generation).unwrap();
+    std::mem::forget(draft);
+    assert_eq!(world.files(), ["1", "2", "draft"]);
+    world.expect("b", 2);
+    let stale = object.write(b"c", &Precondition::Matches(Version::new("1"))).unwrap_err();
+    assert_eq!(stale.kind(), StoreErrorKind::Conflict);
+    world.others_write(&["c"]);
+    world.expect("c", 3);
+    assert_eq!(world.files(), ["3", "draft"]);
+}
+
+#[test]
+fn abandoned_drafts_are_swept_and_fresh_ones_are_not() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (_, abandoned, _) = world.stopped_writer("abandoned");
+    let (object, stopped, generation) = world.stopped_writer("stopped");
+    let modified = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    abandoned.set_modified(modified);
+    std::mem::forget(abandoned);
+    for _ in 0..63 {
+        world.others_write(&["b"]);
+    }
+    assert_eq!(world.files(), ["64", "draft"]);
+    object.publish(&stopped, generation).unwrap();
+    assert_eq!(object.confirm(stopped, generation).unwrap_err().kind(), StoreErrorKind::Ambiguous);
+}
+
+#[test]
+fn a_writer_whose_draft_was_swept_has_not_written() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    let (object, draft, generation) = world.stopped_writer("late");
+    draft.remove();
+    assert_eq!(object.publish(&draft, generation).unwrap_err().kind(), StoreErrorKind::Rejected);
+    world.expect("a", 1);
+}
+
+#[test]
+fn versions_that_this_store_never_gave_out_match_nothing() {
+    let world = World::new();
+    world.others_write(&["a", "b", ""]);
+    for version in ["3", "03", "2", "4", "0", "", "x", "-3", "18446744073709551615"] {
+        let precondition = Precondition::Matches(Version::new(version));
+        let error = world.object().write(DELETED, &precondition).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Conflict, "{version:?}");
+    }
+}
+
+#[test]
+fn the_last_version_is_not_the_first_again() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    fs::write(world.directory.path().join("key/@/18446744073709551615"), "last").unwrap();
+    world.expect("last", u64::MAX);
+    let precondition = Precondition::Matches(Version::new(u64::MAX.to_string()));
+    assert_eq!(world.object().write(b"b", &precondition).unwrap_err().kind(), StoreErrorKind::Fatal);
+}

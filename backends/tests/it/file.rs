@@ -1,0 +1,155 @@
+//! The file store, on the file system of the temporary directory.
+
+use std::fs;
+use std::path::Path;
+
+use leaderelection::conformance::{Effort, check_lock, check_store};
+use leaderelection::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection_backends::file::{FileLock, FileStore};
+use tempfile::tempdir;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_store_conforms() {
+    let directory = tempdir().unwrap();
+    check_store(FileStore::new(directory.path()), "suite", Effort::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_lock_conforms() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    check_lock(|key, identity| FileLock::new(store.clone(), key, identity), Effort::default()).await;
+}
+
+#[tokio::test]
+async fn the_directory_is_made_by_the_first_write() {
+    let parent = tempdir().unwrap();
+    let store = FileStore::new(parent.path().join("not/yet"));
+    assert_eq!(store.get("key").await.unwrap(), None);
+    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    let error = store.put("key", "body".into(), &Precondition::Matches(Version::new("1"))).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Conflict);
+    assert!(!store.directory().exists(), "a refused write leaves nothing behind");
+    store.put("key", "body".into(), &Precondition::Absent).await.unwrap();
+    assert_eq!(fs::read(store.directory().join("key/@/1")).unwrap(), b"body");
+}
+
+#[tokio::test]
+async fn stores_of_one_directory_are_one_store() {
+    let directory = tempdir().unwrap();
+    let [one, other] = [FileStore::new(directory.path()), FileStore::new(directory.path())];
+    let version = one.put("key", "one".into(), &Precondition::Absent).await.unwrap();
+    assert_eq!(other.get("key").await.unwrap().unwrap().version, version);
+    other.put("key", "other".into(), &Precondition::Matches(version.clone())).await.unwrap();
+    let error = one.put("key", "late".into(), &Precondition::Matches(version)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Conflict);
+    assert!(error.to_string().ends_with("/key changed: it has version 2"), "{error}");
+}
+
+#[tokio::test]
+async fn somebody_elses_file_at_the_key_is_never_touched() {
+    let directory = tempdir().unwrap();
+    let photo = directory.path().join("photo.jpg");
+    fs::write(&photo, "a photo").unwrap();
+    let store = FileStore::new(directory.path());
+
+    let error = store.get("photo.jpg").await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreadable);
+    assert!(error.to_string().contains("photo.jpg is a file of somebody else's: move it"), "{error}");
+    for precondition in [Precondition::Absent, Precondition::Matches(Version::new("1"))] {
+        let error = store.put("photo.jpg", "body".into(), &precondition).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Conflict);
+    }
+    assert_eq!(store.delete("photo.jpg", &Version::new("1")).await.unwrap_err().kind(), StoreErrorKind::Conflict);
+
+    let below = store.put("photo.jpg/key", "body".into(), &Precondition::Absent).await.unwrap_err();
+    assert_eq!(below.kind(), StoreErrorKind::Fatal);
+    let inside = FileStore::new(&photo).get("key").await.unwrap_err();
+    assert_eq!(inside.kind(), StoreErrorKind::Fatal);
+    assert!(inside.to_string().contains("not a directory"), "{inside}");
+
+    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    assert_eq!(fs::read(&photo).unwrap(), b"a photo");
+}
+
+#[tokio::test]
+async fn files_of_somebody_else_beside_the_object_are_ignored_and_left_alone() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    let version = store.put("key", "body".into(), &Precondition::Absent).await.unwrap();
+    let foreign = ["key/photo.jpg", "key/@/photo.jpg", "key/@/007", "key/@/-3", "key/@/99999999999999999999999"];
+    for name in foreign {
+        fs::write(directory.path().join(name), "foreign").unwrap();
+    }
+    assert_eq!(store.get("key").await.unwrap().unwrap().version, version);
+    store.put("key", "next".into(), &Precondition::Matches(version)).await.unwrap();
+    assert_eq!(store.list("").await.unwrap(), ["key"]);
+    for name in foreign {
+        assert_eq!(fs::read(directory.path().join(name)).unwrap(), b"foreign");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_record_is_unreadable() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    fs::create_dir_all(directory.path().join("large/@")).unwrap();
+    fs::write(directory.path().join("large/@/7"), vec![b' '; MAX_BODY_BYTES + 1]).unwrap();
+    fs::create_dir_all(directory.path().join("odd/@/7")).unwrap();
+    for key in ["large", "odd"] {
+        let error = store.get(key).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable);
+        assert!(error.to_string().contains("/@/7 is not a file of at most 65536 bytes"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_paths_are_refused() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path().join("store"));
+    for key in
+        ["", "/", "/etc/passwd", "a//b", "a/", ".", "..", "../a", "a/../../b", ".a", "a/@", "@/1", "a\\b", "a\0b"]
+    {
+        let expect_fatal = |error: StoreError| {
+            assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}: {error}");
+            assert!(error.to_string().contains(&format!("the key {key:?} cannot be used")), "{error}");
+        };
+        expect_fatal(store.get(key).await.unwrap_err());
+        expect_fatal(store.put(key, "body".into(), &Precondition::Absent).await.unwrap_err());
+        expect_fatal(store.delete(key, &Version::new("1")).await.unwrap_err());
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+
+    let long = "k".repeat(300);
+    let error = store.put(&long, "body".into(), &Precondition::Absent).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
+    for key in ["ключ", "a b", "a/b.json", "a@b", "-", "~", "a:b*?"] {
+        store.put(key, "body".into(), &Precondition::Absent).await.unwrap();
+        assert!(store.list("").await.unwrap().contains(&key.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_store_without_a_directory_is_refused() {
+    let store = FileStore::new("");
+    for error in [store.get("key").await.unwrap_err(), store.list("").await.unwrap_err()] {
+        assert_eq!(error.kind(), StoreErrorKind::Fatal);
+        assert!(error.to_string().contains("name a directory"), "{error}");
+    }
+}
+
+#[test]
+fn a_relative_directory_is_where_the_process_was() {
+    let store = FileStore::new("locks");
+    assert!(store.directory().is_absolute());
+    assert_eq!(store.directory(), Path::new(&std::env::current_dir().unwrap()).join("locks"));
+}
+
+/// Where not even root may make a directory.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_place_that_cannot_be_written_is_fatal() {
+    let error = FileStore::new("/sys").put("key", "body".into(), &Precondition::Absent).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
+    assert!(error.to_string().starts_with("cannot write file:///sys/key: "), "{error}");
+}

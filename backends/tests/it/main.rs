@@ -1,0 +1,5 @@
+//! What the stores promise, through their public interface.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[cfg(unix)]
+mod file;
