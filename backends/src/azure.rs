@@ -22,6 +22,7 @@ use crate::request::{self, Body, bounded};
 
 mod connection_string;
 mod credential;
+mod environment;
 mod error;
 mod shared_key;
 

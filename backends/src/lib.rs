@@ -17,5 +17,4 @@ pub mod file;
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;
-#[cfg(feature = "s3")]
 pub mod url;

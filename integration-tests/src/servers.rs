@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
+pub mod azurite;
+pub mod npm;
 pub mod pip;
 pub mod process;
 pub mod scripted;

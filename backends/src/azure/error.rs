@@ -68,7 +68,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
             (Fatal, "the account permits no keys; use Entra ID or a user delegation SAS")
         }
         (401 | 403, "AuthorizationFailure") => {
-            (Fatal, "access denied; check the account's network rules, and what the SAS permits")
+            (Fatal, "access denied; check the key or SAS, and the account's network rules")
         }
         (401 | 403, _) if operation == Get => (Fatal, "access denied; allow to read blobs"),
         (401 | 403, _) if operation == Delete => (Fatal, "access denied; allow to delete blobs"),

@@ -1,4 +1,5 @@
 //! Tests against servers: real ones, and one that misbehaves on command.
 
+mod azure;
 mod harness;
 mod s3;
