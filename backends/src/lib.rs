@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | a local directory | none | [`file`] |
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
+//! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |
 //!
 //! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
@@ -13,7 +14,9 @@
 pub mod azure;
 #[cfg(unix)]
 pub mod file;
-#[cfg(feature = "azure")]
+#[cfg(feature = "gcs")]
+pub mod gcs;
+#[cfg(any(feature = "azure", feature = "gcs"))]
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;

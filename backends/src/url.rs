@@ -3,6 +3,7 @@
 //! | URL | names | feature |
 //! |---|---|---|
 //! | `s3://bucket/key?region=…&endpoint=…&path_style=true` | `S3Location` | `s3` |
+//! | `gs://bucket/object` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
 //! | `file:///directory/name` | [`FileLocation`] | |
@@ -34,6 +35,8 @@ use leaderelection::{ConditionalStore, ObjectLock, StoreError};
 pub use self::azure::AzureLocation;
 #[cfg(unix)]
 pub use self::file::FileLocation;
+#[cfg(feature = "gcs")]
+pub use self::gcs::GcsLocation;
 pub use self::memory::MemoryLocation;
 #[cfg(feature = "s3")]
 pub use self::s3::S3Location;
@@ -42,6 +45,8 @@ pub use self::s3::S3Location;
 mod azure;
 #[cfg(unix)]
 mod file;
+#[cfg(feature = "gcs")]
+mod gcs;
 mod memory;
 mod parts;
 #[cfg(feature = "s3")]
@@ -56,6 +61,9 @@ pub enum Location {
     /// In Amazon S3 or a compatible store.
     #[cfg(feature = "s3")]
     S3(S3Location),
+    /// In Google Cloud Storage.
+    #[cfg(feature = "gcs")]
+    Gcs(GcsLocation),
     /// In Azure Blob Storage.
     #[cfg(feature = "azure")]
     Azure(AzureLocation),
@@ -86,6 +94,8 @@ impl Location {
         Ok(match self {
             #[cfg(feature = "s3")]
             Self::S3(location) => Arc::new(location.open().await),
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => Arc::new(location.open().await?),
             #[cfg(feature = "azure")]
             Self::Azure(location) => Arc::new(location.open()?),
             #[cfg(unix)]
@@ -100,6 +110,8 @@ impl Location {
         match self {
             #[cfg(feature = "s3")]
             Self::S3(location) => &location.key,
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => &location.key,
             #[cfg(feature = "azure")]
             Self::Azure(location) => &location.key,
             #[cfg(unix)]
@@ -116,6 +128,8 @@ impl FromStr for Location {
         match text.split_once(':').map(|(scheme, _)| scheme) {
             #[cfg(feature = "s3")]
             Some("s3") => text.parse().map(Self::S3),
+            #[cfg(feature = "gcs")]
+            Some("gs") => text.parse().map(Self::Gcs),
             #[cfg(feature = "azure")]
             Some("az" | "https" | "http") => text.parse().map(Self::Azure),
             #[cfg(unix)]
@@ -123,10 +137,12 @@ impl FromStr for Location {
             Some("memory") => text.parse().map(Self::Memory),
             #[cfg(not(feature = "s3"))]
             Some("s3") => Err(UrlError::without_feature("s3", "s3://bucket/key")),
+            #[cfg(not(feature = "gcs"))]
+            Some("gs") => Err(UrlError::without_feature("gcs", "gs://bucket/object")),
             #[cfg(not(feature = "azure"))]
             Some("az" | "https" | "http") => Err(UrlError::without_feature("azure", "az://account/container/blob")),
             _ => Err(UrlError {
-                problem: "the URL begins with none of s3://, az://, https://, file:/// and memory:".to_owned(),
+                problem: "the URL begins with none of s3://, gs://, az://, https://, file:/// and memory:".to_owned(),
                 example: "s3://bucket/key or file:///directory/name",
             }),
         }
@@ -138,6 +154,8 @@ impl fmt::Display for Location {
         match self {
             #[cfg(feature = "s3")]
             Self::S3(location) => location.fmt(f),
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => location.fmt(f),
             #[cfg(feature = "azure")]
             Self::Azure(location) => location.fmt(f),
             #[cfg(unix)]

@@ -43,7 +43,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Whether `name` can be a bucket, an account or a container.
-#[cfg(any(feature = "azure", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
 }

@@ -8,6 +8,8 @@ const CANONICAL: &[&str] = &[
     "s3://bucket/locks/scheduler",
     #[cfg(feature = "s3")]
     "s3://my.bucket/a%20b//c%23d%3F/../?region=eu-west-1&endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=false",
+    #[cfg(feature = "gcs")]
+    "gs://bucket/locks//a%20b/../%23%3F",
     #[cfg(feature = "azure")]
     "az://account/container/locks/scheduler",
     #[cfg(feature = "azure")]
@@ -56,6 +58,27 @@ fn a_wrong_file_url_is_shown_a_right_one() {
         let error = parse(text).unwrap_err();
         assert!(error.contains(problem), "{text}: {error}");
         assert!(error.ends_with("looks like file:///directory/name"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(feature = "gcs")]
+#[test]
+fn a_wrong_gs_url_is_shown_a_right_one() {
+    for (text, problem) in [
+        ("gs:secret", "does not begin with gs://"),
+        ("gs:///secret", "no bucket"),
+        ("gs://bucket:80/secret", "no bucket"),
+        ("gs://secret@bucket/secret", "credentials"),
+        ("gs://bucket", "no object"),
+        ("gs://bucket/", "no object"),
+        ("gs://bucket/secret?secret=1", "%3F"),
+        ("gs://bucket/secret#secret", "%23"),
+        ("gs://bucket/%FF", "UTF-8"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.ends_with("looks like gs://bucket/object"), "{text}: {error}");
         assert!(!error.contains("secret"), "{text}: {error}");
     }
 }
@@ -115,7 +138,7 @@ async fn locks_in_memory_are_shared_in_a_process() {
 /// Strings that are nearly right, since few that are drawn at random begin with a scheme.
 fn nearly_urls() -> impl Strategy<Value = String> {
     const SCHEMES: &[&str] =
-        &["s3://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];
+        &["s3://", "gs://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];
     let text = "([a-z0-9./%?#@: =&\\\\-]|%[0-9a-f]{2}|\\PC|\t){0,40}";
     (prop::sample::select(SCHEMES), text).prop_map(|(scheme, text)| format!("{scheme}{text}"))
 }
