@@ -30,7 +30,8 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
     // Where there is no object and where there is no bucket, only the text tells apart.
     let no_bucket = text.contains("bucket does not exist");
     // Some limits are reported as 403: https://cloud.google.com/storage/docs/json_api/v1/status-codes#403-forbidden
-    let throttled = ["rateLimitExceeded", "RateLimitExceeded", "rate limit"].iter().any(|limit| text.contains(limit));
+    let text = text.to_ascii_lowercase();
+    let throttled = text.contains("ratelimit") || text.contains("rate limit");
     match status {
         412 => (Conflict, "it was changed, created or deleted meanwhile"),
         409 if matches!(operation, Create | Update | Delete) => (Conflict, "another writer got in between"),
