@@ -77,6 +77,12 @@ impl SeaweedFs {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// The id and the secret of a key that may do everything.
+    #[must_use]
+    pub fn credentials(&self) -> (&str, &str) {
+        (&self.access_key, &self.secret_key)
+    }
+
     /// A client that may do everything.
     #[must_use]
     pub fn client(&self) -> Client {

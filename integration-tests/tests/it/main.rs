@@ -4,3 +4,4 @@ mod azure;
 mod gcs;
 mod harness;
 mod s3;
+mod url;
