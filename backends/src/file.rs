@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an
-//! empty file. To look at a lock, `cat <directory>/locks/scheduler/@/*`. To be rid of the last trace of
+//! empty file. To look at a lock, `cat <directory>/locks/scheduler/@/[0-9]*`. To be rid of the last trace of
 //! one, remove its directory while no candidate runs.
 
 mod error;

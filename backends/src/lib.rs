@@ -8,7 +8,8 @@
 //! | Azure Blob Storage | `azure` | `azure` |
 //!
 //! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
+//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it. [`url`] reads locks that are named by a
+//! URL, whatever the store.
 
 #[cfg(feature = "azure")]
 pub mod azure;
@@ -16,7 +17,7 @@ pub mod azure;
 pub mod file;
 #[cfg(feature = "gcs")]
 pub mod gcs;
-#[cfg(any(feature = "azure", feature = "gcs"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;

@@ -1,6 +1,5 @@
-//! Servers for the tests of the leaderelection crates.
+//! What the tests stand on: servers to test against, and a model of the protocol to explore.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test whose server cannot be had fails by panicking")]
 
-// This crate is test code: a harness that cannot go on fails the test with what it has to say.
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
+pub mod model;
 pub mod servers;

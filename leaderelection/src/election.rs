@@ -9,27 +9,29 @@
 
 mod attempts;
 mod candidate;
+mod failure;
 mod holder;
 mod types;
+mod visit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 use crate::record::LeaderElectionRecord;
-use crate::store::{StoreErrorKind, Version};
+use crate::store::Version;
 
 use attempts::{Attempt, Attempts, Purpose};
 pub use types::{Answer, EndReason, Event, Failure, Jitter, Request, Rules, Stamp, Term};
+pub use visit::Visitor;
 
 /// One candidate's view of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
     rules: Arc<Rules>,
     phase: Phase,
-    /// What the object last showed, to a candidate.
+    /// What the object last showed to us as a candidate.
     sight: Option<Sight>,
     /// The highest token seen or written. A new term's is one more.
     highest_token: Option<u64>,
@@ -322,16 +324,6 @@ impl Election {
         hold.sent_at + self.rules.renew_deadline
     }
 
-    /// The pause after a failure: 100 ms doubling to the retry period, full jitter, and not less than
-    /// the store asked for (rule 6). A store that asks for more than a lease is asked again after one.
-    fn back_off(&mut self, jitter: Jitter, failure: Option<&Failure>) -> Duration {
-        const FIRST: Duration = Duration::from_millis(100);
-        let longest = FIRST.saturating_mul(1 << self.failures.min(20)).min(self.rules.retry_period);
-        self.failures = self.failures.saturating_add(1);
-        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
-        jitter.of(longest).max(asked.min(self.rules.lease_duration))
-    }
-
     fn on_read(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
         if let Some(found) = &found {
             self.saw_token(found.record.leader_transitions);
@@ -358,40 +350,14 @@ impl Election {
         let hold = Hold { token: attempt.token, record, version, sent_at: attempt.sent_at, started: false };
         match &mut self.phase {
             Phase::Idle => {}
-            Phase::Following => self.phase = Phase::Holding(hold),
+            Phase::Following => {
+                self.sight = None;
+                self.phase = Phase::Holding(hold);
+            }
             Phase::Holding(held) => held.renew(hold),
             Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => *held = Some(hold),
         }
         self.start_if_valid(now);
-    }
-
-    fn on_write_failure(&mut self, now: LocalInstant, attempt: Attempt, failure: Failure, jitter: Jitter) {
-        // Even a write that was "refused" is remembered: a proxy may have lied (rule 6).
-        self.attempts.remember(attempt);
-        let pause = self.back_off(jitter, Some(&failure));
-        match failure.kind {
-            StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
-                // The read comes at once; another write, if it comes to that, after the pause.
-                self.attempts.must_read = true;
-                self.write_after = self.write_after.max(now + pause);
-            }
-            StoreErrorKind::Fatal if matches!(self.phase, Phase::Following) => {
-                self.hold_off = now + self.slow_pause(jitter);
-            }
-            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.hold_off = now + pause,
-        }
-    }
-
-    fn on_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        match self.phase {
-            Phase::Following => self.on_candidate_read_failure(now, failure, jitter),
-            Phase::Holding(_) | Phase::Stopping { .. } | Phase::Releasing { .. }
-                if failure.kind == StoreErrorKind::Unreadable =>
-            {
-                self.not_ours_any_more(now, EndReason::Unreadable);
-            }
-            _ => self.hold_off = now + self.back_off(jitter, Some(&failure)),
-        }
     }
 
     fn saw_token(&mut self, token: u64) {

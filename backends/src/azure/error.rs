@@ -18,6 +18,13 @@ pub(super) enum Operation {
     List,
 }
 
+impl Operation {
+    /// Nothing that only reads is ever in conflict.
+    fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
 /// A kind, and the sentence that tells people what happened and what to do.
 type Verdict = (StoreErrorKind, &'static str);
 
@@ -28,7 +35,7 @@ type Verdict = (StoreErrorKind, &'static str);
 /// requests add:
 /// <https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations>.
 fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
-    use Operation::{Create, Delete, Get, List, Update};
+    use Operation::{Delete, Get, List, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match (status, code) {
@@ -36,9 +43,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (412 | 409, "LeaseIdMissing" | "LeaseAlreadyPresent") => {
             (Fatal, "an Azure lease on the blob forbids to write it; break that lease, nothing was written")
         }
-        (412, _) => (Conflict, "it was changed, created or deleted meanwhile"),
+        (412, _) if operation.is_write() => (Conflict, "it was changed, created or deleted meanwhile"),
         // How a create is refused, where every other condition is refused with 412.
-        (409, "BlobAlreadyExists") => (Conflict, "it was created meanwhile"),
+        (409, "BlobAlreadyExists") if operation.is_write() => (Conflict, "it was created meanwhile"),
         (409, "ContainerBeingDeleted") => {
             (Fatal, "the container is being deleted; wait until it is gone, then create it anew")
         }
@@ -51,7 +58,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
             (Fatal, "it is in the archive tier, so it is not ours; choose another key")
         }
         (409, "SnapshotsPresent") => (Fatal, "it has snapshots; delete those first"),
-        (409, _) if matches!(operation, Create | Update | Delete) => (Conflict, "another writer got in between"),
+        (409, _) if operation.is_write() => (Conflict, "another writer got in between"),
         (409, _) => (Rejected, "another request got in between"),
 
         (404, "ContainerNotFound") => (Fatal, "there is no such container; create it, or correct its name"),

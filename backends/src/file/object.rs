@@ -170,25 +170,24 @@ impl ObjectDirectory {
         write().map_err(|error| refused("write", &self.name, error))
     }
 
-    /// Step 3: publishes the draft under its number, if that is free, and makes this last.
+    /// Step 3: publishes the draft under its number, if that is free.
     pub(super) fn publish(&self, draft: &Draft, generation: u64) -> Result<(), StoreError> {
         if generation == 1 {
             self.sync_path().map_err(|error| refused("write", &self.name, error))?;
         }
         match fs::hard_link(&draft.path, self.path(generation)) {
-            Ok(()) => {}
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(conflict(&self.name, "somebody else wrote first"));
+                Err(conflict(&self.name, "somebody else wrote first"))
             }
-            Err(error) if is_refusal_to_link(&error) => return Err(refused("write", &self.name, error)),
-            Err(error) => return Err(ambiguous(&self.name, "it could not be published", error)),
+            Err(error) if is_refusal_to_link(&error) => Err(refused("write", &self.name, error)),
+            Err(error) => Err(ambiguous(&self.name, "it could not be published", error)),
         }
-        sync_directory(&self.generations)
-            .map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))
     }
 
-    /// Step 4: makes sure that the number was not out of date, and cleans up what now is.
+    /// Step 4: makes sure that the number was not out of date, makes the write last, and cleans up.
     pub(super) fn confirm(&self, draft: Draft, generation: u64) -> Result<(), StoreError> {
+        // Listed before the sync, which takes so long that others may well have gone on from here.
         let generations =
             self.list().map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
         if generations.last() != Some(&generation) {
@@ -196,6 +195,8 @@ impl ObjectDirectory {
                 format!("cannot tell whether the write to {} came first: others wrote since: read it", self.name);
             return Err(StoreError::new(StoreErrorKind::Ambiguous, message));
         }
+        sync_directory(&self.generations)
+            .map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))?;
         for old in generations.iter().take_while(|old| **old < generation) {
             remove(&self.path(*old));
         }

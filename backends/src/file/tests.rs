@@ -1,6 +1,7 @@
 //! Writers that stop between two steps, and what a crash between them leaves behind.
 
 use std::fs;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use leaderelection::{Precondition, StoreErrorKind, Version, VersionedObject};
@@ -185,6 +186,27 @@ fn a_writer_whose_draft_was_swept_has_not_written() {
     draft.remove();
     assert_eq!(object.publish(&draft, generation).unwrap_err().kind(), StoreErrorKind::Rejected);
     world.expect("a", 1);
+}
+
+#[test]
+fn a_reader_that_comes_too_late_looks_again() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| world.others_write(&["b"; 200]));
+        while !writer.is_finished() {
+            world.object().read().unwrap().unwrap();
+        }
+    });
+    world.expect("b", 201);
+}
+
+#[test]
+fn a_reader_that_always_comes_too_late_gives_up() {
+    let world = World::new();
+    world.others_write(&["a"]);
+    std::os::unix::fs::symlink("nothing", world.directory.path().join("key/@/2")).unwrap();
+    assert_eq!(world.object().read().unwrap_err().kind(), StoreErrorKind::Rejected);
 }
 
 #[test]

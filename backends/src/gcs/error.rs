@@ -16,6 +16,13 @@ pub(super) enum Operation {
     List,
 }
 
+impl Operation {
+    /// Nothing that only reads is ever in conflict.
+    fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
 /// A kind, and the sentence that tells people what happened and what to do.
 type Verdict = (StoreErrorKind, &'static str);
 
@@ -24,7 +31,7 @@ type Verdict = (StoreErrorKind, &'static str);
 /// The codes: <https://cloud.google.com/storage/docs/json_api/v1/status-codes>. What preconditions add:
 /// <https://cloud.google.com/storage/docs/request-preconditions>.
 fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
-    use Operation::{Create, Delete, Get, List, Update};
+    use Operation::{Delete, Get, List, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     // Where there is no object and where there is no bucket, only the text tells apart.
@@ -33,8 +40,8 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
     let text = text.to_ascii_lowercase();
     let throttled = text.contains("ratelimit") || text.contains("rate limit");
     match status {
-        412 => (Conflict, "it was changed, created or deleted meanwhile"),
-        409 if matches!(operation, Create | Update | Delete) => (Conflict, "another writer got in between"),
+        412 if operation.is_write() => (Conflict, "it was changed, created or deleted meanwhile"),
+        409 if operation.is_write() => (Conflict, "another writer got in between"),
         409 => (Rejected, "another request got in between"),
 
         404 if no_bucket => (Fatal, "there is no such bucket; create it, or correct its name"),

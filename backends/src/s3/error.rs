@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-/// What was asked, as far as it decides what an answer means.
+/// What was asked, which decides what an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Get,
@@ -18,6 +18,12 @@ pub(super) enum Operation {
     Update,
     Delete,
     List,
+}
+
+impl Operation {
+    fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
 }
 
 /// A kind, and the sentence that tells people what happened and what to do.
@@ -35,13 +41,13 @@ const UNKNOWN: Verdict = (StoreErrorKind::Ambiguous, "the connection failed befo
 /// requests add: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html> and
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html>.
 fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
-    use Operation::{Create, Delete, Get, List, Update};
+    use Operation::{Delete, Get, List, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match (status, code) {
-        (412, _) => (Conflict, "it was changed or created meanwhile"),
+        (412, _) if operation.is_write() => (Conflict, "it was changed or created meanwhile"),
         // Two conditional writes met. Nothing was written by this one, and whoever was faster may have won.
-        (409, _) if matches!(operation, Create | Update | Delete) => (Conflict, "another writer got in between"),
+        (409, _) if operation.is_write() => (Conflict, "another writer got in between"),
         (409, _) => (Rejected, "another request got in between"),
 
         (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
@@ -77,11 +83,11 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     }
 }
 
-/// The status that S3 documents for a code, for the errors that it sends with status 200.
+/// The status that S3 documents for a code, for the errors that it sends with status 200; `None` for a
+/// code that says nothing about the effect.
 ///
 /// Once the head of an answer is out, a store that then fails can only say so in the body:
-/// <https://repost.aws/knowledge-center/s3-resolve-200-internalerror>. `None` is a code that says nothing
-/// about the effect.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html>.
 fn documented_status(code: &str) -> Option<u16> {
     Some(match code {
         "PreconditionFailed" => 412,

@@ -12,18 +12,22 @@ use std::time::{Duration, Instant};
 use super::random;
 
 /// Runs the command of its arguments until the standard input closes, which happens when the test
-/// process ends in any way, by SIGKILL too: a test process runs no destructors of statics. `$1` is the
-/// server's directory, removed at the end.
+/// process ends in any way, by SIGKILL too: a test process runs no destructors of statics.
+///
+/// `$1` is the server's directory. It goes with the server, but stays if the server ends by itself, for
+/// the sake of the log.
 const SUPERVISOR: &str = r#"
-dir=$1; shift
+directory=$1; shift
 exec 3<&0
-"$@" </dev/null >"$dir/log" 2>&1 3<&- &
+"$@" </dev/null >"$directory/log" 2>&1 3<&- &
 server=$!
 { cat <&3 >/dev/null; kill -9 $server; } 2>/dev/null &
 watcher=$!
 wait $server
+status=$?
 kill $watcher
-rm -rf "$dir"
+[ $status -ne 137 ] || rm -rf "$directory"
+exit $status
 "#;
 
 /// A running server, in a directory of its own.
@@ -52,7 +56,11 @@ impl ServerProcess {
         Self { supervisor, directory }
     }
 
-    /// Waits until `GET url_path` on `port` is answered `status`. An error says what the server had to say.
+    /// Waits until `GET url_path` on `port` is answered `status`.
+    ///
+    /// # Errors
+    ///
+    /// What the server last said, if it ended or does not answer so within `patience`.
     pub fn wait_until_answering(
         &mut self,
         port: u16,
@@ -62,20 +70,23 @@ impl ServerProcess {
     ) -> Result<(), String> {
         let deadline = Instant::now() + patience;
         loop {
-            let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
             if let Ok(Some(status)) = self.supervisor.try_wait() {
-                return Err(format!("the server ended ({status})"));
+                return Err(format!("the server ended ({status}); {}", self.last_words()));
             }
             if answer(port, url_path).is_ok_and(|answer| answer == format!(" {status}")) {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let tail: Vec<_> = log.lines().rev().take(20).collect();
-                let tail: Vec<_> = tail.into_iter().rev().collect();
-                return Err(format!("not healthy within {patience:?}, its last words:\n{}", tail.join("\n")));
+                return Err(format!("the server is not healthy within {patience:?}; {}", self.last_words()));
             }
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        format!("its last words:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"))
     }
 }
 
@@ -83,6 +94,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         drop(self.supervisor.stdin.take());
         let _ = self.supervisor.wait();
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -98,7 +110,7 @@ fn answer(port: u16, url_path: &str) -> io::Result<String> {
 /// Runs `work` while no other process runs its own under the same name.
 pub fn exclusively<T>(directory: &Path, name: &str, work: impl FnOnce() -> T) -> T {
     fs::create_dir_all(directory).expect("cannot create the directory of the test servers");
-    let lock = File::create(directory.join(name).with_extension("lock")).expect("cannot create a lock file");
+    let lock = File::create(directory.join(format!("{name}.lock"))).expect("cannot create a lock file");
     lock.lock().expect("cannot lock a lock file");
     work()
 }

@@ -77,10 +77,10 @@ impl SeaweedFs {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The id and the secret of a key that may do everything.
+    /// The variables that give the SDK's own chain credentials that may do everything.
     #[must_use]
-    pub fn credentials(&self) -> (&str, &str) {
-        (&self.access_key, &self.secret_key)
+    pub fn environment(&self) -> [(&'static str, &str); 2] {
+        [("AWS_ACCESS_KEY_ID", &self.access_key), ("AWS_SECRET_ACCESS_KEY", &self.secret_key)]
     }
 
     /// A client that may do everything.

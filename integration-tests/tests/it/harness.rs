@@ -52,3 +52,16 @@ fn a_server_does_not_outlive_its_test_process() {
     test_process.wait().expect("ended");
     wait_until("the server ends and its directory is removed", || !is_running(&pid) && !directory.exists());
 }
+
+#[test]
+fn a_server_that_does_not_start_is_quoted() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique_name());
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let mut server = Command::new("sh");
+    server.args(["-c", "echo the port is taken; exit 3"]);
+    let mut process = ServerProcess::start(&server, directory.clone());
+    let error = process.wait_until_answering(1, "/", 200, Duration::from_secs(30)).expect_err("it ended");
+    assert!(error.contains("exit status: 3") && error.contains("the port is taken"), "{error}");
+    drop(process);
+    assert!(!directory.exists());
+}

@@ -73,10 +73,9 @@ async fn azure_by_connection_string() {
 async fn s3_by_endpoint_and_keys() {
     let server = SeaweedFs::start(directory());
     server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
-    let (key_id, secret) = server.credentials();
-    let keys = [("AWS_ACCESS_KEY_ID", key_id), ("AWS_SECRET_ACCESS_KEY", secret), ("AWS_REGION", "us-east-1")];
-    let endpoint = server.url();
-    let with_endpoint: Vec<_> = keys.into_iter().chain([("AWS_ENDPOINT_URL", endpoint.as_str())]).collect();
+    let (keys, endpoint) = (server.environment(), server.url());
+    let region_and_endpoint = [("AWS_REGION", "us-east-1"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
+    let with_endpoint: Vec<_> = keys.into_iter().chain(region_and_endpoint).collect();
     assert_used("s3://bucket/locks/a%20lock", &with_endpoint).await;
     let encoded = endpoint.replace(':', "%3A").replace('/', "%2F");
     assert_used(&format!("s3://bucket/locks/another?endpoint={encoded}"), &keys).await;

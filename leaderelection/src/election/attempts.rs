@@ -51,6 +51,14 @@ impl Attempts {
         self.unanswered.last()
     }
 
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Attempt) -> bool) {
+        self.unanswered.retain(keep);
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Attempt> {
+        self.unanswered.iter_mut()
+    }
+
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.must_read = false;

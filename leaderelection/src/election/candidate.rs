@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Election, Event, Failure, InFlight, Jitter, Phase, Purpose, Sight, Stamp};
+use super::{Election, Event, InFlight, Jitter, Phase, Purpose, Sight, Stamp};
 use crate::clock::LocalInstant;
 use crate::config::JITTER_FACTOR;
 use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, UnknownFields};
-use crate::store::{StoreErrorKind, Version};
+use crate::store::Version;
 
 /// A candidate whose requests are refused for good asks this many times more slowly.
 const SLOW: u32 = 5;
@@ -28,22 +28,6 @@ impl Election {
         self.failures = 0;
         self.attempts.clear();
         self.see(now, found, jitter);
-    }
-
-    pub(super) fn on_candidate_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        if failure.kind == StoreErrorKind::Unreadable {
-            // Whatever is there now, it is not to be written over: no write before a good read.
-            self.attempts.clear();
-            self.attempts.must_read = true;
-        }
-        let back_off = self.back_off(jitter, Some(&failure));
-        let slowly = matches!(failure.kind, StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
-        match (slowly, self.attempts.must_read) {
-            (true, _) => self.hold_off = now + self.slow_pause(jitter).max(back_off),
-            (false, true) => self.hold_off = now + back_off,
-            // A read that failed is no reason to miss the moment at which the lease expires.
-            (false, false) => self.next_read = now + self.poll_pause(jitter).max(back_off),
-        }
     }
 
     /// Remembers what the object shows since now, and until when it bars us (rules 1 and 2).

@@ -9,9 +9,6 @@ use std::time::Duration;
 /// What a released lease says of its duration, as in client-go.
 const RELEASED_LEASE: Duration = Duration::from_secs(1);
 
-/// The part of the gap between deadline and lease that is kept clear before the lease runs out.
-const STOP_MARGIN: u32 = 8;
-
 impl Election {
     /// A read that showed no write of ours but the last one that is known, or somebody else's.
     pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
@@ -42,7 +39,7 @@ impl Election {
 
     /// What the object was before somebody else changed it: a lease of ours, to be waited out by rule 3
     /// should the object have vanished.
-    fn remember_own_lease(&mut self, now: LocalInstant) {
+    pub(super) fn remember_own_lease(&mut self, now: LocalInstant) {
         if let Phase::Holding(hold) | Phase::Stopping { held: Some(hold), .. } = &self.phase {
             let found = Some(VersionedRecord { record: hold.record.clone(), version: hold.version.clone() });
             let free_at = (hold.sent_at + hold.record.lease_duration).max(now);
@@ -79,8 +76,7 @@ impl Election {
 
     /// Shortly before the first moment at which another may take the lease.
     fn stop_work_by(&self, hold: &Hold) -> LocalInstant {
-        let Rules { lease_duration, renew_deadline, .. } = *self.rules;
-        hold.sent_at + lease_duration - (lease_duration - renew_deadline) / STOP_MARGIN
+        hold.sent_at + self.rules.lease_duration - self.rules.stop_margin()
     }
 
     pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {

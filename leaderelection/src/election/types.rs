@@ -25,6 +25,13 @@ pub struct Rules {
     pub reclaim_own_identity: bool,
 }
 
+impl Rules {
+    /// The end of a lease that is kept clear of the leader's work (rule 8).
+    pub(crate) fn stop_margin(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline) / 8
+    }
+}
+
 /// What makes a write unique, and when it was made by the wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
@@ -51,6 +58,18 @@ pub enum Request {
         /// The version to replace.
         expected: Version,
     },
+}
+
+impl Request {
+    /// What the lock's method is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Read => "get",
+            Self::Create { .. } => "create",
+            Self::Update { .. } => "update",
+        }
+    }
 }
 
 /// What came back.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::RunOutcome;
 use super::new_leader::NewLeaderCalls;
 use super::request::{self, Answered, Sent};
-use super::term::{EarlierWork, OpenTerm, StopTimes, WorkEnd};
+use super::term::{EarlierWork, OpenTerm, WorkEnd};
 use crate::callbacks::{Start, Work};
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
@@ -59,7 +59,8 @@ struct TermRun {
     work: StartWork,
     in_flight: Option<Sent>,
     open: Option<OpenTerm>,
-    stop_times: Option<StopTimes>,
+    /// When the work was dropped, the moment from which its end is not waited for any longer.
+    leave_at: Option<LocalInstant>,
     outcome: RunOutcome,
 }
 
@@ -102,7 +103,7 @@ impl Driver {
         let now = self.config.clock.now();
         self.election.begin(now);
         self.election.stand_back_until(now + stand_back);
-        let mut run = TermRun { work, in_flight: None, open: None, stop_times: None, outcome };
+        let mut run = TermRun { work, in_flight: None, open: None, leave_at: None, outcome };
         let mut if_dropped = ForgetWaitingCalls(Some(self.new_leader_calls.clone()));
         loop {
             self.advance(&mut run);
@@ -123,6 +124,7 @@ impl Driver {
             let request = election.poll(now, || stamp(random, config));
             self.take_events(run);
             if let Some(request) = request {
+                tracing::debug!(request = request.name(), "asking the lock");
                 let deadline = now + self.config.request_timeout;
                 let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
                 run.in_flight = Some(request::send(lock, clock, request, deadline));
@@ -139,29 +141,29 @@ impl Driver {
         let Some(drop_at) = self.election.stop_by() else { return false };
         let mut release = self.config.release_on_cancel
             || matches!(run.outcome.reason, EndReason::SteppedDown | EndReason::WorkFinished);
-        if let Some(open) = &mut run.open {
-            let times = *run.stop_times.get_or_insert(StopTimes {
-                drop_at,
-                leave_at: drop_at + (self.config.rules.lease_duration - self.config.rules.renew_deadline) / 8,
-            });
-            if open.is_working() && now < times.leave_at {
-                if now >= times.drop_at && !open.overran {
-                    open.overrun();
-                    tracing::error!(
-                        fencing_token = open.leadership.fencing_token(),
-                        "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
-                    );
-                }
+        if let Some(open) = run.open.as_mut().filter(|open| open.is_working()) {
+            if now < drop_at {
                 return false;
             }
-            if open.is_working() {
-                release = false;
+            let leave_at = *run.leave_at.get_or_insert_with(|| {
+                open.drop_work();
                 tracing::error!(
                     fencing_token = open.leadership.fencing_token(),
-                    "the leader's work cannot be dropped because it does not await, and outlives its lease; \
-                     make it await, or exit the process in on_stop_leading"
+                    "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
                 );
+                // From now, not from `drop_at`: after a suspend that is long past, and the work still has
+                // to be dropped before `on_stop_leading` is called.
+                now + self.config.rules.stop_margin()
+            });
+            if now < leave_at {
+                return false;
             }
+            release = false;
+            tracing::error!(
+                fencing_token = open.leadership.fencing_token(),
+                "the leader's work cannot be dropped because it does not await, and outlives its lease; make it \
+                 await, or exit the process in on_stop_leading"
+            );
         }
         if let Some(open) = run.open.take() {
             open.conclude();
@@ -172,8 +174,8 @@ impl Driver {
 
     async fn wait(&mut self, cancel: &CancellationToken, run: &mut TermRun) -> Woken {
         let leads_or_competes = self.election.stop_by().is_none() && !self.election.is_releasing();
-        let wake = match &run.stop_times {
-            Some(times) if run.open.as_ref().is_some_and(|open| open.overran) => Some(times.leave_at),
+        let wake = match run.leave_at {
+            Some(leave_at) if run.open.is_some() => Some(leave_at),
             _ => self.election.next_wake(),
         };
         let TermRun { in_flight, open, .. } = run;

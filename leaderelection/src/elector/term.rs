@@ -10,7 +10,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::callbacks::{OnStop, Start};
-use crate::clock::LocalInstant;
 use crate::election::EndReason;
 use crate::leadership::Leadership;
 use crate::status::Status;
@@ -23,7 +22,6 @@ pub(super) struct OpenTerm {
     work: Option<AbortOnDropHandle<Concluder>>,
     concluder: Option<Concluder>,
     end: Arc<TermEnd>,
-    pub(super) overran: bool,
 }
 
 /// How the work's task ended.
@@ -65,7 +63,7 @@ impl OpenTerm {
                 (Some(AbortOnDropHandle::new(tokio::spawn(task))), None)
             }
         };
-        Self { leadership, work, concluder, end, overran: false }
+        Self { leadership, work, concluder, end }
     }
 
     pub(super) fn is_working(&self) -> bool {
@@ -88,8 +86,7 @@ impl OpenTerm {
     }
 
     /// Drops the work. It takes effect when the work next awaits.
-    pub(super) fn overrun(&mut self) {
-        self.overran = true;
+    pub(super) fn drop_work(&self) {
         if let Some(work) = &self.work {
             work.abort();
         }
@@ -170,11 +167,4 @@ impl EarlierWork {
             ended.cancelled().await;
         }
     }
-}
-
-/// When the work of a term that is over is dropped, and when nothing is waited for any more.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StopTimes {
-    pub(super) drop_at: LocalInstant,
-    pub(super) leave_at: LocalInstant,
 }

@@ -4,6 +4,8 @@
 mod bad_input;
 mod config;
 mod conformance;
+mod election;
+mod footprint;
 mod lifecycle;
 mod observers;
 mod record;

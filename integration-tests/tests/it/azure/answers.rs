@@ -39,6 +39,7 @@ async fn a_failed_condition_is_a_conflict() {
     for code in ["ConditionNotMet", "TargetConditionNotMet", ""] {
         assert_verdict(&WRITES, error(412, code), Conflict, "changed, created or deleted meanwhile").await;
     }
+    assert_verdict(&READS, error(412, ""), Fatal, "refused the request (412)").await;
     assert_verdict(&[Create], error(409, "BlobAlreadyExists"), Conflict, "created meanwhile").await;
 }
 

@@ -1,16 +1,14 @@
 //! Keys and SAS tokens show nowhere.
 
 use std::error::Error as StdError;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
 
 use azure_core::http::ClientOptions;
 use leaderelection::{ConditionalStore as _, StoreErrorKind};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::{CALLS, KEY, account_key, store};
+use crate::logs::Logs;
 
 const SIGNATURE: &str = "c2VjcmV0IHNpZ25hdHVyZQ";
 
@@ -103,9 +101,7 @@ fn a_wrong_configuration_is_not_repeated() {
 
 #[test]
 fn no_log_shows_a_secret() {
-    let logs = Logs::default();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(logs.clone()).finish();
-    tracing::subscriber::with_default(subscriber, || {
+    let text = Logs::of(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             for call in CALLS {
@@ -118,28 +114,6 @@ fn no_log_shows_a_secret() {
             }
         });
     });
-    let text = String::from_utf8(logs.0.lock().expect("not poisoned").clone()).expect("text");
     assert!(text.contains("REDACTED"), "the SDK's logs are not captured: {text}");
     assert_no_secret(&text);
-}
-
-#[derive(Clone, Default)]
-struct Logs(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Logs {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("not poisoned").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Logs {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
 }

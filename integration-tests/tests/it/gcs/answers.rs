@@ -39,6 +39,7 @@ async fn assert_verdict(calls: &[Call], answer: Answer, kind: StoreErrorKind, ad
 async fn a_failed_condition_is_a_conflict() {
     let message = "At least one of the pre-conditions you specified did not hold.";
     assert_verdict(&WRITES, error(412, "conditionNotMet", message), Conflict, "meanwhile (412)").await;
+    assert_verdict(&[Get], error(412, "", ""), Fatal, "refused the request (412)").await;
     assert_verdict(&WRITES, error(412, "", ""), Conflict, "meanwhile (412)").await;
 }
 

@@ -8,6 +8,7 @@ use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use tokio_util::sync::CancellationToken;
 
 use super::on_fake;
+use crate::logs::Logs;
 
 #[tokio::test]
 async fn a_lease_is_acquired_and_released_within_a_second() {
@@ -37,4 +38,18 @@ async fn an_election_never_opens_grpc() {
         !requests.is_empty() && requests.iter().all(|request| !request.contains("google.storage.v2")),
         "{requests:?}"
     );
+}
+
+#[tokio::test]
+async fn a_retry_period_that_the_limit_would_refuse_is_warned_about() {
+    let server = FakeGcs::start(Options::default()).await;
+    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    for (retry_period, warned) in [(Duration::from_millis(999), true), (Duration::from_secs(1), false)] {
+        let logs = Logs::of(|| {
+            let builder = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new());
+            builder.retry_period(retry_period).build().expect("a configuration");
+        });
+        assert_eq!(logs.contains("use a longer retry_period"), warned, "{retry_period:?}: {logs}");
+        assert_eq!(logs.contains("gs://bucket/lock"), warned, "{retry_period:?}: {logs}");
+    }
 }

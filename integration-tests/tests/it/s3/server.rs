@@ -11,6 +11,7 @@ use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
+use tokio::process::Command;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
@@ -37,13 +38,7 @@ impl Place {
             let prefix = format!("{}/{}", location.key, unique_name());
             return Self { client, bucket: location.bucket, prefix, is_seaweedfs: false };
         }
-        static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
-        let start = || async {
-            let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-            server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
-            server
-        };
-        let client = SERVER.get_or_init(start).await.client();
+        let client = seaweedfs().await.client();
         Self { client, bucket: "bucket".to_owned(), prefix: unique_name(), is_seaweedfs: true }
     }
 
@@ -71,6 +66,17 @@ impl Place {
             self.client.delete_object().bucket(&self.bucket).key(key).send().await.expect("deleted");
         }
     }
+}
+
+/// One server for all tests of the process, with a bucket.
+async fn seaweedfs() -> &'static SeaweedFs {
+    static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
+    let start = || async {
+        let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
+        server
+    };
+    SERVER.get_or_init(start).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -173,4 +179,28 @@ async fn a_key_may_be_above_others() {
         assert_eq!(store.list(&above).await.expect("a listing"), [above, below]);
     }
     place.clear().await;
+}
+
+/// In a process of its own, because the SDK reads credentials from the environment.
+#[tokio::test]
+async fn a_url_opens_the_store() {
+    const OPENED: &str = "LEADERELECTION_TEST_OPENED_URL";
+    if let Ok(url) = std::env::var(OPENED) {
+        let location: S3Location = url.parse().expect("a URL");
+        let store = location.open().await;
+        assert_eq!(store.describe(&location.key), "s3://bucket/opened by URL");
+        store.put(&location.key, "{}".into(), &Precondition::Absent).await.expect("written");
+        return;
+    }
+    let server = seaweedfs().await;
+    let output = Command::new(std::env::current_exe().expect("this test's program"))
+        .args(["--exact", "s3::server::a_url_opens_the_store"])
+        .env(OPENED, format!("s3://bucket/opened%20by%20URL?endpoint={}", server.url()))
+        .envs(server.environment())
+        .output()
+        .await
+        .expect("another test process");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let store = S3Store::new(server.client(), "bucket");
+    assert!(store.get("opened by URL").await.expect("read").is_some());
 }

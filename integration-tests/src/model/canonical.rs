@@ -1,0 +1,154 @@
+//! One representative for all states that differ in nothing that matters.
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Answer, Request, Visitor};
+use leaderelection::{LeaderElectionRecord, Version};
+
+use super::node::Flight;
+use super::world::{Setup, World};
+
+impl World {
+    /// Lets a step of time pass. The clocks' readings stay; everything else moves into the past.
+    pub(super) fn advance(&mut self, setup: &Setup) {
+        for (node, (_, rate)) in self.nodes.iter_mut().zip(&setup.nodes) {
+            node.election.visit(&mut Shift(Duration::from_nanos(*rate)));
+        }
+    }
+
+    /// Renames ids in their order of appearance, and forgets how long ago things were when it has ceased
+    /// to matter.
+    pub(super) fn canonical(mut self, setup: &Setup) -> World {
+        let floor = Floor {
+            timers: LocalInstant::default() + Duration::from_nanos(setup.now()),
+            moments: LocalInstant::default() + Duration::from_nanos(setup.now() - setup.lease),
+        };
+        for node in &mut self.nodes {
+            node.election.visit(&mut { floor });
+        }
+        let mut landing = Landing { ids: self.ids_that_may_be_read() };
+        for node in &mut self.nodes {
+            node.election.visit(&mut landing);
+        }
+        self.orphans.sort_by_key(|(writer, record)| (*writer, record.leader_transitions));
+        let mut names = Names::default();
+        self.visit_ids(&mut names);
+        self.ids = names.seen.len();
+        self
+    }
+
+    /// The ids in the object, and in whatever may still change it or has been read from it.
+    fn ids_that_may_be_read(&self) -> Vec<String> {
+        let flights = self.nodes.iter().filter_map(|node| match &node.flight {
+            Some(Flight::Sent(Request::Create { record } | Request::Update { record, .. })) => Some(record),
+            Some(Flight::Answered { answer: Answer::Read(Ok(Some(found))), .. }) => Some(&found.record),
+            _ => None,
+        });
+        let object = self.cell.iter().map(|cell| &cell.record);
+        let orphans = self.orphans.iter().map(|(_, record)| record);
+        flights.chain(object).chain(orphans).filter_map(|record| record.write_id.clone()).collect()
+    }
+
+    fn visit_ids(&mut self, names: &mut Names) {
+        if let Some(cell) = &mut self.cell {
+            names.record(&mut cell.record);
+        }
+        for node in &mut self.nodes {
+            node.election.visit(names);
+            match &mut node.flight {
+                Some(Flight::Sent(Request::Create { record })) => names.record(record),
+                Some(Flight::Sent(Request::Update { record, expected })) => {
+                    names.record(record);
+                    names.version(expected);
+                }
+                Some(Flight::Answered { answer: Answer::Read(Ok(Some(found))), .. }) => {
+                    names.record(&mut found.record);
+                    names.version(&mut found.version);
+                }
+                Some(Flight::Answered { answer: Answer::Written(Ok(version)), .. }) => names.version(version),
+                _ => {}
+            }
+        }
+        for (_, record) in &mut self.orphans {
+            names.record(record);
+        }
+    }
+}
+
+/// An id that a state with `ids` different ones does not mention.
+pub(super) fn unused_id(ids: usize) -> String {
+    ids.to_string()
+}
+
+/// Renames ids. Versions and write ids share their names.
+#[derive(Default)]
+struct Names {
+    seen: Vec<String>,
+}
+
+impl Names {
+    fn rename(&mut self, id: &str) -> String {
+        let index = self.seen.iter().position(|seen| seen == id).unwrap_or_else(|| {
+            self.seen.push(id.to_owned());
+            self.seen.len() - 1
+        });
+        index.to_string()
+    }
+
+    fn record(&mut self, record: &mut LeaderElectionRecord) {
+        if let Some(write_id) = &mut record.write_id {
+            self.write_id(write_id);
+        }
+    }
+}
+
+impl Visitor for Names {
+    fn version(&mut self, version: &mut Version) {
+        let renamed = self.rename(version.as_str());
+        *version = Version::new(renamed);
+    }
+
+    fn write_id(&mut self, write_id: &mut String) {
+        *write_id = self.rename(write_id);
+    }
+}
+
+struct Landing {
+    ids: Vec<String>,
+}
+
+impl Visitor for Landing {
+    fn may_land(&mut self, write_id: &str) -> bool {
+        self.ids.iter().any(|id| id == write_id)
+    }
+}
+
+struct Shift(Duration);
+
+impl Visitor for Shift {
+    fn timer(&mut self, timer: &mut LocalInstant) {
+        *timer = *timer - self.0;
+    }
+
+    fn moment(&mut self, moment: &mut LocalInstant) {
+        *moment = *moment - self.0;
+    }
+}
+
+/// A timer that has fired is one that fires now; what is a whole lease ago is as if it were longer ago.
+#[derive(Clone, Copy)]
+struct Floor {
+    timers: LocalInstant,
+    moments: LocalInstant,
+}
+
+impl Visitor for Floor {
+    fn timer(&mut self, timer: &mut LocalInstant) {
+        *timer = (*timer).max(self.timers);
+    }
+
+    fn moment(&mut self, moment: &mut LocalInstant) {
+        *moment = (*moment).max(self.moments);
+    }
+}

@@ -1,0 +1,99 @@
+//! One candidate: the real state machine, and the request it waits for.
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Answer, Election, EndReason, Event, Jitter, Request};
+
+use super::world::{Cell, Setup, Violation};
+
+/// A candidate's request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Flight {
+    /// On its way to the store.
+    Sent(Request),
+    /// Done; the answer is on its way back.
+    Answered {
+        /// What the store says.
+        answer: Answer,
+        /// Whether it was a write that was applied.
+        applied: bool,
+    },
+}
+
+/// A candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    pub(super) election: Election,
+    pub(super) flight: Option<Flight>,
+    /// The term that was valid when this node was last looked at.
+    pub(super) valid: Option<u64>,
+    /// The last term of this process that has ended.
+    pub(super) ended: Option<u64>,
+}
+
+impl Node {
+    pub(super) fn new(setup: &Setup, index: usize) -> Self {
+        let mut election = Election::new(setup.rules(index));
+        election.begin(now(setup));
+        Self { election, flight: None, valid: None, ended: None }
+    }
+
+    /// The token of the term this node leads.
+    pub fn leading(&self, setup: &Setup) -> Option<u64> {
+        self.election.leading(now(setup)).map(|term| term.fencing_token)
+    }
+
+    pub(super) fn answer(&mut self, setup: &Setup, answer: Answer) {
+        self.flight = None;
+        self.election.on_answer(now(setup), answer, Jitter::default());
+    }
+
+    /// Takes what the last call changed, and says what it broke.
+    pub(super) fn settle(
+        &mut self,
+        setup: &Setup,
+        highest_started: &mut Option<u64>,
+        cell: Option<&Cell>,
+        index: usize,
+    ) -> Option<Violation> {
+        let mut violation = None;
+        while let Some(event) = self.election.next_event() {
+            match event {
+                Event::Started { fencing_token } => {
+                    if Some(fencing_token) <= *highest_started {
+                        violation = Some(Violation::Tokens);
+                    }
+                    *highest_started = (*highest_started).max(Some(fencing_token));
+                }
+                Event::Stopped { fencing_token, reason } => {
+                    let deposed = matches!(
+                        reason,
+                        EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
+                    );
+                    let still_ours = cell
+                        .is_some_and(|cell| cell.writer == index && cell.record.leader_transitions == fencing_token);
+                    if deposed && still_ours {
+                        violation = Some(Violation::SpuriousLoss);
+                    }
+                }
+                _ => {}
+            }
+        }
+        violation.or_else(|| self.look(setup))
+    }
+
+    /// Compares what is valid now with what was.
+    pub(super) fn look(&mut self, setup: &Setup) -> Option<Violation> {
+        let valid = self.leading(setup);
+        if self.valid != valid {
+            self.ended = self.ended.max(self.valid);
+            self.valid = valid;
+        }
+        (valid.is_some() && valid <= self.ended).then_some(Violation::Revival)
+    }
+}
+
+pub(super) fn now(setup: &Setup) -> LocalInstant {
+    LocalInstant::default() + Duration::from_nanos(setup.now())
+}

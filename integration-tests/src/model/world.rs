@@ -1,0 +1,150 @@
+//! The state of everything, and what must be true of it.
+
+use std::time::Duration;
+
+use leaderelection::LeaderElectionRecord;
+use leaderelection::election::Rules;
+use stateright::{Model, Property};
+
+use super::node::Node;
+use super::step::Action;
+
+/// One question to the checker.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Each node's identity and how far its clock advances in a step.
+    pub nodes: Vec<(&'static str, u64)>,
+    /// Lease duration in clock units.
+    pub lease: u64,
+    /// Renew deadline in clock units.
+    pub renew: u64,
+    /// Retry period in clock units.
+    pub retry: u64,
+    /// No term after the one with this token is explored.
+    pub last_token: u64,
+    /// How many writes may be on their way without anybody waiting for them; more are lost.
+    pub late_writes: usize,
+    /// Whether a read's answer is delivered when it is made. A slow read is then one that is made late.
+    pub instant_reads: bool,
+    /// Whether nodes crash, and start again with the same identity.
+    pub crashes: bool,
+    /// Whether nodes are asked to stop.
+    pub stops: bool,
+    /// Whether nodes release their lease at the end of a term.
+    pub releases: bool,
+    /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
+    pub lies: bool,
+}
+
+impl Setup {
+    /// The rules of the node at `index`.
+    pub fn rules(&self, index: usize) -> Rules {
+        Rules {
+            identity: self.nodes[index].0.to_owned(),
+            lease_duration: Duration::from_nanos(self.lease),
+            renew_deadline: Duration::from_nanos(self.renew),
+            retry_period: Duration::from_nanos(self.retry),
+            reclaim_own_identity: false,
+        }
+    }
+
+    /// What a clock shows, always: everything else is moved instead. Far enough from zero for the
+    /// longest time that matters.
+    pub fn now(&self) -> u64 {
+        4 * self.lease + 4 * self.retry
+    }
+}
+
+/// The object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// What it says. Its write id is its version, too.
+    pub record: LeaderElectionRecord,
+    /// The node that wrote it.
+    pub writer: usize,
+}
+
+/// A property that a step has broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// A term began with a token not larger than every earlier term's.
+    Tokens,
+    /// A term that had ended was valid again.
+    Revival,
+    /// A term was given up as taken over although the object still was its own.
+    SpuriousLoss,
+    /// A write replaced the lease of another that was alive.
+    Erasure,
+}
+
+/// All nodes, the object, and the writes that are still on their way although nobody waits for them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    pub(super) nodes: Vec<Node>,
+    pub(super) cell: Option<Cell>,
+    pub(super) orphans: Vec<(usize, LeaderElectionRecord)>,
+    pub(super) highest_started: Option<u64>,
+    pub(super) violation: Option<Violation>,
+    /// How many different ids this state mentions.
+    pub(super) ids: usize,
+}
+
+impl World {
+    /// How many nodes lead at this moment, each by its own clock.
+    pub fn leaders(&self, setup: &Setup) -> usize {
+        self.nodes.iter().filter(|node| node.leading(setup).is_some()).count()
+    }
+
+    /// Whether no further term is explored from here.
+    pub fn is_at_the_last_token(&self, setup: &Setup) -> bool {
+        self.cell.as_ref().is_some_and(|cell| cell.record.leader_transitions >= setup.last_token)
+    }
+}
+
+impl Model for Setup {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        let nodes = (0..self.nodes.len()).map(|index| Node::new(self, index)).collect();
+        let world = World { nodes, cell: None, orphans: Vec::new(), highest_started: None, violation: None, ids: 0 };
+        vec![world.canonical(self)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        if world.violation.is_none() {
+            world.possible(self, actions);
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let next = world.after(self, action);
+        (next != *world).then_some(next)
+    }
+
+    fn within_boundary(&self, world: &World) -> bool {
+        world.cell.as_ref().is_none_or(|cell| cell.record.leader_transitions <= self.last_token)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        fn never(world: &World, violation: Violation) -> bool {
+            world.violation != Some(violation)
+        }
+        let mut properties = vec![
+            Property::always("exclusion", |setup: &Setup, world: &World| world.leaders(setup) <= 1),
+            Property::always("tokens", |_, world: &World| never(world, Violation::Tokens)),
+            Property::always("no revival", |_, world: &World| never(world, Violation::Revival)),
+            Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
+            Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
+            // What an empty exploration would prove, too.
+            Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
+        ];
+        if self.last_token > 0 {
+            properties.push(Property::sometimes("another term", |_, world: &World| world.highest_started >= Some(1)));
+        }
+        if self.late_writes > 0 {
+            properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
+        }
+        properties
+    }
+}

@@ -1,0 +1,19 @@
+//! Prints allocations per renewal and bytes per idle elector.
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
+
+#[path = "../tests/it/footprint/leader.rs"]
+mod leader;
+#[path = "../tests/it/footprint/measure.rs"]
+mod measure;
+
+fn main() {
+    let (writes, electors) =
+        if std::env::args().any(|argument| argument == "--bench") { (10_000, 10_000) } else { (100, 100) };
+    let bare = measure::allocations_per_bare_write(writes);
+    let renewal = measure::allocations_per_renewal(writes);
+    println!("allocations per bare store write       {bare:>8.1}");
+    println!("allocations per renewal                {renewal:>8.1}");
+    println!("allocations added by the elector       {:>8.1}", renewal - bare);
+    println!("bytes per idle leader                  {:>8.0}", measure::bytes_per_leader(electors));
+    println!("bytes per idle follower                {:>8.0}", measure::bytes_per_follower(electors));
+}

@@ -1,0 +1,26 @@
+//! What an elector costs, in counts that do not depend on how fast the machine is.
+
+mod leader;
+mod measure;
+
+/// More than these would be felt by a process with ten thousand locks: see `docs/performance.md`.
+const MOST_ALLOCATIONS: f64 = 30.0;
+const MOST_BYTES: f64 = 8.0 * 1024.0;
+
+#[test]
+fn a_renewal_adds_few_allocations_to_its_write() {
+    let added = measure::allocations_per_renewal(100) - measure::allocations_per_bare_write(100);
+    assert!((0.0..MOST_ALLOCATIONS).contains(&added), "{added} allocations per renewal");
+}
+
+#[test]
+fn an_idle_leader_holds_little() {
+    let bytes = measure::bytes_per_leader(500);
+    assert!((0.0..MOST_BYTES).contains(&bytes), "{bytes} bytes per leader");
+}
+
+#[test]
+fn an_idle_follower_holds_little() {
+    let bytes = measure::bytes_per_follower(500);
+    assert!((0.0..MOST_BYTES).contains(&bytes), "{bytes} bytes per follower");
+}

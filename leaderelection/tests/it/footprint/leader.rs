@@ -1,0 +1,53 @@
+//! A leader on one thread and on paused time: time jumps from one timer to the next, so that hours of
+//! renewals take as long as the work that they are.
+
+use std::time::Duration;
+
+use leaderelection::clock::TokioClock;
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    ObjectStoreBasedLock,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const KEY: &str = "locks/scheduler";
+pub(crate) const RETRY: Duration = Duration::from_secs(2);
+
+/// A leader between two renewals, past the first ones, which set up what the later ones reuse.
+pub(crate) fn one_leader() -> (Runtime, MemoryStore) {
+    one_leader_by(|lock| lock)
+}
+
+/// The same, with a lock of another kind over the store's.
+pub(crate) fn one_leader_by<L: ObjectStoreBasedLock>(wrap: impl FnOnce(MemoryLock) -> L) -> (Runtime, MemoryStore) {
+    let (runtime, store) = (runtime(), MemoryStore::new());
+    runtime.spawn(campaign(wrap(MemoryLock::new(store.clone(), KEY, "node-1"))));
+    pass(&runtime, RETRY * 10 + RETRY / 2);
+    (runtime, store)
+}
+
+/// Campaigns for ever, with work that does nothing but wait for the end of its term.
+pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = ()> + Send + 'static {
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(|leadership| async move { leadership.lost().await })
+        .on_stop_leading(|| {});
+    let config = LeaderElectionConfig::builder(lock, callbacks).clock(TokioClock::new()).build().unwrap();
+    let elector = DefaultLeaderElector::new(config);
+    async move { elector.campaign(CancellationToken::new()).await }
+}
+
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+/// Lets time pass.
+pub(crate) fn pass(runtime: &Runtime, duration: Duration) {
+    runtime.block_on(async { sleep(duration).await });
+}
+
+/// How many writes the store has seen. It numbers them, and the last one's number is the version.
+pub(crate) fn writes(runtime: &Runtime, store: &MemoryStore) -> u32 {
+    runtime.block_on(store.get(KEY)).unwrap().unwrap().version.as_str().parse().unwrap()
+}
