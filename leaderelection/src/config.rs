@@ -206,6 +206,7 @@ impl LeaderElectionConfigBuilder {
             let problem = format!("(true) needs a lock that names its store, such as ObjectLock; {lock} does not");
             return Err(ConfigError::new("require_probe", problem));
         }
+        self.warn_of_throttling();
         Ok(LeaderElectionConfig {
             rules: Rules {
                 identity: self.lock.identity().to_owned(),
@@ -224,6 +225,18 @@ impl LeaderElectionConfigBuilder {
             clock: self.clock,
             seed: self.seed,
         })
+    }
+
+    fn warn_of_throttling(&self) {
+        let interval = self.lock.object().and_then(|(store, _)| store.min_write_interval());
+        if interval.is_some_and(|interval| self.retry_period < interval) {
+            tracing::warn!(
+                lock = self.lock.describe(),
+                retry_period = ?self.retry_period,
+                min_write_interval = ?interval,
+                "the store refuses writes this close together; use a longer retry_period"
+            );
+        }
     }
 
     fn check_timings(&self, request_timeout: Duration) -> Result<(), ConfigError> {
