@@ -143,7 +143,8 @@ impl Process {
         let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
         async move {
             if let Usage::Campaign = usage {
-                return elector.campaign(cancel).await;
+                elector.campaign(cancel).await;
+                return;
             }
             while !cancel.is_cancelled() {
                 let (token, reason) = if let Usage::Run = usage {
