@@ -98,7 +98,7 @@ impl fmt::Display for Outcome {
         write!(
             f,
             "\n\n{story}\nseed {seed} violates {violation}\nreplay it: cargo run --release -p \
-             leaderelection-integration-tests --bin simulate -- --seed {seed}"
+             leaderelection-protocol-tests --bin simulate -- --seed {seed}"
         )
     }
 }

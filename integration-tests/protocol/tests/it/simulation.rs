@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection_integration_tests::simulation::{Campaign, run};
+use leaderelection_protocol_tests::simulation::{Campaign, run};
 
 #[test]
 fn every_promise_is_kept_for_two_thousand_simulated_hours() {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use leaderelection_integration_tests::simulation::{Campaign, run};
+use leaderelection_protocol_tests::simulation::{Campaign, run};
 
 /// Simulates elections in which nearly everything goes wrong, and checks what the library promises.
 ///
