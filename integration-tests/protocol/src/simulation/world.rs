@@ -1,9 +1,10 @@
 //! Everything that the nodes of a run share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,9 @@ pub(super) struct World {
     last_straggler: Mutex<TrueTime>,
     oracle: Mutex<Oracle>,
     violated: CancellationToken,
-    calm: watch::Sender<bool>,
+    calm: AtomicBool,
+    /// Unlike a `watch` channel, wakes those who wait in the order in which they began to.
+    calm_changed: Notify,
 }
 
 /// One machine: it stays when its process crashes.
@@ -70,7 +73,8 @@ impl World {
             last_straggler: Mutex::default(),
             oracle: Mutex::new(Oracle::new(scenario.clone())),
             violated: CancellationToken::new(),
-            calm: watch::Sender::new(false),
+            calm: AtomicBool::new(false),
+            calm_changed: Notify::new(),
             scenario,
         })
     }
@@ -98,12 +102,17 @@ impl World {
     }
 
     pub(super) fn is_calm(&self) -> bool {
-        *self.calm.borrow()
+        self.calm.load(Ordering::Relaxed)
     }
 
     pub(super) async fn until_calm(&self, calm: bool) {
-        // The sender is ours, so that the channel cannot be closed.
-        let _ = self.calm.subscribe().wait_for(|now| *now == calm).await;
+        loop {
+            let changed = self.calm_changed.notified();
+            if self.is_calm() == calm {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// From here on something goes wrong, or nothing any more: then all that was wrong is right again.
@@ -119,7 +128,8 @@ impl World {
                 }
             }
         }
-        self.calm.send_replace(calm);
+        self.calm.store(calm, Ordering::Relaxed);
+        self.calm_changed.notify_waiters();
     }
 
     pub(super) fn fate(&self, node: usize) -> Fate {

@@ -127,7 +127,10 @@ impl Oracle {
     pub(super) fn check_release(&mut self, now: TrueTime, process: ProcessId, token: u64) {
         let Watched { starts, stops, works, ref handle, .. } = self.processes[process];
         if works > 0 || starts != stops {
-            let what = format!("p{process} releases term {token} with {works} still at work");
+            let what = format!(
+                "p{process} releases term {token} with {works} still at work, after {starts} calls of \
+                 on_start_leading and {stops} of on_stop_leading"
+            );
             self.violated(now, Property::ReleaseAfterWork, what);
         } else if handle.is_leader() {
             self.violated(now, Property::EndsAtOnce, format!("p{process} leads while it releases term {token}"));
