@@ -132,8 +132,8 @@ impl World {
             self.orphan(setup, index);
             self.nodes[index].election.begin(now(setup));
         }
-        let World { nodes, cell, highest_started, .. } = self;
-        let violation = nodes[index].settle(setup, highest_started, cell.as_ref(), index);
+        let World { nodes, cell, started, .. } = self;
+        let violation = nodes[index].settle(setup, started, cell.as_ref(), index);
         self.violation = self.violation.or(violation);
     }
 
