@@ -15,8 +15,8 @@
 //!
 //! # Example
 //!
-//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3 and a local
-//! directory.
+//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3, Google Cloud
+//! Storage, Azure Blob Storage and a local directory.
 //!
 //! ```
 //! use std::time::Duration;
