@@ -22,6 +22,7 @@ pub fn standard() -> Vec<Question> {
         question("crashes", Setup { crashes: true, ..two() }),
         question("crashes and late requests", Setup { crashes: true, last_token: 0, late_writes: 1, ..two() }),
         question("stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question("a release and the next term", Setup { stops: true, lease: 2, renew: 1, ..two() }),
         question("stops without release", Setup { stops: true, releases: false, ..two() }),
         question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question("clocks that drift as far as they may", drifting),
