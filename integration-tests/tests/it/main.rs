@@ -1,4 +1,4 @@
-//! The crates against real servers and real processes, and the protocol against every history.
+//! The crates against real servers and real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
@@ -7,6 +7,5 @@ mod file_store;
 mod gcs;
 mod harness;
 mod logs;
-mod model;
 mod s3;
 mod url;

@@ -26,12 +26,16 @@ pub struct Setup {
     pub late_writes: usize,
     /// Whether a read's answer is delivered when it is made. A slow read is then one that is made late.
     pub instant_reads: bool,
+    /// Whether the clocks' rates are within the bound that exclusion needs. If not, it is not asked for.
+    pub trusted_clocks: bool,
     /// Whether nodes crash, and start again with the same identity.
     pub crashes: bool,
     /// Whether nodes are asked to stop.
     pub stops: bool,
     /// Whether nodes release their lease at the end of a term.
     pub releases: bool,
+    /// Whether an operator deletes the object, once. No more is promised then than that nobody is hasty.
+    pub deletion: bool,
     /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
 }
@@ -67,7 +71,9 @@ pub struct Cell {
 /// A property that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// A term began with a token not larger than every earlier term's.
+    /// Two terms had one token, or one began with a smaller token than an earlier one. Without a bound on
+    /// clocks a term may begin when the next one has, because its answer was late: then its token is the
+    /// smaller one, and the fence keeps it out.
     Tokens,
     /// A term that had ended was valid again.
     Revival,
@@ -75,6 +81,10 @@ pub enum Violation {
     SpuriousLoss,
     /// A write replaced the lease of another that was alive.
     Erasure,
+    /// A lease was released while the work still ran.
+    EarlyRelease,
+    /// A record was created anew while a lease that had been seen was unexpired.
+    Haste,
 }
 
 /// All nodes, the object, and the writes that are still on their way although nobody waits for them.
@@ -83,8 +93,10 @@ pub struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) cell: Option<Cell>,
     pub(super) orphans: Vec<(usize, LeaderElectionRecord)>,
-    pub(super) highest_started: Option<u64>,
+    /// The tokens of all terms that have begun, as a set of bits.
+    pub(super) started: u64,
     pub(super) violation: Option<Violation>,
+    pub(super) deleted: bool,
     /// How many different ids this state mentions.
     pub(super) ids: usize,
 }
@@ -107,7 +119,8 @@ impl Model for Setup {
 
     fn init_states(&self) -> Vec<World> {
         let nodes = (0..self.nodes.len()).map(|index| Node::new(self, index)).collect();
-        let world = World { nodes, cell: None, orphans: Vec::new(), highest_started: None, violation: None, ids: 0 };
+        let world =
+            World { nodes, cell: None, orphans: Vec::new(), started: 0, violation: None, deleted: false, ids: 0 };
         vec![world.canonical(self)]
     }
 
@@ -130,17 +143,26 @@ impl Model for Setup {
         fn never(world: &World, violation: Violation) -> bool {
             world.violation != Some(violation)
         }
+        if self.deletion {
+            return vec![
+                Property::always("no haste", |_, world: &World| never(world, Violation::Haste)),
+                Property::sometimes("another record", |_, world: &World| world.deleted && world.cell.is_some()),
+            ];
+        }
         let mut properties = vec![
-            Property::always("exclusion", |setup: &Setup, world: &World| world.leaders(setup) <= 1),
+            Property::always("exclusion", |setup: &Setup, world: &World| {
+                !setup.trusted_clocks || world.leaders(setup) <= 1
+            }),
             Property::always("tokens", |_, world: &World| never(world, Violation::Tokens)),
             Property::always("no revival", |_, world: &World| never(world, Violation::Revival)),
             Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
             Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
+            Property::always("no early release", |_, world: &World| never(world, Violation::EarlyRelease)),
             // What an empty exploration would prove, too.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
         ];
         if self.last_token > 0 {
-            properties.push(Property::sometimes("another term", |_, world: &World| world.highest_started >= Some(1)));
+            properties.push(Property::sometimes("another term", |_, world: &World| world.started > 1));
         }
         if self.late_writes > 0 {
             properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
