@@ -138,7 +138,7 @@ impl LeaderElectionConfigBuilder {
     }
 
     /// Whether to [probe](crate::probe) the store once, before the elector first competes. Off by default:
-    /// it makes some 330 requests.
+    /// it makes some 320 requests.
     ///
     /// On a store that fails, nobody is elected: the report is logged as an error, and `run` and
     /// `campaign` end with [`EndReason::StoreUnfit`](crate::EndReason::StoreUnfit). A probe that is

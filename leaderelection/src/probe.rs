@@ -26,9 +26,11 @@
 
 mod calls;
 mod check;
+mod cleaning;
 mod config;
 mod racing;
 mod report;
+mod run;
 mod sequential;
 
 use crate::store::ConditionalStore;
@@ -43,7 +45,7 @@ pub use report::{Latency, ProbeReport, Verdict};
 ///
 /// It reads, writes and deletes under the prefix of `config` and nowhere else, and needs leave to do so
 /// (on S3 `s3:DeleteObject` too; without it, [`leftovers`](ProbeReport::leftovers) names what stayed
-/// behind). By default it makes some 330 requests, 16 at a time.
+/// behind). By default it makes some 320 requests, 16 at a time.
 ///
 /// # Errors
 ///

@@ -79,7 +79,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// One check of a probe. Prints as `stale update: failed: …`.
+/// One check of a probe. Prints what was tried and what the store answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub(super) kind: CheckKind,
@@ -109,7 +109,7 @@ impl Check {
 
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.kind, self.outcome, self.detail)
+        write!(f, "{}: {}", self.kind, self.detail)
     }
 }
 

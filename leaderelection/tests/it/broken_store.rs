@@ -26,8 +26,10 @@ pub(crate) enum Fault {
     CheckThenAct,
     /// The same, for updates only.
     CheckThenActOnUpdates,
-    /// The same, and some writers are denied access.
+    /// The same, and some writers and all readers of what they race for are denied access.
     CheckThenActOrDeny,
+    /// Writes what it refuses.
+    WritesAllTheSame,
     UpdateCreates,
     UnconditionalDelete,
     VersionFromAnotherResponse,
@@ -103,6 +105,7 @@ impl ConditionalStore for Broken {
             Fault::Cache => {
                 return Ok(Some(self.cache.lock().unwrap().entry(key.to_owned()).or_insert(object).clone()));
             }
+            Fault::CheckThenActOrDeny if key.contains("creators") => return Err(error(StoreErrorKind::Fatal)),
             Fault::VersionFromAnotherResponse => {
                 yield_now().await;
                 object.version = self.inner.get(key).await?.map_or(object.version, |object| object.version);
@@ -122,6 +125,13 @@ impl ConditionalStore for Broken {
         match self.fault {
             Fault::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
             Fault::NoPreconditions => return self.force(key, body).await,
+            Fault::WritesAllTheSame => {
+                let answer = self.inner.put(key, body.clone(), precondition).await;
+                if answer.is_err() {
+                    self.force(key, body).await?;
+                }
+                return answer;
+            }
             Fault::CheckThenActOrDeny if body.ends_with(b"1") => return Err(error(StoreErrorKind::Fatal)),
             Fault::CheckThenActOnUpdates if *precondition == Precondition::Absent => {}
             Fault::CheckThenAct | Fault::CheckThenActOnUpdates | Fault::CheckThenActOrDeny => {
