@@ -6,7 +6,7 @@ use super::{BeginReason, Election, Event, InFlight, Jitter, Phase, Purpose, Sigh
 use crate::clock::LocalInstant;
 use crate::config::JITTER_FACTOR;
 use crate::lock::VersionedRecord;
-use crate::record::{LeaderElectionRecord, UnknownFields};
+use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
 /// A candidate whose requests are refused for good asks this many times more slowly.
@@ -46,6 +46,9 @@ impl Election {
         };
         match &found {
             Some(VersionedRecord { record, .. }) => {
+                if self.is_exhausted() {
+                    self.events.push_back(Event::TokensExhausted);
+                }
                 self.check_for_clash(record.holder_identity == self.rules.identity);
                 let holder = record.holder_identity.clone();
                 self.announce(&holder);
@@ -102,9 +105,14 @@ impl Election {
         }
     }
 
-    /// When a new term of ours may begin; `None` if nothing has been read yet.
+    /// Whether no token is left that readers would believe.
+    fn is_exhausted(&self) -> bool {
+        self.highest_token.is_some_and(|highest| highest >= MAX_LEADER_TRANSITIONS)
+    }
+
+    /// When a new term of ours may begin; `None` if nothing has been read yet, or if none may.
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
-        self.sight.as_ref().map(|sight| sight.free_at.max(self.write_after))
+        self.sight.as_ref().filter(|_| !self.is_exhausted()).map(|sight| sight.free_at.max(self.write_after))
     }
 
     /// The write that begins a new term: its token, its record and the version it replaces (rule 3).

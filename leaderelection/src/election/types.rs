@@ -161,6 +161,8 @@ pub enum Event {
     ReleaseGivenUp,
     /// Somebody else renews the lease under our identity.
     IdentityClash,
+    /// The lock's token is the largest that is believed, so that no term can follow.
+    TokensExhausted,
     /// The object is gone. Somebody deleted it: tokens may start again, and nobody is protected.
     Vanished,
 }

@@ -282,8 +282,8 @@ impl Driver {
                     tracing::info!(leader, "leader changed");
                     if let Some(leader) = &leader {
                         self.new_leader_calls.call(leader);
+                        run.meters.leader_changed();
                     }
-                    run.meters.leader_changed();
                     let at = self.config.clock.wall_time();
                     self.status.send_modify(|status| {
                         let from = std::mem::replace(&mut status.leader, leader.clone());
@@ -300,6 +300,10 @@ impl Driver {
                         "another process renews this lock under our identity; give every process an identity of its own"
                     );
                 }
+                Event::TokensExhausted => tracing::error!(
+                    "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, \
+                     and reset the tokens that its resources remember"
+                ),
                 Event::Vanished => tracing::error!(
                     "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
                 ),

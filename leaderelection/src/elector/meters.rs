@@ -21,7 +21,9 @@ pub(super) struct Meters {
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    requests: [[Option<Counter>; Outcome::COUNT]; Operation::COUNT],
+    requests: [[Counter; Outcome::ALL.len()]; Operation::ALL.len()],
+    resolutions: [Counter; Resolution::ALL.len()],
+    ends: [Counter; EndReason::NAMES.len()],
     ambiguity: Ambiguity,
 }
 

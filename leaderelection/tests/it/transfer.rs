@@ -7,7 +7,7 @@ use leaderelection::{
     BeginReason, Change, DefaultLeaderElector, EndReason, LeaderHandle, MemoryLock, MemoryStore, StoreErrorKind,
     TransferError,
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, stored};
@@ -23,9 +23,15 @@ fn campaign(elector: DefaultLeaderElector) -> LeaderHandle {
 }
 
 async fn until_leading(handle: &LeaderHandle) {
-    let mut changes = handle.clone();
-    while !handle.is_leader() {
-        changes.changed().await.unwrap();
+    until("it leads", || handle.is_leader()).await;
+}
+
+/// Waits on paused time, far longer than anything here takes.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LEASE * 10, "waited in vain until {what}");
+        sleep(Duration::from_millis(10)).await;
     }
 }
 
@@ -91,17 +97,8 @@ async fn if_the_named_candidate_never_comes_another_takes_over_after_one_lease()
     sleep(RETRY * 3).await;
     let start = Instant::now();
     a.transfer_to("nobody").unwrap();
-    let (mut b_changed, mut c_changed) = (b.clone(), c.clone());
-    timeout(LEASE, async {
-        while !a.is_leader() && !b.is_leader() && !c.is_leader() {
-            tokio::select! { _ = b_changed.changed() => {} _ = c_changed.changed() => {} }
-        }
-    })
-    .await
-    .expect_err("everybody waits a lease for the named candidate");
-    while !b.is_leader() && !c.is_leader() && !a.is_leader() {
-        sleep(Duration::from_millis(10)).await;
-    }
+    until("somebody leads", || a.is_leader() || b.is_leader() || c.is_leader()).await;
+    assert!(start.elapsed() >= LEASE, "everybody waits a lease for the named candidate: {:?}", start.elapsed());
     assert!(start.elapsed() <= LEASE + LONGEST_POLL + RETRY, "{:?}", start.elapsed());
 }
 
@@ -129,13 +126,10 @@ async fn a_request_that_meets_a_renewal_without_an_answer_is_obeyed() {
     let journal = Journal::default();
     let a = campaign(elector(lock.clone(), journal.callbacks()));
     until_leading(&a).await;
-    while lock.ops().iter().filter(|op| **op == Op::Update).count() < 2 {
-        sleep(Duration::from_millis(10)).await;
-    }
+    until("the second renewal is sent", || lock.ops().iter().filter(|op| **op == Op::Update).count() == 2).await;
     request_transfer(&operator(&store), "b").await.unwrap();
-    while !stored(&store).await.record.is_released() {
-        sleep(Duration::from_millis(10)).await;
-    }
+    until("the term is over", || journal.entries().len() == 3).await;
+    sleep(Duration::from_millis(10)).await;
     assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
 }
@@ -225,4 +219,36 @@ async fn the_builders_own_release_setting_does_not_matter() {
         sleep(Duration::from_millis(10)).await;
         assert!(stored(&store).await.record.is_released());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
+    let store = MemoryStore::new();
+    // It lands, but nobody hears of it, while the leader is asked to hand over.
+    let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::ApplyThenHang);
+    let elector = elector(lock.clone(), Journal::default().callbacks());
+    let handle = elector.handle();
+    let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+    until("the renewal is sent", || lock.ops().len() == 3).await;
+    handle.transfer_to("b").unwrap();
+    running.await.unwrap();
+
+    let left = stored(&store).await.record;
+    assert!(left.is_released());
+    assert_eq!(left.preferred_holder.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_could_not_release_lets_the_named_candidate_go_first_all_the_same() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let a = campaign(elector(lock.clone(), Journal::default().callbacks()));
+    until_leading(&a).await;
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+    let start = Instant::now();
+    a.transfer_to("b").unwrap();
+    sleep(LEASE).await;
+    lock.set_outage(None);
+    until_leading(&a).await;
+    assert!(start.elapsed() >= LEASE * 2, "{:?}", start.elapsed());
 }
