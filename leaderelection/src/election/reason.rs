@@ -73,6 +73,21 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// Every [`name`](Self::name) there is.
+    pub const NAMES: [&str; 11] = [
+        "cancelled",
+        "stepped_down",
+        "transferred",
+        "renew_deadline",
+        "taken_over",
+        "emptied",
+        "deleted",
+        "unreadable",
+        "work_panicked",
+        "work_finished",
+        "store_unfit",
+    ];
+
     /// The reason's name, without its details: for the labels of metrics and for machines.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -17,6 +17,8 @@ pub(super) enum Resolution {
 }
 
 impl Resolution {
+    pub(super) const ALL: [Self; 3] = [Self::Landed, Self::Lost, Self::Unknown];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Landed => "landed",

@@ -21,17 +21,22 @@ pub(super) struct Meters {
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    requests: [[Counter; Outcome::ALL.len()]; Operation::ALL.len()],
-    resolutions: [Counter; Resolution::ALL.len()],
-    ends: [Counter; EndReason::NAMES.len()],
+    requests: [[Option<Counter>; Outcome::COUNT]; Operation::COUNT],
     ambiguity: Ambiguity,
 }
 
 impl Meters {
     pub(super) fn new(name: &str) -> Self {
-        let name = SharedString::from(name.to_owned());
+        let name = SharedString::from_shared(name.into());
         let master = gauge!("leader_election_master_status", "name" => name.clone());
         master.set(0.0);
+        // Known from the start: a series that first shows up with a 1 has no increase to alert on.
+        for reason in EndReason::NAMES {
+            ends(&name, reason).increment(0);
+        }
+        for resolution in Resolution::ALL {
+            resolutions(&name, resolution).increment(0);
+        }
         Self {
             master,
             last_renewal: gauge!("leader_election_last_renewal_timestamp_seconds", "name" => name.clone()),
@@ -64,12 +69,14 @@ impl Meters {
         });
         counter.increment(1);
         if about.while_leading && matches!((operation, outcome), (Operation::Update, Outcome::Ok)) {
-            let took = now.saturating_since(about.sent_at);
-            self.renewal_duration.record(took);
-            self.last_renewal.set((wall_time - took).timestamp_micros() as f64 / 1e6);
+            self.renewal_duration.record(now.saturating_since(about.sent_at));
         }
-        let resolutions = self.ambiguity.learn(about, answer);
-        self.count_resolutions(&resolutions);
+        if matches!((operation, outcome), (Operation::Create | Operation::Update, Outcome::Ok)) {
+            let sent_at = wall_time - now.saturating_since(about.sent_at);
+            self.last_renewal.set(sent_at.timestamp_micros() as f64 / 1e6);
+        }
+        let resolved = self.ambiguity.learn(about, answer);
+        self.count_resolutions(&resolved);
     }
 
     pub(super) fn leader_changed(&self) {
@@ -91,21 +98,25 @@ impl Meters {
         TermMeter { name: self.name.clone(), master: self.master.clone(), ended: false }
     }
 
-    fn count_resolutions(&self, resolutions: &[(Resolution, u64)]) {
-        for (resolution, count) in resolutions.iter().filter(|(_, count)| *count > 0) {
-            counter!(
-                "leader_election_ambiguous_writes_total",
-                "name" => self.name.clone(), "resolution" => resolution.name()
-            )
-            .increment(*count);
+    fn count_resolutions(&self, resolved: &[(Resolution, u64)]) {
+        for (resolution, count) in resolved.iter().filter(|(_, count)| *count > 0) {
+            resolutions(&self.name, *resolution).increment(*count);
         }
     }
 }
 
+fn resolutions(name: &SharedString, resolution: Resolution) -> Counter {
+    counter!("leader_election_ambiguous_writes_total", "name" => name.clone(), "resolution" => resolution.name())
+}
+
+fn ends(name: &SharedString, reason: &'static str) -> Counter {
+    counter!("leader_election_terms_ended_total", "name" => name.clone(), "reason" => reason)
+}
+
 impl Drop for Meters {
     fn drop(&mut self) {
-        let resolutions = self.ambiguity.give_up();
-        self.count_resolutions(&resolutions);
+        let unresolved = self.ambiguity.give_up();
+        self.count_resolutions(&unresolved);
     }
 }
 
@@ -121,8 +132,7 @@ impl TermMeter {
     pub(super) fn end(&mut self, reason: &EndReason) {
         if !std::mem::replace(&mut self.ended, true) {
             self.master.set(0.0);
-            counter!("leader_election_terms_ended_total", "name" => self.name.clone(), "reason" => reason.name())
-                .increment(1);
+            ends(&self.name, reason.name()).increment(1);
         }
     }
 }

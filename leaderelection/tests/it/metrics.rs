@@ -78,7 +78,6 @@ fn a_quiet_term_is_told_in_full() {
             &figures.take(),
             &[
                 ("terms_ended_total{name=scheduler,reason=cancelled}", 1.0),
-                ("transitions_total{name=scheduler}", 1.0),
                 ("store_requests_total{name=scheduler,operation=release,outcome=ok}", 1.0),
             ],
         );

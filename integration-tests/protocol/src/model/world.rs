@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::{LeaderElectionRecord, Version};
 use leaderelection::election::Rules;
+use leaderelection::{LeaderElectionRecord, Version};
 use stateright::{Model, Property};
 
 use super::node::Node;
@@ -179,7 +179,10 @@ impl Model for Setup {
         }
         if self.transfers {
             properties.push(Property::sometimes("a request obeyed", |_, world: &World| {
-                world.cell.as_ref().is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
+                world
+                    .cell
+                    .as_ref()
+                    .is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
             }));
         }
         if self.late_writes > 0 {
