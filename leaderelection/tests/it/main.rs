@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod broken_store;
+mod clock;
 mod config;
 mod conformance;
 mod election;

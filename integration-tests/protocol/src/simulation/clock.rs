@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use leaderelection::clock::{Clock, LocalInstant};
+use leaderelection::clock::{Clock, LocalInstant, sleep_in_slices};
 use tokio::time::Instant;
 
 use super::dice::Dice;
@@ -92,6 +92,18 @@ impl NodeClock {
         Duration::from_nanos(self.0.timers_lost.load(Ordering::Relaxed))
     }
 
+    /// Ends when the node has run for this long by its clock, which a suspend does not count for.
+    async fn timer(&self, lasts: Duration) {
+        let (end, lost_before) = (self.true_at(self.now() + lasts), self.timers_lost());
+        loop {
+            let end = end + (self.timers_lost() - lost_before);
+            if self.true_now() >= end {
+                return;
+            }
+            tokio::time::sleep_until(self.0.origin + end).await;
+        }
+    }
+
     fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
         self.0.pieces.iter().rev().find(|piece| has_begun(piece)).unwrap_or(&self.0.pieces[0])
     }
@@ -120,14 +132,7 @@ impl Clock for NodeClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        let lost_before = self.timers_lost();
-        loop {
-            let end = self.true_at(deadline) + (self.timers_lost() - lost_before);
-            if self.true_now() >= end {
-                return;
-            }
-            tokio::time::sleep_until(self.0.origin + end).await;
-        }
+        sleep_in_slices(|| self.now(), |lasts| self.timer(lasts), deadline).await;
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Property {
     NewLeaderInOrder,
     /// The leader's future does not run when its lease has run out.
     WorkWithinLease,
+    /// The leader's work is told when its window has closed.
+    ToldInTime,
     /// The lease is released after the work has ended.
     ReleaseAfterWork,
     /// Leadership is over when `step_down` returns, and before anything is sent about it.
