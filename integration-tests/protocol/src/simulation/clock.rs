@@ -27,7 +27,7 @@ pub(super) struct NodeClock(Arc<Course>);
 struct Course {
     origin: Instant,
     pieces: Vec<Piece>,
-    /// How long the node's timers stood still, while its clock went on.
+    /// How long the node's timers stood still, while its clock went on; by that clock.
     timers_lost: AtomicU64,
 }
 
@@ -83,9 +83,10 @@ impl NodeClock {
         Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
     }
 
-    /// Lets every pending timer end this much later, as a suspend does on some systems.
-    pub(super) fn stop_timers_for(&self, time: Duration) {
-        self.0.timers_lost.fetch_add(nanos(time), Ordering::Relaxed);
+    /// Lets every pending timer end later by the time since then, as a suspend does on some systems.
+    pub(super) fn timers_stood_since(&self, since: TrueTime) {
+        let lost = self.now().saturating_since(self.local_at(since));
+        self.0.timers_lost.fetch_add(nanos(lost), Ordering::Relaxed);
     }
 
     fn timers_lost(&self) -> Duration {
@@ -94,9 +95,9 @@ impl NodeClock {
 
     /// Ends when the node has run for this long by its clock, which a suspend does not count for.
     async fn timer(&self, lasts: Duration) {
-        let (end, lost_before) = (self.true_at(self.now() + lasts), self.timers_lost());
+        let (end, lost_before) = (self.now() + lasts, self.timers_lost());
         loop {
-            let end = end + (self.timers_lost() - lost_before);
+            let end = self.true_at(end + (self.timers_lost() - lost_before));
             if self.true_now() >= end {
                 return;
             }
