@@ -12,7 +12,7 @@ use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::timeline::RequestId;
 
 /// More requests than fit between a write and its renew deadline.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 128;
 
 /// A process that begins.
 #[derive(Debug)]
