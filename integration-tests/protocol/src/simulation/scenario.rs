@@ -115,7 +115,7 @@ impl Timings {
             0 => lease - ms(300),
             _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
         };
-        let retry = whole_millis(deadline * dice.pick(&[10, 20, 20, 25, 50, 80]) / 100);
+        let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
         let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
         Self { lease, deadline, retry, timeout }
     }
