@@ -1,0 +1,84 @@
+//! `leaderelect`: runs a command on one of many machines at a time, and shows who leads.
+//!
+//! Every subcommand has a file of its own, with its arguments and what it does; they share `lock` (where
+//! the lock is), `timing` (how to compete for it), `output` (what is shown how) and `exit` (what the
+//! process ends with).
+
+mod completions;
+mod exit;
+mod lock;
+mod man;
+mod output;
+mod timing;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, OutputArgs};
+
+/// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
+///
+/// A lock is one small object, named by a URL:
+///
+///   s3://bucket/key?region=eu-central-1
+///   s3://bucket/key?endpoint=http://127.0.0.1:8333
+///   gs://bucket/object
+///   az://account/container/blob
+///   https://account.blob.core.windows.net/container/blob?SAS
+///   file:///directory/name
+///
+/// Credentials come from the environment, as each cloud's own tools find them.
+#[derive(Debug, Parser)]
+#[command(name = "leaderelect", version, verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    async fn run(self, output: &Output) -> Result<Exit, Failure> {
+        match self {
+            Self::Completions(args) => completions::run(args, Cli::command(), output),
+            Self::Man(args) => man::run(args, Cli::command(), output),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage_error(&error),
+    };
+    let output = Output::new(&cli.output);
+    // One thread: the system ends a command that `run` started when the thread ends that started it.
+    let result = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
+        .and_then(|runtime| runtime.block_on(cli.command.run(&output)));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => output.fail(&failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}
