@@ -35,7 +35,6 @@ impl LockUrl {
         self.open("leaderelect").await
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the probe will look at it"))]
     pub(crate) fn location(&self) -> &Location {
         &self.0
     }

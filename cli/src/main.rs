@@ -9,6 +9,8 @@ mod exit;
 mod lock;
 mod man;
 mod output;
+#[cfg(unix)]
+mod run;
 mod timing;
 
 use std::process::ExitCode;
@@ -42,15 +44,29 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(unix)]
+    Run(run::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Start(run::StartArgs),
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Watchdog(run::WatchdogArgs),
 }
 
 impl Command {
     async fn run(self, output: &Output) -> Result<Exit, Failure> {
         match self {
+            #[cfg(unix)]
+            Self::Run(args) => run::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
+            #[cfg(unix)]
+            Self::Start(args) => run::start(args),
+            #[cfg(unix)]
+            Self::Watchdog(args) => run::watchdog(&args),
         }
     }
 }
