@@ -6,12 +6,17 @@
 
 mod completions;
 mod exit;
+mod list;
 mod lock;
 mod man;
+mod observe;
 mod output;
 #[cfg(unix)]
 mod run;
+mod status;
 mod timing;
+mod view;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -46,6 +51,9 @@ struct Cli {
 enum Command {
     #[cfg(unix)]
     Run(run::Args),
+    Status(status::Args),
+    Watch(watch::Args),
+    List(list::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[cfg(unix)]
@@ -61,6 +69,9 @@ impl Command {
         match self {
             #[cfg(unix)]
             Self::Run(args) => run::run(args, output).await,
+            Self::Status(args) => status::run(args, output).await,
+            Self::Watch(args) => watch::run(args, output).await,
+            Self::List(args) => list::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
             #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::{LockError, ObjectStoreBasedLock as _, StoreErrorKind};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::lock::Lock;
 use crate::timing::Timing;
 
@@ -26,7 +26,7 @@ pub(super) async fn holder(lock: &Lock, timing: &Timing) -> Result<Option<String
         Ok(result) => Ok(result?),
         Err(_) => Err(match last {
             Some(Trouble::Error(error)) => error.into(),
-            Some(Trouble::Silence) | None => silence(lock, timing.request_timeout()),
+            Some(Trouble::Silence) | None => Failure::silent(&lock.describe(), timing.request_timeout()),
         }),
     }
 }
@@ -46,10 +46,4 @@ async fn read(lock: &Lock, patience: Duration) -> Result<Option<String>, Trouble
 
 fn is_transient(error: &LockError) -> bool {
     matches!(error.kind(), StoreErrorKind::Rejected | StoreErrorKind::Ambiguous)
-}
-
-fn silence(lock: &Lock, patience: Duration) -> Failure {
-    let patience = humantime::format_duration(patience);
-    let message = format!("{} does not answer within {patience}; check the network and the endpoint", lock.describe());
-    Failure::new(Exit::Unavailable, message)
 }
