@@ -5,16 +5,21 @@
 //! process ends with).
 
 mod completions;
+mod confirm;
 mod exit;
+mod intervene;
 mod list;
 mod lock;
 mod man;
 mod observe;
 mod output;
+mod probe;
+mod release;
 #[cfg(unix)]
 mod run;
 mod status;
 mod timing;
+mod transfer;
 mod view;
 mod watch;
 
@@ -54,6 +59,9 @@ enum Command {
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
+    Transfer(transfer::Args),
+    Release(release::Args),
+    Probe(probe::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[cfg(unix)]
@@ -72,6 +80,9 @@ impl Command {
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
+            Self::Transfer(args) => transfer::run(args, output).await,
+            Self::Release(args) => release::run(args, output).await,
+            Self::Probe(args) => probe::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
             #[cfg(unix)]
