@@ -64,12 +64,6 @@ enum Command {
     Probe(probe::Args),
     Completions(completions::Args),
     Man(man::Args),
-    #[cfg(unix)]
-    #[command(hide = true)]
-    Start(run::StartArgs),
-    #[cfg(unix)]
-    #[command(hide = true)]
-    Watchdog(run::WatchdogArgs),
 }
 
 impl Command {
@@ -85,15 +79,15 @@ impl Command {
             Self::Probe(args) => probe::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
-            #[cfg(unix)]
-            Self::Start(args) => run::start(args),
-            #[cfg(unix)]
-            Self::Watchdog(args) => run::watchdog(&args),
         }
     }
 }
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
+        return run::Helper::parse().run();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
