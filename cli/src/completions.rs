@@ -1,0 +1,25 @@
+//! `leaderelect completions`.
+
+use clap_complete::Shell;
+
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Print a script that completes the command line in a shell
+///
+/// For instance, for bash:
+///
+///   leaderelect completions bash > /etc/bash_completion.d/leaderelect
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Which shell
+    shell: Shell,
+}
+
+pub(crate) fn run(args: Args, mut command: clap::Command, output: &Output) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "leaderelect", &mut script);
+    output.raw(&script)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,168 @@
+//! What the process ends with.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
+use leaderelection_backends::url::UrlError;
+
+/// The exit codes, for `--help` and the man page. Those that a command of `run` may also end with are far
+/// from what commands usually choose.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+    0  done; `probe`: the store is fit
+    1  the store is unfit to elect leaders on
+   64  wrong usage
+   65  the lock's object is not a record
+   69  the store could not be reached, or refuses; `probe`: inconclusive
+   74  an error of this machine, such as output that cannot be written
+   75  somebody else holds the lock, or the wait timed out
+   79  leadership was lost, and the command was ended
+  126  the command cannot be run
+  127  the command was not found
+  128+n  ended by signal n; for `run`, the command was
+Otherwise `run` ends with the code of its command.";
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked for is done.
+    Done,
+    /// The store breaks the contract that keeps leaders exclusive.
+    Unfit,
+    /// The command line cannot be right.
+    Usage,
+    /// There is an object, and it is not a record.
+    NotARecord,
+    /// The store did not answer, or refuses.
+    Unavailable,
+    /// This machine's fault.
+    Internal,
+    /// Somebody else holds the lock.
+    Held,
+    /// Leadership was lost.
+    Lost,
+    /// The command's own code.
+    Code(u8),
+}
+
+impl Exit {
+    /// What shells make of a process that died of `signal`.
+    pub(crate) fn by_signal(signal: i32) -> Self {
+        Self::Code(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Unfit => 1,
+            Self::Usage => 64,
+            Self::NotARecord => 65,
+            Self::Unavailable => 69,
+            Self::Internal => 74,
+            Self::Held => 75,
+            Self::Lost => 79,
+            Self::Code(code) => code,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why the process ends without having done what was asked, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// A message in lower case and without a full stop, which holds no secret.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    /// A store that does not answer.
+    pub(crate) fn silent(place: &str, patience: Duration) -> Self {
+        let patience = humantime::format_duration(patience);
+        let message = format!("{place} does not answer within {patience}; check the network and the endpoint");
+        Self::new(Exit::Unavailable, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        Self::new(exit_of(error.kind()), chain(&error))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(exit_of(error.kind()), chain(&error))
+    }
+}
+
+impl From<UrlError> for Failure {
+    fn from(error: UrlError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let flag = match error.field() {
+            "lease_duration" => "--lease",
+            "renew_deadline" => "--renew",
+            "retry_period" => "--retry",
+            "request_timeout" => "--request-timeout",
+            "identity" => "--identity",
+            _ => return Self::usage(error.to_string()),
+        };
+        Self::usage(format!("{error}; set {flag}, or leave the timing flags out"))
+    }
+}
+
+/// Output that cannot be written; a reader that has seen enough is no failure.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Done } else { Exit::Internal };
+        Self::new(exit, format!("cannot write to standard output: {error}"))
+    }
+}
+
+/// The message followed by those of its causes.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn exit_of(kind: StoreErrorKind) -> Exit {
+    match kind {
+        StoreErrorKind::Unreadable => Exit::NotARecord,
+        StoreErrorKind::Conflict => Exit::Held,
+        _ => Exit::Unavailable,
+    }
+}

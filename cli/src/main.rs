@@ -1,0 +1,116 @@
+//! `leaderelect`: runs a command on one of many machines at a time, and shows who leads.
+//!
+//! Every subcommand has a file of its own, with its arguments and what it does; they share `lock` (where
+//! the lock is), `timing` (how to compete for it), `output` (what is shown how) and `exit` (what the
+//! process ends with).
+
+mod completions;
+mod confirm;
+mod exit;
+mod intervene;
+mod list;
+mod lock;
+mod man;
+mod observe;
+mod output;
+mod probe;
+mod release;
+#[cfg(unix)]
+mod run;
+mod status;
+mod timing;
+mod transfer;
+mod view;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, OutputArgs};
+
+/// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
+///
+/// A lock is one small object, named by a URL:
+///
+///   s3://bucket/key?region=eu-central-1
+///   s3://bucket/key?endpoint=http://127.0.0.1:8333
+///   gs://bucket/object
+///   az://account/container/blob
+///   https://account.blob.core.windows.net/container/blob?SAS
+///   file:///directory/name
+///
+/// Credentials come from the environment, as each cloud's own tools find them.
+#[derive(Debug, Parser)]
+#[command(name = "leaderelect", version, verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[cfg(unix)]
+    Run(run::Args),
+    Status(status::Args),
+    Watch(watch::Args),
+    List(list::Args),
+    Transfer(transfer::Args),
+    Release(release::Args),
+    Probe(probe::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    async fn run(self, output: &Output) -> Result<Exit, Failure> {
+        match self {
+            #[cfg(unix)]
+            Self::Run(args) => run::run(args, output).await,
+            Self::Status(args) => status::run(args, output).await,
+            Self::Watch(args) => watch::run(args, output).await,
+            Self::List(args) => list::run(args, output).await,
+            Self::Transfer(args) => transfer::run(args, output).await,
+            Self::Release(args) => release::run(args, output).await,
+            Self::Probe(args) => probe::run(args, output).await,
+            Self::Completions(args) => completions::run(args, Cli::command(), output),
+            Self::Man(args) => man::run(args, Cli::command(), output),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    #[cfg(unix)]
+    if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
+        return run::Helper::parse().run();
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage_error(&error),
+    };
+    let output = Output::new(&cli.output);
+    // One thread: the system ends a command that `run` started when the thread ends that started it.
+    let result = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
+        .and_then(|runtime| runtime.block_on(cli.command.run(&output)));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(failure) => output.fail(&failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

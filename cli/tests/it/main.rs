@@ -1,0 +1,15 @@
+//! Tests that use the command line as people and scripts do.
+#![cfg(unix)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod generated;
+mod intervene;
+mod look;
+mod loss;
+mod probe;
+mod run;
+mod s3;
+mod signals;
+mod support;
+mod terminal;
+mod waiting;
