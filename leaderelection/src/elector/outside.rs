@@ -134,7 +134,7 @@ fn log_failure(error: &LockError) {
     match error.kind() {
         StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
-            tracing::error!(error = chain, "the lock cannot be used; trying again, slowly");
+            tracing::error!(error = chain, "the lock cannot be used; trying again");
         }
         StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
             tracing::warn!(error = chain, "a request to the lock failed; trying again");
