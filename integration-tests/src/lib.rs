@@ -2,4 +2,5 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test whose server cannot be had fails by panicking")]
 
 pub mod model;
+pub mod proxy;
 pub mod servers;

@@ -4,5 +4,6 @@
 #[cfg(unix)]
 mod file_store;
 mod harness;
+mod lying_network;
 mod model;
 mod s3;

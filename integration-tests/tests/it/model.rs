@@ -66,8 +66,7 @@ fn exclusion_holds_exactly_where_the_formula_says() {
                 let nodes = vec![("fast", fast), ("slow", slow)];
                 let setup = Setup { nodes, lease, renew, retry: 1, late_writes: 0, ..two() };
                 let holds = lease * slow >= renew * fast;
-                let checker =
-                    setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+                let checker = setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
                 let found = checker.discovery("exclusion").is_none();
                 assert_eq!(found, holds, "lease {lease}, deadline {renew}, clocks {fast} : {slow}");
                 outside += usize::from(!holds);

@@ -1,0 +1,92 @@
+//! Renewals that arrive when their term is over.
+
+use std::sync::Arc;
+
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
+
+use super::LEASE;
+use super::cloud::Cloud;
+use super::stage::{Candidate, Stage, Started, Stopped, WorkEnded};
+
+const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
+const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
+
+/// Makes a leader, with token 0, one of whose renewals is held.
+async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate)) {
+    a.spoil(1, Kind::Renewal, HELD);
+    start(a);
+    a.proxy.wait_for_held(1).await;
+}
+
+pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::run).await;
+    a.retire(&stage, 0).await;
+    let released = stage.stored().await;
+    assert_eq!(a.proxy.deliver_held().await, [412]);
+    assert_eq!(stage.stored().await, released);
+    let mut b = stage.candidate("b").await;
+    b.run();
+    b.wait_for(Started(1)).await;
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::campaign).await;
+    a.proxy.set_outage(Some(LOST));
+    let mut b = stage.candidate("b").await;
+    b.run();
+    b.wait_for(Started(1)).await;
+    a.proxy.set_outage(None);
+    assert_eq!(a.proxy.deliver_held().await, [412]);
+    a.wait_for_leader("b").await;
+    b.wait_for_renewals(2).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    assert_eq!(b.events(), [Started(1)]);
+    a.cancel();
+    a.ended().await;
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
+    hold_a_renewal(&mut a, Candidate::campaign).await;
+    a.proxy.set_outage(Some(LOST));
+    a.wait_for(Stopped).await;
+    // Nobody has taken the lease yet, so it lands.
+    let before = SystemClock.now();
+    assert_eq!(a.proxy.deliver_held().await, [200]);
+    assert_eq!(stage.holder().await, ("a".to_owned(), 0));
+    a.proxy.set_outage(None);
+
+    // It may lead again, but by a new term, and when the lease has run out that nobody holds.
+    let again = a.wait_for(Started(1)).await;
+    assert!(again.at >= before + LEASE, "{again:?} after {before:?}");
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped, Started(1)]);
+    a.cancel();
+    a.ended().await;
+    a.check();
+}
+
+pub(super) async fn a_late_renewal_that_lands_during_the_release_is_given_back_too(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::run).await;
+    a.proxy.set_outage(Some(Fault::new(Delivery::Never, Reply::Cut)));
+    a.cancel();
+    a.wait_for(Stopped).await;
+    assert_eq!(a.proxy.deliver_held().await, [200]);
+    a.proxy.set_outage(None);
+    a.retire(&stage, 0).await;
+    a.check();
+}

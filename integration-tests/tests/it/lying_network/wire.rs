@@ -1,0 +1,55 @@
+//! One call, one request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::{Precondition, Version};
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
+use leaderelection_integration_tests::servers::unique_name;
+
+use super::cloud::Cloud;
+use super::lies::LIES;
+use super::run_all;
+
+/// A client that tries again does so well within this time, where it is not answered at all.
+const LONG_ENOUGH: Duration = Duration::from_secs(3);
+
+pub(super) async fn the_sdk_makes_exactly_one_attempt(cloud: Arc<Cloud>) {
+    let more = [
+        ("answered 408", Fault::new(Delivery::Never, Reply::Status(408))),
+        ("answered 502", Fault::new(Delivery::Never, Reply::Status(502))),
+        ("answered 504", Fault::new(Delivery::Once, Reply::Status(504))),
+    ];
+    let faults = LIES.map(|lie| (lie.name, lie.fault)).into_iter().chain(more);
+    run_all(faults.map(|(name, fault)| (name, calls(Arc::clone(&cloud), fault)))).await;
+}
+
+async fn calls(cloud: Arc<Cloud>, fault: Fault) {
+    let key = unique_name();
+    let direct = cloud.store(&cloud.url()).await;
+    let version = direct.put(&key, "{}".into(), &Precondition::Absent).await.expect("written");
+    let (new, stale) = (unique_name(), Version::new("1"));
+    tokio::join!(
+        attempt(&cloud, fault, &key, None),
+        attempt(&cloud, fault, &key, Some(Precondition::Matches(version))),
+        attempt(&cloud, fault, &key, Some(Precondition::Matches(stale))),
+        attempt(&cloud, fault, &new, Some(Precondition::Absent)),
+    );
+}
+
+/// One call: a read, or a write with this precondition.
+async fn attempt(cloud: &Cloud, fault: Fault, key: &str, precondition: Option<Precondition>) {
+    let proxy = cloud.proxy().await;
+    let store = cloud.store(&proxy.url()).await;
+    proxy.set_outage(Some(fault));
+    let call = async {
+        match &precondition {
+            None => store.get(key).await.map(drop),
+            Some(precondition) => store.put(key, "{ }".into(), precondition).await.map(drop),
+        }
+    };
+    // Some faults leave the call waiting for ever.
+    let _ = tokio::time::timeout(LONG_ENOUGH, call).await;
+    let requests = proxy.traffic();
+    assert_eq!(requests.len(), 1, "{precondition:?}: {requests:#?}");
+}
