@@ -4,13 +4,21 @@
 //! |---|---|---|
 //! | a local directory | none | [`file`] |
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
+//! | Google Cloud Storage | `gcs` | `gcs` |
+//! | Azure Blob Storage | `azure` | `azure` |
 //!
 //! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it.
+//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it. [`url`] reads locks that are named by a
+//! URL, whatever the store.
 
+#[cfg(feature = "azure")]
+pub mod azure;
 #[cfg(unix)]
 pub mod file;
+#[cfg(feature = "gcs")]
+pub mod gcs;
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+mod request;
 #[cfg(feature = "s3")]
 pub mod s3;
-#[cfg(feature = "s3")]
 pub mod url;

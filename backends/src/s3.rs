@@ -1,19 +1,19 @@
 //! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
 
 use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 use self::error::Operation;
+use crate::request::{self, Body, bounded};
 
 mod error;
 
@@ -97,7 +97,7 @@ pub struct S3Store {
 impl S3Store {
     /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
     /// otherwise.
-    pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
 
     /// The store in `bucket`, reached as `client` is configured, but without its retries.
     #[must_use]
@@ -132,10 +132,7 @@ impl S3Store {
         object: &str,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        tokio::time::timeout(self.request_timeout, call).await.unwrap_or_else(|_| {
-            let timeout = self.request_timeout;
-            Err(StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: no answer within {timeout:?}")))
-        })
+        bounded(self.request_timeout, object, call).await
     }
 }
 
@@ -217,29 +214,13 @@ impl fmt::Debug for S3Store {
 }
 
 async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, StoreError> {
-    let too_large = || {
-        let message = format!(
-            "{object}: larger than {MAX_BODY_BYTES} bytes, so it is not ours; choose another key, nothing was overwritten"
-        );
-        StoreError::new(StoreErrorKind::Unreadable, message)
-    };
     let Some(version) = output.e_tag.map(Version::new) else {
         return Err(error::without_etag(StoreErrorKind::Fatal, object));
     };
-    let announced = output.content_length.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
-    if announced > MAX_BODY_BYTES {
-        return Err(too_large());
-    }
-    let mut stream = output.body;
-    let mut body = BytesMut::with_capacity(announced);
+    let length = output.content_length.and_then(|length| u64::try_from(length).ok());
+    let (mut body, mut stream) = (Body::new(object, length)?, output.body);
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|error| {
-            StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: its content broke off")).with_source(error)
-        })?;
-        if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(too_large());
-        }
-        body.extend_from_slice(&chunk);
+        body.push(&chunk.map_err(|error| request::broke_off(object, error))?)?;
     }
-    Ok(VersionedObject { body: body.freeze(), version })
+    Ok(VersionedObject { body: body.finish(), version })
 }

@@ -2,13 +2,168 @@
 //!
 //! | URL | names | feature |
 //! |---|---|---|
-//! | `s3://bucket/key?region=…&endpoint=…&path_style=true` | [`S3Location`] | `s3` |
+//! | `s3://bucket/key?region=…&endpoint=…&path_style=true` | `S3Location` | `s3` |
+//! | `gs://bucket/object` | `GcsLocation` | `gcs` |
+//! | `az://account/container/blob` | `AzureLocation` | `azure` |
+//! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
+//! | `file:///directory/name` | [`FileLocation`] | |
+//! | `memory:name` | [`MemoryLocation`] | |
 //!
-//! No URL holds credentials: they come from the environment, as each cloud's own tools find them.
+//! Credentials come from the environment, as each cloud's own tools find them. The one exception is a
+//! SAS of Azure, which is a URL by nature; it is never shown.
+//!
+//! ```
+//! use leaderelection::{ObjectStoreBasedLock, unique_identity};
+//! use leaderelection_backends::url::Location;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let location: Location = "file:///var/lib/my-service/scheduler".parse()?;
+//! let lock = location.lock(unique_identity()).await?;
+//! assert_eq!(lock.describe(), "file:///var/lib/my-service/scheduler");
+//! # Ok(())
+//! # }
+//! ```
 
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use leaderelection::{ConditionalStore, ObjectLock, StoreError};
+
+#[cfg(feature = "azure")]
+pub use self::azure::AzureLocation;
+#[cfg(unix)]
+pub use self::file::FileLocation;
+#[cfg(feature = "gcs")]
+pub use self::gcs::GcsLocation;
+pub use self::memory::MemoryLocation;
+#[cfg(feature = "s3")]
 pub use self::s3::S3Location;
 
+#[cfg(feature = "azure")]
+mod azure;
+#[cfg(unix)]
+mod file;
+#[cfg(feature = "gcs")]
+mod gcs;
+mod memory;
+mod parts;
+#[cfg(feature = "s3")]
 mod s3;
+#[cfg(test)]
+mod tests;
+
+/// An object in any of the stores. What is shown of it is a URL that names it, without a SAS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Location {
+    /// In Amazon S3 or a compatible store.
+    #[cfg(feature = "s3")]
+    S3(S3Location),
+    /// In Google Cloud Storage.
+    #[cfg(feature = "gcs")]
+    Gcs(GcsLocation),
+    /// In Azure Blob Storage.
+    #[cfg(feature = "azure")]
+    Azure(AzureLocation),
+    /// In a local directory.
+    #[cfg(unix)]
+    File(FileLocation),
+    /// In this process.
+    Memory(MemoryLocation),
+}
+
+impl Location {
+    /// The lock in this place, for the candidate `identity`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub async fn lock(&self, identity: impl Into<String>) -> Result<ObjectLock<Arc<dyn ConditionalStore>>, StoreError> {
+        Ok(ObjectLock::new(self.open().await?, self.key(), identity))
+    }
+
+    /// The store that holds the object, with the environment's credentials.
+    ///
+    /// # Errors
+    ///
+    /// If the environment's settings cannot be right. Nothing is sent yet: what the store has against us
+    /// is told by its first request.
+    pub async fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
+        Ok(match self {
+            #[cfg(feature = "s3")]
+            Self::S3(location) => Arc::new(location.open().await),
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => Arc::new(location.open().await?),
+            #[cfg(feature = "azure")]
+            Self::Azure(location) => Arc::new(location.open()?),
+            #[cfg(unix)]
+            Self::File(location) => Arc::new(location.open()),
+            Self::Memory(location) => Arc::new(location.open()),
+        })
+    }
+
+    /// The object's key in the store.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match self {
+            #[cfg(feature = "s3")]
+            Self::S3(location) => &location.key,
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => &location.key,
+            #[cfg(feature = "azure")]
+            Self::Azure(location) => &location.key,
+            #[cfg(unix)]
+            Self::File(location) => &location.key,
+            Self::Memory(location) => &location.key,
+        }
+    }
+}
+
+impl FromStr for Location {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        match text.split_once(':').map(|(scheme, _)| scheme) {
+            #[cfg(feature = "s3")]
+            Some("s3") => text.parse().map(Self::S3),
+            #[cfg(feature = "gcs")]
+            Some("gs") => text.parse().map(Self::Gcs),
+            #[cfg(feature = "azure")]
+            Some("az" | "https" | "http") => text.parse().map(Self::Azure),
+            #[cfg(unix)]
+            Some("file") => text.parse().map(Self::File),
+            Some("memory") => text.parse().map(Self::Memory),
+            #[cfg(not(feature = "s3"))]
+            Some("s3") => Err(UrlError::without_feature("s3", "s3://bucket/key")),
+            #[cfg(not(feature = "gcs"))]
+            Some("gs") => Err(UrlError::without_feature("gcs", "gs://bucket/object")),
+            #[cfg(not(feature = "azure"))]
+            Some("az" | "https" | "http") => Err(UrlError::without_feature("azure", "az://account/container/blob")),
+            _ => Err(UrlError {
+                problem: "the URL begins with none of s3://, gs://, az://, https://, file:/// and memory:".to_owned(),
+                example: "s3://bucket/key or file:///directory/name",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            #[cfg(feature = "s3")]
+            Self::S3(location) => location.fmt(f),
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => location.fmt(f),
+            #[cfg(feature = "azure")]
+            Self::Azure(location) => location.fmt(f),
+            #[cfg(unix)]
+            Self::File(location) => location.fmt(f),
+            Self::Memory(location) => location.fmt(f),
+        }
+    }
+}
 
 /// A URL that names no lock. Says what is wrong with it and shows a right one.
 ///
@@ -18,4 +173,13 @@ mod s3;
 pub struct UrlError {
     problem: String,
     example: &'static str,
+}
+
+impl UrlError {
+    // Unused where all features are on.
+    #[allow(dead_code)]
+    fn without_feature(feature: &str, example: &'static str) -> Self {
+        let problem = format!("this program was built without the feature {feature} of leaderelection-backends");
+        Self { problem, example }
+    }
 }

@@ -63,7 +63,7 @@ impl Entry {
 #[non_exhaustive]
 pub enum AppendError {
     /// A later leader has written already: the writer does not lead any more.
-    #[error("fenced off: token {token} is older than {newest}, the log's last; stop working, another one leads")]
+    #[error("token {token} is fenced off by {newest}; stop working, another one leads")]
     Fenced {
         /// The entry's token.
         token: u64,
@@ -221,10 +221,7 @@ mod tests {
         let log = log();
         log.append(&Entry::new(3, "b", "new")).await.unwrap();
         let error = log.append(&Entry::new(2, "a", "old")).await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "fenced off: token 2 is older than 3, the log's last; stop working, another one leads"
-        );
+        assert_eq!(error.to_string(), "token 2 is fenced off by 3; stop working, another one leads");
         assert_eq!(log.entries().await.unwrap().len(), 1);
     }
 

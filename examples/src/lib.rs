@@ -1,3 +1,7 @@
 //! What the example programs share.
 
 pub mod fenced_log;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -2,6 +2,9 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
+pub mod azurite;
+pub mod fake_gcs;
+pub mod npm;
 pub mod pip;
 pub mod process;
 pub mod scripted;

@@ -181,6 +181,14 @@ impl LeaderElectionConfigBuilder {
             let shown: String = self.lock.identity().chars().take(40).collect();
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
         }
+        if self.lock.min_write_interval().is_some_and(|interval| self.retry_period < interval) {
+            tracing::warn!(
+                lock = self.lock.describe(),
+                retry_period = ?self.retry_period,
+                min_write_interval = ?self.lock.min_write_interval(),
+                "the store refuses writes this close together; use a longer retry_period"
+            );
+        }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }

@@ -52,6 +52,12 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     fn max_lease_duration(&self) -> Duration {
         DEFAULT_MAX_LEASE_DURATION
     }
+
+    /// How far apart writes to the record must be, if the store refuses those that come faster. A
+    /// configuration with a shorter retry period is warned about.
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
+    }
 }
 
 #[async_trait]
@@ -78,6 +84,10 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
     fn max_lease_duration(&self) -> Duration {
         (**self).max_lease_duration()
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        (**self).min_write_interval()
     }
 }
 

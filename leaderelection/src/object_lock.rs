@@ -100,4 +100,8 @@ impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     fn max_lease_duration(&self) -> Duration {
         self.max_lease_duration
     }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.store.min_write_interval()
+    }
 }

@@ -70,6 +70,13 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     fn has_unique_versions(&self) -> bool {
         false
     }
+
+    /// How far apart writes to one object must be, if the store refuses those that come faster.
+    ///
+    /// A shorter retry period is warned about when it is configured.
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
+    }
 }
 
 #[async_trait]
@@ -96,6 +103,10 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
 
     fn has_unique_versions(&self) -> bool {
         (**self).has_unique_versions()
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        (**self).min_write_interval()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `s3://` URLs.
 
+use std::fmt;
 use std::str::FromStr;
 
 use aws_config::environment::EnvironmentVariableRegionProvider;
@@ -7,10 +8,10 @@ use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
-use percent_encoding::percent_decode_str;
-use url::Url;
+use url::{Url, form_urlencoded};
 
 use super::UrlError;
+use super::parts::{Parts, escaped, is_name};
 use crate::s3::S3Store;
 
 const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
@@ -81,28 +82,19 @@ impl FromStr for S3Location {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let url = Url::parse(text).map_err(|error| wrong(format!("this is not a URL: {error}")))?;
-        if url.scheme() != "s3" {
-            return Err(wrong("the scheme is not s3"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("credentials do not belong in a URL, set AWS_ACCESS_KEY_ID or a profile"));
-        }
-        if url.port().is_some() {
+        let Parts { authority: bucket, path: key, query } = Parts::parse(text, "s3", EXAMPLE)?;
+        if bucket.contains(':') {
             return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
         }
-        if url.fragment().is_some() {
-            return Err(wrong("a # in a key is written %23"));
+        if !is_name(bucket) {
+            return Err(wrong("no bucket"));
         }
-        let bucket = url.host_str().filter(|bucket| !bucket.is_empty()).ok_or_else(|| wrong("no bucket"))?;
-        let key = percent_decode_str(url.path().trim_start_matches('/'));
-        let key = key.decode_utf8().map_err(|_| wrong("the key is not UTF-8"))?;
         if key.is_empty() {
             return Err(wrong("no key behind the bucket"));
         }
 
         let (mut region, mut endpoint, mut path_style) = (None, None, None);
-        for (name, value) in url.query_pairs() {
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "region" => region = Some(value.into_owned()),
                 "endpoint" => endpoint = Some(checked_endpoint(&value)?),
@@ -113,7 +105,24 @@ impl FromStr for S3Location {
             }
         }
         let path_style = path_style.unwrap_or(endpoint.is_some());
-        Ok(Self { bucket: bucket.to_owned(), key: key.into_owned(), region, endpoint, path_style })
+        Ok(Self { bucket: bucket.to_owned(), key, region, endpoint, path_style })
+    }
+}
+
+impl fmt::Display for S3Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in [("region", &self.region), ("endpoint", &self.endpoint)] {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        if self.path_style != self.endpoint.is_some() {
+            query.append_pair("path_style", &self.path_style.to_string());
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        write!(f, "s3://{}/{}{separator}{query}", self.bucket, escaped(&self.key))
     }
 }
 
@@ -163,8 +172,8 @@ mod tests {
     #[test]
     fn a_wrong_url_is_shown_a_right_one_and_never_repeated() {
         for (text, problem) in [
-            ("bucket/secret", "not a URL"),
-            ("gs://bucket/secret", "scheme"),
+            ("bucket/secret", "does not begin with s3://"),
+            ("gs://bucket/secret", "does not begin with s3://"),
             ("s3:///secret", "no bucket"),
             ("s3://bucket", "no key"),
             ("s3://bucket/", "no key"),

@@ -56,18 +56,24 @@ impl ServerProcess {
         Self { supervisor, directory }
     }
 
-    /// Waits until `GET url_path` on `port` is answered 200.
+    /// Waits until `GET url_path` on `port` is answered `status`.
     ///
     /// # Errors
     ///
-    /// What the server last said, if it ended or is not healthy within `patience`.
-    pub fn wait_until_healthy(&mut self, port: u16, url_path: &str, patience: Duration) -> Result<(), String> {
+    /// What the server last said, if it ended or does not answer so within `patience`.
+    pub fn wait_until_answering(
+        &mut self,
+        port: u16,
+        url_path: &str,
+        status: u16,
+        patience: Duration,
+    ) -> Result<(), String> {
         let deadline = Instant::now() + patience;
         loop {
             if let Ok(Some(status)) = self.supervisor.try_wait() {
                 return Err(format!("the server ended ({status}); {}", self.last_words()));
             }
-            if is_healthy(port, url_path).unwrap_or(false) {
+            if answer(port, url_path).is_ok_and(|answer| answer == format!(" {status}")) {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -92,13 +98,13 @@ impl Drop for ServerProcess {
     }
 }
 
-fn is_healthy(port: u16, url_path: &str) -> io::Result<bool> {
+fn answer(port: u16, url_path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     write!(stream, "GET {url_path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n")?;
     let mut status_line = [0; 12];
     stream.read_exact(&mut status_line)?;
-    Ok(status_line.ends_with(b" 200"))
+    Ok(String::from_utf8_lossy(&status_line[8..]).into_owned())
 }
 
 /// Runs `work` while no other process runs its own under the same name.

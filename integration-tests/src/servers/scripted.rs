@@ -215,12 +215,37 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<R
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     let mut request = Request { method, target, headers, body: Vec::new() };
+    if request.header("transfer-encoding") == Some("chunked") {
+        request.body = read_chunks(stream, buffer).await?;
+        return Some(request);
+    }
     let length = request.header("content-length").map_or(Some(0), |length| length.parse().ok())?;
     while buffer.len() < length {
         fill(stream, buffer).await?;
     }
     request.body = buffer.split_to(length).to_vec();
     Some(request)
+}
+
+async fn read_chunks(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = loop {
+            if let Some(end) = buffer.windows(2).position(|bytes| bytes == b"\r\n") {
+                break end;
+            }
+            fill(stream, buffer).await?;
+        };
+        let size = usize::from_str_radix(std::str::from_utf8(&buffer[..end]).ok()?, 16).ok()?;
+        while buffer.len() < end + 2 + size + 2 {
+            fill(stream, buffer).await?;
+        }
+        let chunk = buffer.split_to(end + 2 + size + 2);
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(&chunk[end + 2..end + 2 + size]);
+    }
 }
 
 async fn fill(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<()> {

@@ -78,7 +78,7 @@ impl SeaweedFs {
         server.args(["-s3.autoCreateBucket=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]);
 
         let mut process = ServerProcess::start(&server, data);
-        process.wait_until_healthy(port, "/healthz", Duration::from_secs(60))?;
+        process.wait_until_answering(port, "/healthz", 200, Duration::from_secs(60))?;
         Ok(Self { _process: process, port, access_key, secret_key })
     }
 

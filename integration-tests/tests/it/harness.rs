@@ -60,7 +60,7 @@ fn a_server_that_does_not_start_is_quoted() {
     let mut server = Command::new("sh");
     server.args(["-c", "echo the port is taken; exit 3"]);
     let mut process = ServerProcess::start(&server, directory.clone());
-    let error = process.wait_until_healthy(1, "/", Duration::from_secs(30)).expect_err("it ended");
+    let error = process.wait_until_answering(1, "/", 200, Duration::from_secs(30)).expect_err("it ended");
     assert!(error.contains("exit status: 3") && error.contains("the port is taken"), "{error}");
     drop(process);
     assert!(!directory.exists());

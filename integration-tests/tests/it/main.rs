@@ -1,9 +1,13 @@
 //! The crates against real servers and real processes, and the protocol against every history.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod azure;
 #[cfg(unix)]
 mod file_store;
+mod gcs;
 mod harness;
+mod logs;
 mod lying_network;
 mod model;
 mod s3;
+mod url;

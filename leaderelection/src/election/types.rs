@@ -60,6 +60,18 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// What the lock's method is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Read => "get",
+            Self::Create { .. } => "create",
+            Self::Update { .. } => "update",
+        }
+    }
+}
+
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {

@@ -124,6 +124,7 @@ impl Driver {
             let request = election.poll(now, || stamp(random, config));
             self.take_events(run);
             if let Some(request) = request {
+                tracing::debug!(request = request.name(), "asking the lock");
                 let deadline = now + self.config.request_timeout;
                 let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
                 run.in_flight = Some(request::send(lock, clock, request, deadline));

@@ -4,6 +4,7 @@
 mod bad_input;
 mod config;
 mod conformance;
+mod election;
 mod footprint;
 mod lifecycle;
 mod observers;

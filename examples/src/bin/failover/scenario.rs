@@ -123,7 +123,7 @@ async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
             Thaw::Leads => stage.say(format!("{} still believes to lead", leader.name)),
             Thaw::Stopped(stale) => {
                 stage.say(format!("{} knows that it does not lead any more, and stops", leader.name));
-                stage.say(format!("as a test it writes all the same, and the log says: {}", stale.answer));
+                stage.say(format!("as a test it writes all the same: {}", stale.answer));
             }
         }
         let entries_after = entries_of(stage, leader.token).await?.saturating_sub(before);

@@ -9,7 +9,7 @@ use super::doing;
 use crate::world::{Candidate, State, World};
 
 /// Cells of the bar that shows the lease's age.
-const BAR: usize = 24;
+const BAR: usize = 20;
 
 /// What the picture has besides the lines of time, in a row.
 const MARGIN: usize = 38;

@@ -1,0 +1,289 @@
+//! Azure Blob Storage, on Microsoft's own `azure_storage_blob` crate.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use azure_core::http::{ClientOptions, Etag, RetryOptions, Url};
+use azure_storage_blob::models::{
+    BlobClientDeleteOptions, BlobClientDownloadOptions, BlobClientUploadOptions, BlobContainerClientListBlobsOptions,
+};
+use azure_storage_blob::{BlobClient, BlobContainerClient, BlobContainerClientOptions};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use leaderelection::{
+    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+
+pub use self::credential::AzureCredential;
+use self::error::Operation;
+use crate::request::{self, Body, bounded};
+
+mod connection_string;
+mod credential;
+mod environment;
+mod error;
+mod shared_key;
+
+/// A lock that is one blob in an Azure container.
+pub type AzureBlobLock = ObjectLock<AzureStore>;
+
+/// A [`ConditionalStore`] in one container of Azure Blob Storage.
+///
+/// The version is the ETag, exactly as the service spells it. Writes carry `If-None-Match: *` or
+/// `If-Match`, deletions `If-Match`. Every call sends one request (one per five thousand blobs for a
+/// listing): the client's retries are off, because a repeated write meets its own first attempt and
+/// reports a conflict.
+///
+/// ```
+/// use leaderelection::{ObjectStoreBasedLock, unique_identity};
+/// use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
+///
+/// let credential = azure_identity::DeveloperToolsCredential::new(None)?;
+/// let container = "https://account.blob.core.windows.net/container";
+/// let store = AzureStore::new(container, AzureCredential::EntraId(credential))?;
+/// let lock = AzureBlobLock::new(store, "locks/scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "https://account.blob.core.windows.net/container/locks/scheduler");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Permissions
+///
+/// An elector reads and writes blobs: the role Storage Blob Data Contributor, or a SAS with the
+/// permissions `rcw`. Deletions need `d`, listings `l`. The container must exist.
+///
+/// # Secrets
+///
+/// Account keys, tokens and the query of the container's URL, which may be a SAS, appear neither in
+/// errors nor in [`describe`](ConditionalStore::describe) nor in `Debug`.
+///
+/// # Cancellation safety
+///
+/// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
+#[derive(Clone)]
+pub struct AzureStore {
+    container: Arc<BlobContainerClient>,
+    // The container's URL without its query.
+    name: String,
+    request_timeout: Duration,
+}
+
+impl AzureStore {
+    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
+    /// otherwise.
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
+
+    /// The store in the container at `container_url`, such as
+    /// `https://account.blob.core.windows.net/container`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if the URL or the credential cannot be right. Nothing is sent.
+    pub fn new(container_url: &str, credential: AzureCredential) -> Result<Self, StoreError> {
+        Self::with_options(container_url, credential, ClientOptions::default())
+    }
+
+    /// As [`new`](Self::new), with a transport, policies, logging and tracing of your own. Of `options`
+    /// only the retries are not used.
+    ///
+    /// A transport should not decompress by itself, as `azure_storage_blob` says.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn with_options(
+        container_url: &str,
+        credential: AzureCredential,
+        mut options: ClientOptions,
+    ) -> Result<Self, StoreError> {
+        let url = container(container_url)?;
+        options.retry = RetryOptions::none();
+        let token = credential.apply(&url, &mut options)?;
+        let name = without_query(&url);
+        let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
+        // The SDK's own error repeats the URL, which may hold a SAS.
+        let client = BlobContainerClient::new(url, token, Some(options))
+            .map_err(|_| misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
+        Ok(Self { container: Arc::new(client), name, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT })
+    }
+
+    /// The store in `container`, in the account of a connection string: what the portal shows, with an
+    /// account key or a SAS, or `UseDevelopmentStorage=true` for the emulator on its usual port.
+    ///
+    /// ```
+    /// use leaderelection_backends::azure::AzureStore;
+    ///
+    /// let store = AzureStore::from_connection_string("UseDevelopmentStorage=true", "container")?;
+    /// # Ok::<(), leaderelection::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if a part is missing or cannot be right. Nothing is sent.
+    pub fn from_connection_string(connection_string: &str, container: &str) -> Result<Self, StoreError> {
+        let (container_url, credential) = connection_string::parse(connection_string, container)?;
+        Self::new(&container_url, credential)
+    }
+
+    /// Bounds every request, from its first byte to the last byte of its answer, and getting the token
+    /// for it.
+    ///
+    /// An elector bounds its requests more tightly still, by its own `request_timeout`.
+    #[must_use]
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// The container's URL, without the SAS that it may have been given with.
+    #[must_use]
+    pub fn container_url(&self) -> &str {
+        &self.name
+    }
+
+    fn blob(&self, key: &str) -> Result<BlobClient, StoreError> {
+        // A URL drops these segments and characters silently: the request would go to another blob, or to
+        // the container.
+        if matches!(key, "" | "." | "..") || key.contains(['\t', '\n', '\r']) {
+            let message = format!("{}: not a blob name; use one without control characters", self.describe(key));
+            return Err(StoreError::new(StoreErrorKind::Fatal, message));
+        }
+        Ok(self.container.blob_client(key))
+    }
+
+    async fn bounded<T>(
+        &self,
+        object: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, call).await
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for AzureStore {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        let object = self.describe(key);
+        let blob = self.blob(key)?;
+        // One byte more than may be, in one range: the SDK would fetch the rest of a larger blob in more
+        // requests.
+        let limit = MAX_BODY_BYTES + 1;
+        let options = BlobClientDownloadOptions { range: Some((0..limit as u64).into()), ..Default::default() };
+        self.bounded(&object, async {
+            let download = match blob.download(Some(options)).await {
+                Ok(download) => download,
+                Err(error) if error::is_absent(&error) => return Ok(None),
+                Err(error) => return Err(error::explain(Operation::Get, &object, error)),
+            };
+            let version = error::version(download.properties.etag, StoreErrorKind::Fatal, &object)?;
+            let (length, mut stream) = (download.properties.content_length, download.body);
+            let mut body = Body::new(&object, length)?;
+            let broke_off = |error| request::broke_off(&object, error::cause(error));
+            while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
+                body.push(&chunk)?;
+            }
+            Ok(Some(VersionedObject { body: body.finish(), version }))
+        })
+        .await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        StoreError::check_body(&body, || self.describe(key))?;
+        let object = self.describe(key);
+        let blob = self.blob(key)?;
+        let options = BlobClientUploadOptions {
+            blob_cache_control: Some("no-store".to_owned()),
+            blob_content_type: Some("application/json".to_owned()),
+            ..Default::default()
+        };
+        let (operation, options) = match precondition {
+            Precondition::Absent => (Operation::Create, options.if_not_exists()),
+            Precondition::Matches(expected) => {
+                (Operation::Update, BlobClientUploadOptions { if_match: Some(etag(expected)), ..options })
+            }
+        };
+        self.bounded(&object, async {
+            let upload = blob.upload(body.into(), Some(options)).await;
+            let upload = upload.map_err(|error| error::explain(operation, &object, error))?;
+            error::version(upload.etag, StoreErrorKind::Ambiguous, &object)
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let blob = self.blob(key)?;
+        let options = BlobClientDeleteOptions { if_match: Some(etag(expected)), ..Default::default() };
+        self.bounded(&object, async {
+            blob.delete(Some(options)).await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let object = self.describe(prefix);
+        let explain = |error| error::explain(Operation::List, &object, error);
+        let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
+        let options = BlobContainerClientListBlobsOptions { prefix, ..Default::default() };
+        let mut pages = self.container.list_blobs(Some(options)).map_err(explain)?.into_pages();
+        let mut keys = Vec::new();
+        while let Some(page) = self.bounded(&object, async { pages.try_next().await.map_err(explain) }).await? {
+            keys.extend(page.into_model().map_err(explain)?.blob_items.into_iter().filter_map(|blob| blob.name));
+        }
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("{}/{key}", self.name)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        true
+    }
+}
+
+// By hand, because the client's URL may hold a SAS.
+impl fmt::Debug for AzureStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AzureStore")
+            .field("container", &self.name)
+            .field("request_timeout", &self.request_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+fn etag(version: &Version) -> Etag {
+    Etag::from(version.as_str())
+}
+
+fn container(text: &str) -> Result<Url, StoreError> {
+    let wrong = |problem: &str| {
+        misconfigured(format!("{problem}; a right URL looks like https://account.blob.core.windows.net/container"))
+    };
+    let mut url = Url::parse(text).map_err(|error| wrong(&format!("the container's URL is not a URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("the container's URL starts with neither https:// nor http://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err(wrong("the container's URL has a part that does not belong there"));
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    if path.is_empty() {
+        return Err(wrong("the container's URL names no container"));
+    }
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.into()
+}
+
+fn misconfigured(message: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Fatal, message)
+}

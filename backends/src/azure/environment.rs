@@ -1,0 +1,100 @@
+//! Entra ID as the environment has it: `azure_identity` leaves the choice to its users.
+
+use std::env;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use azure_core::credentials::{AccessToken, Secret, TokenCredential, TokenRequestOptions};
+use azure_core::error::{Error, ErrorKind};
+use azure_identity::{
+    ClientSecretCredential, DeveloperToolsCredential, ManagedIdentityCredential, ManagedIdentityCredentialOptions,
+    UserAssignedId, WorkloadIdentityCredential,
+};
+use leaderelection::StoreError;
+
+use super::{AzureCredential, misconfigured};
+
+impl AzureCredential {
+    /// The identity of this process, as far as its environment tells:
+    ///
+    /// 1. a workload identity if `AZURE_FEDERATED_TOKEN_FILE` is set, as in a Kubernetes pod,
+    /// 2. a service principal if `AZURE_CLIENT_SECRET`, `AZURE_CLIENT_ID` and `AZURE_TENANT_ID` are,
+    /// 3. a managed identity if `IDENTITY_ENDPOINT` is set, as in App Service and Container Apps,
+    /// 4. else whoever is logged in with Azure's command-line tools, or a virtual machine's managed
+    ///    identity: the one that works first, from then on.
+    ///
+    /// `AZURE_CLIENT_ID` chooses among several managed identities.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if a variable is missing or cannot
+    /// be right. Nothing is sent.
+    pub fn from_environment() -> Result<Self, StoreError> {
+        let credential = credential().map_err(|error| {
+            misconfigured("the environment's Azure identity cannot be used".to_owned()).with_source(error.to_string())
+        })?;
+        Ok(Self::EntraId(credential))
+    }
+}
+
+fn credential() -> azure_core::Result<Arc<dyn TokenCredential>> {
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let client_id = variable("AZURE_CLIENT_ID");
+    if variable("AZURE_FEDERATED_TOKEN_FILE").is_some() {
+        return Ok(WorkloadIdentityCredential::new(None)?);
+    }
+    if let (Some(secret), Some(id), Some(tenant)) =
+        (variable("AZURE_CLIENT_SECRET"), &client_id, variable("AZURE_TENANT_ID"))
+    {
+        return Ok(ClientSecretCredential::new(&tenant, id.clone(), Secret::new(secret), None)?);
+    }
+    let options = ManagedIdentityCredentialOptions {
+        user_assigned_id: client_id.map(UserAssignedId::ClientId),
+        ..Default::default()
+    };
+    let managed = ManagedIdentityCredential::new(Some(options))?;
+    if variable("IDENTITY_ENDPOINT").is_some() {
+        return Ok(managed);
+    }
+    Ok(Arc::new(FirstThatWorks {
+        candidates: [DeveloperToolsCredential::new(None)?, managed],
+        chosen: OnceLock::new(),
+    }))
+}
+
+struct FirstThatWorks {
+    candidates: [Arc<dyn TokenCredential>; 2],
+    chosen: OnceLock<Arc<dyn TokenCredential>>,
+}
+
+#[async_trait]
+impl TokenCredential for FirstThatWorks {
+    async fn get_token(
+        &self,
+        scopes: &[&str],
+        options: Option<TokenRequestOptions<'_>>,
+    ) -> azure_core::Result<AccessToken> {
+        if let Some(chosen) = self.chosen.get() {
+            return chosen.get_token(scopes, options).await;
+        }
+        let mut problems = Vec::new();
+        for candidate in &self.candidates {
+            match candidate.get_token(scopes, options.clone()).await {
+                Ok(token) => {
+                    // Two that ask at the same time choose the same.
+                    let _ = self.chosen.set(candidate.clone());
+                    return Ok(token);
+                }
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        Err(Error::with_message(ErrorKind::Credential, problems.join("; ")))
+    }
+}
+
+impl fmt::Debug for FirstThatWorks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FirstThatWorks").finish_non_exhaustive()
+    }
+}

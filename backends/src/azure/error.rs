@@ -1,0 +1,152 @@
+//! What Azure's answers and the SDK's failures say about a request's effect.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use azure_core::error::{Error, ErrorKind};
+use azure_core::http::headers::Headers;
+use azure_core::http::{Etag, RawResponse};
+use leaderelection::{StoreError, StoreErrorKind, Version};
+
+/// What was asked, as far as it decides what an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Get,
+    Create,
+    Update,
+    Delete,
+    List,
+}
+
+impl Operation {
+    /// Nothing that only reads is ever in conflict.
+    fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
+/// A kind, and the sentence that tells people what happened and what to do.
+type Verdict = (StoreErrorKind, &'static str);
+
+/// What an answer means, by its HTTP status and Azure's error code.
+///
+/// The codes: <https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes> and
+/// <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes>. What conditional
+/// requests add:
+/// <https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations>.
+fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
+    use Operation::{Delete, Get, List, Update};
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+
+    match (status, code) {
+        // Somebody took an Azure lease on the blob, which is not how this library works: no retry helps.
+        (412 | 409, "LeaseIdMissing" | "LeaseAlreadyPresent") => {
+            (Fatal, "an Azure lease on the blob forbids to write it; break that lease, nothing was written")
+        }
+        (412, _) if operation.is_write() => (Conflict, "it was changed, created or deleted meanwhile"),
+        // How a create is refused, where every other condition is refused with 412.
+        (409, "BlobAlreadyExists") if operation.is_write() => (Conflict, "it was created meanwhile"),
+        (409, "ContainerBeingDeleted") => {
+            (Fatal, "the container is being deleted; wait until it is gone, then create it anew")
+        }
+        (409, "PublicAccessNotPermitted") => (Fatal, "the account serves nobody without credentials; give some"),
+        (409, "BlobImmutableDueToPolicy") => {
+            (Fatal, "a policy makes the blob immutable; choose a container without one")
+        }
+        (409, "InvalidBlobType") => (Fatal, "it is a page or append blob, so it is not ours; choose another key"),
+        (409, "BlobArchived" | "BlobBeingRehydrated") => {
+            (Fatal, "it is in the archive tier, so it is not ours; choose another key")
+        }
+        (409, "SnapshotsPresent") => (Fatal, "it has snapshots; delete those first"),
+        (409, _) if operation.is_write() => (Conflict, "another writer got in between"),
+        (409, _) => (Rejected, "another request got in between"),
+
+        (404, "ContainerNotFound") => (Fatal, "there is no such container; create it, or correct its name"),
+        // The emulator answers 412 and the service 404, or the other way round.
+        (404, "BlobNotFound") if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        // What is private looks absent to who shows no credentials.
+        (404, "ResourceNotFound") => (Fatal, "not found, or hidden from requests without credentials; give some"),
+        (404, _) => (Fatal, "not found; check the account's and the container's name"),
+
+        (401 | 403, "AuthenticationFailed" | "InvalidAuthenticationInfo") => {
+            (Fatal, "refused because the key, SAS or token is wrong or has expired, or this machine's clock is wrong")
+        }
+        (401 | 403, "KeyBasedAuthenticationNotPermitted") => {
+            (Fatal, "the account permits no keys; use Entra ID or a user delegation SAS")
+        }
+        (401 | 403, "AuthorizationFailure") => {
+            (Fatal, "access denied; check the key or SAS, and the account's network rules")
+        }
+        (401 | 403, _) if operation == Get => (Fatal, "access denied; allow to read blobs"),
+        (401 | 403, _) if operation == Delete => (Fatal, "access denied; allow to delete blobs"),
+        (401 | 403, _) if operation == List => (Fatal, "access denied; allow to list blobs"),
+        (401 | 403, _) => (Fatal, "access denied; allow to create and write blobs"),
+
+        // Refused before any effect. A bare 503 may come from a proxy after the service has written.
+        (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
+        (408, _) | (_, "OperationTimedOut") => (Ambiguous, "the service timed out"),
+        (300..=399, _) => (Fatal, "the container is elsewhere; use the URL of the account's primary endpoint"),
+        (400..=499, _) => (Fatal, "the service refused the request"),
+        _ => (Ambiguous, "the service failed"),
+    }
+}
+
+/// A request that got no answer: did it leave?
+fn unanswered(kind: &ErrorKind) -> Verdict {
+    match kind {
+        ErrorKind::Connection => {
+            (StoreErrorKind::Rejected, "cannot connect; check the account's name, the endpoint and the network")
+        }
+        ErrorKind::Credential => (StoreErrorKind::Rejected, "cannot get a token; the request was not sent"),
+        ErrorKind::Io => (StoreErrorKind::Ambiguous, "the connection failed before an answer came"),
+        ErrorKind::DataConversion => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
+        _ => (StoreErrorKind::Ambiguous, "the request failed"),
+    }
+}
+
+/// Whether a GET found no blob. A missing container is an error.
+pub(super) fn is_absent(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::HttpResponse { status, error_code, .. }
+        if u16::from(*status) == 404 && error_code.as_deref() == Some("BlobNotFound"))
+}
+
+/// Turns the SDK's error about `object` into ours.
+///
+/// Of an answer only the status and the code are kept: a service that refuses a signature repeats it, and
+/// what was signed.
+pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
+    if let ErrorKind::HttpResponse { status, error_code, raw_response } = error.kind() {
+        let status = u16::from(*status);
+        let headers = raw_response.as_deref().map(RawResponse::headers);
+        let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
+        let code = code.unwrap_or_default();
+        let (kind, advice) = answered(operation, status, code);
+        let separator = if code.is_empty() { "" } else { " " };
+        return StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+            .with_retry_after(headers.and_then(retry_after));
+    }
+    let (kind, advice) = unanswered(error.kind());
+    StoreError::new(kind, format!("{object}: {advice}")).with_source(cause(error))
+}
+
+/// The SDK's error without the URL of the request, which may hold a SAS.
+pub(super) fn cause(error: Error) -> Box<dyn StdError + Send + Sync> {
+    match error.into_downcast::<reqwest::Error>() {
+        Ok(error) => error.without_url().into(),
+        // Where a token could not be had, the whole message is wanted; it is about the token's server.
+        Err(error) => error.to_string().into(),
+    }
+}
+
+/// The version that an answer of success is about, or an error of `kind` if it does not say.
+pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
+    let missing = || StoreError::new(kind, format!("{object}: the service answered without an ETag"));
+    etag.map(|etag| Version::new(String::from(etag))).ok_or_else(missing)
+}
+
+// `Retry-After` may also be a date, which would need a clock that agrees with the server's. Azure does not
+// send one.
+fn retry_after(headers: &Headers) -> Option<Duration> {
+    let number = |name: &'static str| headers.get_optional_str(&name.into())?.trim().parse().ok();
+    number("x-ms-retry-after-ms").map(Duration::from_millis).or_else(|| number("retry-after").map(Duration::from_secs))
+}

@@ -1,0 +1,266 @@
+//! Google Cloud Storage, on Google's own `google-cloud-storage` crate.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use google_cloud_gax::options::RequestOptionsBuilder;
+use google_cloud_gax::retry_policy::NeverRetry;
+use google_cloud_storage::client::{Storage, StorageControl};
+use google_cloud_storage::read_resume_policy::NeverResume;
+use leaderelection::{
+    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+
+use self::control::Control;
+use self::error::Operation;
+use crate::request::{self, Body, bounded};
+
+mod control;
+mod error;
+
+/// A lock that is one object in a bucket of Google Cloud Storage.
+pub type GcsLock = ObjectLock<GcsStore>;
+
+/// A [`ConditionalStore`] in one bucket of Google Cloud Storage.
+///
+/// The version is the generation, which is new for every write and never used again. Writes and deletions
+/// carry `ifGenerationMatch`. Objects are written with `Cache-Control: no-store`, without which Google's
+/// caches may answer for an object that everybody may read.
+///
+/// Endpoint and credentials are those of the client. Its retries are not: every call here sends one
+/// request (one per thousand keys for a listing), whatever the client was configured with, because a
+/// repeated write meets its own first attempt and reports a conflict.
+///
+/// ```no_run
+/// use google_cloud_storage::client::Storage;
+/// use leaderelection::{ObjectStoreBasedLock, unique_identity};
+/// use leaderelection_backends::gcs::{GcsLock, GcsStore};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = GcsStore::new(Storage::builder().build().await?, "my-bucket");
+/// let lock = GcsLock::new(store, "locks/scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "gs://my-bucket/locks/scheduler");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # One write per second
+///
+/// Google takes about one write per second to an object and refuses more with 429, which is
+/// [`StoreErrorKind::Rejected`]. An elector then tries again a little later, so that a lease may well be
+/// acquired and released within one second; but a retry period of less than a second would be refused
+/// all the time. See [`min_write_interval`](ConditionalStore::min_write_interval).
+///
+/// # Permissions
+///
+/// An elector needs `storage.objects.get` and `storage.objects.create`, and `storage.objects.delete`,
+/// without which nothing can be overwritten: the role Storage Object User has them. Without
+/// `storage.objects.list` Google answers 403 in place of 404 for an object that is not there yet.
+///
+/// # Deletions and listings
+///
+/// They go through Google's gRPC client, which is made by the first of them: an elector, which needs
+/// neither, never opens it. See [`with_control`](Self::with_control).
+///
+/// # Cancellation safety
+///
+/// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
+#[derive(Clone)]
+pub struct GcsStore {
+    client: Storage,
+    control: Control,
+    bucket: String,
+    request_timeout: Duration,
+}
+
+impl GcsStore {
+    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
+    /// otherwise.
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
+
+    /// The store in `bucket`, reached as `client` is configured, but without its retries.
+    #[must_use]
+    pub fn new(client: Storage, bucket: impl Into<String>) -> Self {
+        Self {
+            client,
+            control: Control::new(|| StorageControl::builder().build()),
+            bucket: bucket.into(),
+            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+        }
+    }
+
+    /// How to make the client for deletions and listings, when the first of them comes. By default it has
+    /// Google's endpoint and the default credentials.
+    ///
+    /// ```no_run
+    /// # use google_cloud_storage::client::{Storage, StorageControl};
+    /// # use leaderelection_backends::gcs::GcsStore;
+    /// # fn example(storage: Storage) {
+    /// let store = GcsStore::new(storage, "my-bucket")
+    ///     .with_control(|| StorageControl::builder().with_endpoint("https://private.googleapis.com").build());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_control<F, R, E>(mut self, make: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<StorageControl, E>> + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.control = Control::new(make);
+        self
+    }
+
+    /// Bounds every request, from its first byte to the last byte of its answer, and getting the token
+    /// for it.
+    ///
+    /// An elector bounds its requests more tightly still, by its own `request_timeout`.
+    #[must_use]
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// The bucket.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
+    fn parent(&self) -> String {
+        format!("projects/_/buckets/{}", self.bucket)
+    }
+
+    fn check(&self, key: &str) -> Result<(), StoreError> {
+        // A URL drops these: the request would go to the bucket.
+        if matches!(key, "" | "." | "..") || key.contains(['\n', '\r']) {
+            let message = format!("{}: not an object name; use one such as locks/scheduler", self.describe(key));
+            return Err(StoreError::new(StoreErrorKind::Fatal, message));
+        }
+        Ok(())
+    }
+
+    fn generation(&self, key: &str, version: &Version) -> Result<i64, StoreError> {
+        // As a precondition, 0 means that there is no object.
+        version.as_str().parse().ok().filter(|generation| *generation > 0).ok_or_else(|| {
+            let message =
+                format!("{}: {version:?} is not a generation; pass versions of this store", self.describe(key));
+            StoreError::new(StoreErrorKind::Fatal, message)
+        })
+    }
+
+    async fn bounded<T>(
+        &self,
+        object: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        bounded(self.request_timeout, object, call).await
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for GcsStore {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        let request = self.client.read_object(self.parent(), key);
+        let request = request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume);
+        self.bounded(&object, async {
+            let mut response = match request.send().await {
+                Ok(response) => response,
+                Err(error) if error::is_absent(&error) => return Ok(None),
+                Err(error) => return Err(error::explain(Operation::Get, &object, error)),
+            };
+            let found = response.object();
+            let version = error::version(found.generation, StoreErrorKind::Fatal, &object)?;
+            let mut body = Body::new(&object, u64::try_from(found.size).ok())?;
+            while let Some(chunk) = response.next().await {
+                body.push(&chunk.map_err(|error| request::broke_off(&object, error))?)?;
+            }
+            Ok(Some(VersionedObject { body: body.finish(), version }))
+        })
+        .await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        StoreError::check_body(&body, || self.describe(key))?;
+        self.check(key)?;
+        let object = self.describe(key);
+        let (operation, generation) = match precondition {
+            Precondition::Absent => (Operation::Create, 0),
+            Precondition::Matches(expected) => (Operation::Update, self.generation(key, expected)?),
+        };
+        let request = self
+            .client
+            .write_object(self.parent(), key, body)
+            .set_if_generation_match(generation)
+            .set_content_type("application/json")
+            .set_cache_control("no-store")
+            .with_retry_policy(NeverRetry)
+            // Above the threshold an upload takes two requests or more.
+            .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
+        self.bounded(&object, async {
+            let written = request.send_buffered().await.map_err(|error| error::explain(operation, &object, error))?;
+            error::version(written.generation, StoreErrorKind::Ambiguous, &object)
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        let generation = self.generation(key, expected)?;
+        self.bounded(&object, async {
+            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
+            let request = request.set_if_generation_match(generation).with_retry_policy(NeverRetry);
+            request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let object = self.describe(prefix);
+        let mut keys = Vec::new();
+        let mut token = String::new();
+        loop {
+            let page = self
+                .bounded(&object, async {
+                    let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
+                    let request = request.set_prefix(prefix).set_page_token(&token).with_retry_policy(NeverRetry);
+                    request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+                })
+                .await?;
+            keys.extend(page.objects.into_iter().map(|object| object.name));
+            token = page.next_page_token;
+            if token.is_empty() {
+                keys.sort_unstable();
+                return Ok(keys);
+            }
+        }
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("gs://{}/{key}", self.bucket)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        true
+    }
+
+    // https://cloud.google.com/storage/quotas#objects
+    fn min_write_interval(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
+
+// By hand, because nobody can promise what the client's credentials print.
+impl fmt::Debug for GcsStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcsStore")
+            .field("bucket", &self.bucket)
+            .field("request_timeout", &self.request_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! The client for deletions and listings, made when the first of them comes.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use google_cloud_storage::client::StorageControl;
+use leaderelection::{StoreError, StoreErrorKind};
+use tokio::sync::OnceCell;
+
+type Made = Result<StorageControl, Box<dyn StdError + Send + Sync>>;
+
+#[derive(Clone)]
+pub(super) struct Control {
+    make: Arc<dyn Fn() -> BoxFuture<'static, Made> + Send + Sync>,
+    client: Arc<OnceCell<StorageControl>>,
+}
+
+impl Control {
+    pub(super) fn new<F, R, E>(make: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<StorageControl, E>> + Send + 'static,
+        E: StdError + Send + Sync + 'static,
+    {
+        let make = move || make().map(|made| made.map_err(Into::into)).boxed();
+        Self { make: Arc::new(make), client: Arc::new(OnceCell::new()) }
+    }
+
+    /// A failure is not kept: the next call tries again.
+    pub(super) async fn client(&self, object: &str) -> Result<&StorageControl, StoreError> {
+        self.client.get_or_try_init(|| (self.make)()).await.map_err(|error| {
+            let message = format!("{object}: no gRPC client can be made; check the credentials and the endpoint");
+            StoreError::new(StoreErrorKind::Fatal, message).with_source(error)
+        })
+    }
+}

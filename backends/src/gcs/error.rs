@@ -1,0 +1,148 @@
+//! What Google's answers and the client's failures say about a request's effect.
+
+use std::time::Duration;
+
+use google_cloud_gax::error::rpc::Code;
+use google_cloud_storage::Error;
+use leaderelection::{StoreError, StoreErrorKind, Version};
+
+/// What was asked, as far as it decides what an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Get,
+    Create,
+    Update,
+    Delete,
+    List,
+}
+
+impl Operation {
+    /// Nothing that only reads is ever in conflict.
+    fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
+/// A kind, and the sentence that tells people what happened and what to do.
+type Verdict = (StoreErrorKind, &'static str);
+
+/// What an answer means, by its HTTP status and what its text says.
+///
+/// The codes: <https://cloud.google.com/storage/docs/json_api/v1/status-codes>. What preconditions add:
+/// <https://cloud.google.com/storage/docs/request-preconditions>.
+fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
+    use Operation::{Delete, Get, List, Update};
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+
+    // Where there is no object and where there is no bucket, only the text tells apart.
+    let no_bucket = text.contains("bucket does not exist");
+    // Some limits are reported as 403: https://cloud.google.com/storage/docs/json_api/v1/status-codes#403-forbidden
+    let text = text.to_ascii_lowercase();
+    let throttled = text.contains("ratelimit") || text.contains("rate limit");
+    match status {
+        412 if operation.is_write() => (Conflict, "it was changed, created or deleted meanwhile"),
+        409 if operation.is_write() => (Conflict, "another writer got in between"),
+        409 => (Rejected, "another request got in between"),
+
+        404 if no_bucket => (Fatal, "there is no such bucket; create it, or correct its name"),
+        404 if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        404 => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+
+        // An object takes about one write per second: https://cloud.google.com/storage/quotas#objects
+        429 => (Rejected, "throttled; an object takes about one write per second"),
+        403 if throttled => (Rejected, "throttled; an object takes about one write per second"),
+        // Without storage.objects.list a missing object looks denied, so that nobody can probe for names.
+        401 | 403 if operation == Get => (
+            Fatal,
+            "access denied; allow storage.objects.get, and storage.objects.list, without which a missing object looks denied",
+        ),
+        401 | 403 if operation == List => (Fatal, "access denied; allow storage.objects.list"),
+        401 | 403 if operation == Delete => (Fatal, "access denied; allow storage.objects.delete"),
+        // To overwrite is to delete: https://cloud.google.com/storage/docs/access-control/iam-permissions
+        401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
+
+        408 => (Ambiguous, "the service timed out"),
+        300..=399 => (Fatal, "the bucket is elsewhere; check the client's endpoint"),
+        400..=499 => (Fatal, "the service refused the request"),
+        _ => (Ambiguous, "the service failed"),
+    }
+}
+
+/// The HTTP status that Google documents for a gRPC code.
+///
+/// <https://cloud.google.com/apis/design/errors#handling_errors>. `None` is a code that says nothing about
+/// the effect.
+fn documented_status(code: Code) -> Option<u16> {
+    Some(match code {
+        Code::FailedPrecondition => 412,
+        Code::NotFound => 404,
+        Code::Aborted | Code::AlreadyExists => 409,
+        Code::ResourceExhausted => 429,
+        Code::PermissionDenied => 403,
+        Code::Unauthenticated => 401,
+        Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented => 400,
+        _ => return None,
+    })
+}
+
+fn status(error: &Error) -> Option<u16> {
+    error.http_status_code().or_else(|| documented_status(error.status()?.code))
+}
+
+/// What the service says about its answer.
+fn text(error: &Error) -> String {
+    let payload = error.http_payload().map(|payload| String::from_utf8_lossy(payload).into_owned());
+    payload.or_else(|| error.status().map(|status| status.message.clone())).unwrap_or_default()
+}
+
+/// A request that got no answer, or one that cannot be read: did it leave?
+fn unanswered(error: &Error) -> Verdict {
+    if error.is_connect() {
+        (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
+    } else if error.is_authentication() {
+        (StoreErrorKind::Rejected, "cannot get a token; the request was not sent")
+    } else if error.is_binding() {
+        (StoreErrorKind::Fatal, "the request cannot be built; check the bucket's and the object's name")
+    } else if error.is_deserialization() {
+        (StoreErrorKind::Ambiguous, "the answer cannot be read")
+    } else {
+        (StoreErrorKind::Ambiguous, "the connection failed before an answer came")
+    }
+}
+
+/// Whether a GET found no object. A missing bucket is an error.
+pub(super) fn is_absent(error: &Error) -> bool {
+    status(error) == Some(404) && !text(error).contains("bucket does not exist")
+}
+
+/// Turns the client's error about `object` into ours.
+pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
+    let (status, code) = (status(&error), error.status().map(|status| status.code));
+    let (kind, message) = match (status, code) {
+        (Some(status), _) => {
+            let (kind, advice) = answered(operation, status, &text(&error));
+            (kind, format!("{object}: {advice} ({status})"))
+        }
+        (None, Some(code)) => (StoreErrorKind::Ambiguous, format!("{object}: the service failed ({code})")),
+        (None, None) => {
+            let (kind, advice) = unanswered(&error);
+            (kind, format!("{object}: {advice}"))
+        }
+    };
+    StoreError::new(kind, message).with_retry_after(retry_after(&error)).with_source(error)
+}
+
+/// The version that an answer of success is about, or an error of `kind` if it does not say.
+pub(super) fn version(generation: i64, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
+    if generation > 0 {
+        return Ok(Version::new(generation.to_string()));
+    }
+    Err(StoreError::new(kind, format!("{object}: the service answered without a generation")))
+}
+
+// `Retry-After` may also be a date, which would need a clock that agrees with the server's. Google does
+// not send one.
+fn retry_after(error: &Error) -> Option<Duration> {
+    let value = error.http_headers()?.get("retry-after")?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_secs)
+}

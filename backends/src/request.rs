@@ -1,0 +1,63 @@
+//! What every store that speaks HTTP does with a request: a deadline, and a limit on its answer.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind};
+
+/// How long a request may take unless the store was told otherwise.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Gives `call`, with everything that it reads, until `timeout`.
+pub(crate) async fn bounded<T>(
+    timeout: Duration,
+    object: &str,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
+        Err(StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: no answer within {timeout:?}")))
+    })
+}
+
+/// A body on its way in, never larger than [`MAX_BODY_BYTES`].
+#[derive(Debug)]
+pub(crate) struct Body<'a> {
+    object: &'a str,
+    received: BytesMut,
+}
+
+impl<'a> Body<'a> {
+    /// A body that announces `length` bytes.
+    pub(crate) fn new(object: &'a str, length: Option<u64>) -> Result<Self, StoreError> {
+        let length = usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX);
+        if length > MAX_BODY_BYTES {
+            return Err(too_large(object));
+        }
+        Ok(Self { object, received: BytesMut::with_capacity(length) })
+    }
+
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), StoreError> {
+        if self.received.len() + chunk.len() > MAX_BODY_BYTES {
+            return Err(too_large(self.object));
+        }
+        self.received.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Bytes {
+        self.received.freeze()
+    }
+}
+
+/// The connection failed in the middle of a body.
+pub(crate) fn broke_off(object: &str, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> StoreError {
+    StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: its content broke off")).with_source(cause)
+}
+
+fn too_large(object: &str) -> StoreError {
+    let message = format!(
+        "{object}: larger than {MAX_BODY_BYTES} bytes, so it is not ours; choose another key, nothing was overwritten"
+    );
+    StoreError::new(StoreErrorKind::Unreadable, message)
+}

@@ -1,0 +1,145 @@
+//! URLs of blobs.
+
+use std::env;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use azure_core::credentials::Secret;
+use leaderelection::{StoreError, StoreErrorKind};
+
+use super::UrlError;
+use super::parts::{Parts, escaped, is_name};
+use crate::azure::{AzureCredential, AzureStore};
+
+const EXAMPLE: &str =
+    "az://account/container/blob or https://account.blob.core.windows.net/container/blob, with or without a SAS";
+
+/// The public cloud's endpoint of an account, behind the account's name.
+const PUBLIC: &str = ".blob.core.windows.net";
+
+const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
+
+/// A blob: `az://account/container/blob`, or its whole URL, with or without a SAS.
+///
+/// On an IP address and on `localhost`, as emulators have it, the account is the first part of the path.
+///
+/// ```
+/// use leaderelection_backends::url::AzureLocation;
+///
+/// let location: AzureLocation = "az://account/container/locks/scheduler".parse()?;
+/// assert_eq!(location.container_url, "https://account.blob.core.windows.net/container");
+/// assert_eq!(location.key, "locks/scheduler");
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AzureLocation {
+    /// The storage account.
+    pub account: String,
+    /// The container.
+    pub container: String,
+    /// The container's URL, without a SAS.
+    pub container_url: String,
+    /// The blob's name.
+    pub key: String,
+    /// The query of the URL, if it had one. Shows in neither `Debug` nor `Display`.
+    pub sas: Option<Secret>,
+}
+
+impl AzureLocation {
+    /// The store in this container. Requests are signed with the URL's SAS, or else as
+    /// `AZURE_STORAGE_CONNECTION_STRING` says, or else as [`AzureCredential::from_environment`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if the connection string is of another account, or if a credential
+    /// cannot be right. Nothing is sent.
+    pub fn open(&self) -> Result<AzureStore, StoreError> {
+        if let Some(sas) = &self.sas {
+            return AzureStore::new(&format!("{}?{}", self.container_url, sas.secret()), AzureCredential::InUrl);
+        }
+        match env::var(CONNECTION_STRING) {
+            Ok(text) if !text.is_empty() => self.open_with(&text),
+            _ => AzureStore::new(&self.container_url, AzureCredential::from_environment()?),
+        }
+    }
+
+    fn open_with(&self, connection_string: &str) -> Result<AzureStore, StoreError> {
+        let store = AzureStore::from_connection_string(connection_string, &self.container)?;
+        let found = format!("{}/{}", store.container_url(), escaped(&self.key)).parse().ok();
+        if found.as_ref().map(|found: &Self| &found.account) == Some(&self.account) {
+            return Ok(store);
+        }
+        let message = format!("{CONNECTION_STRING} is not for the account {}; correct it, or the URL", self.account);
+        Err(StoreError::new(StoreErrorKind::Fatal, message))
+    }
+}
+
+impl FromStr for AzureLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let scheme = ["https", "http"].into_iter().find(|scheme| text.starts_with(&format!("{scheme}://")));
+        let Parts { authority, path, query } = Parts::parse(text, scheme.unwrap_or("az"), EXAMPLE)?;
+        let (account, endpoint, path) = match scheme {
+            None => (authority, format!("https://{authority}{PUBLIC}"), path.as_str()),
+            Some(_) if !is_host(authority) => return Err(wrong("the host is not a host's name")),
+            Some(scheme) if is_emulator(authority) => {
+                let (account, path) = path.split_once('/').unwrap_or((&path, ""));
+                (account, format!("{scheme}://{authority}/{account}"), path)
+            }
+            Some(scheme) => {
+                let account = authority.split(['.', ':']).next().unwrap_or_default();
+                (account, format!("{scheme}://{authority}"), path.as_str())
+            }
+        };
+        let (container, key) = path.split_once('/').unwrap_or((path, ""));
+        if !is_name(account) {
+            return Err(wrong("no account"));
+        }
+        if !is_name(container) {
+            return Err(wrong("no container behind the account"));
+        }
+        if key.is_empty() {
+            return Err(wrong("no blob behind the container"));
+        }
+        if query.is_some_and(|query| !query.split('&').any(|parameter| parameter.starts_with("sig="))) {
+            return Err(wrong("a query that is not a SAS; a ? in a blob's name is written %3F"));
+        }
+        Ok(Self {
+            account: account.to_owned(),
+            container: container.to_owned(),
+            container_url: format!("{endpoint}/{container}"),
+            key: key.to_owned(),
+            sas: query.map(|sas| Secret::new(sas.to_owned())),
+        })
+    }
+}
+
+impl fmt::Display for AzureLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { account, container, container_url, .. } = self;
+        let key = escaped(&self.key);
+        if *container_url == format!("https://{account}{PUBLIC}/{container}") {
+            return write!(f, "az://{account}/{container}/{key}");
+        }
+        write!(f, "{container_url}/{key}")
+    }
+}
+
+/// Whether this is a host, and perhaps a port.
+fn is_host(authority: &str) -> bool {
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
+    is_name(host) && port.parse::<u16>().is_ok()
+}
+
+/// Whether the account is in the path and not in the host's name, as it is where there is no such name.
+fn is_emulator(authority: &str) -> bool {
+    let host = authority.split(':').next().unwrap_or_default();
+    host == "localhost" || host.parse::<Ipv4Addr>().is_ok()
+}
+
+fn wrong(problem: &str) -> UrlError {
+    UrlError { problem: problem.to_owned(), example: EXAMPLE }
+}

@@ -1,0 +1,65 @@
+//! `file://` URLs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::UrlError;
+use super::parts::{Parts, escaped};
+use crate::file::FileStore;
+
+const EXAMPLE: &str = "file:///directory/name";
+
+/// An object in a local directory: `file:///directory/name`.
+///
+/// Characters that mean something in a URL are percent-encoded.
+///
+/// ```
+/// use leaderelection_backends::url::FileLocation;
+///
+/// let location: FileLocation = "file:///var/lib/my-service/scheduler".parse()?;
+/// assert_eq!((location.directory.as_str(), location.key.as_str()), ("/var/lib/my-service", "scheduler"));
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileLocation {
+    /// The store's directory, an absolute path.
+    pub directory: String,
+    /// The object's key: the last part of the path.
+    pub key: String,
+}
+
+impl FileLocation {
+    /// The store in this directory.
+    #[must_use]
+    pub fn open(&self) -> FileStore {
+        FileStore::new(&self.directory)
+    }
+}
+
+impl FromStr for FileLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
+        let parts = Parts::parse(text, "file", EXAMPLE)?;
+        if !parts.authority.is_empty() {
+            return Err(wrong("a path is absolute, so that three slashes stand in a row"));
+        }
+        if parts.query.is_some() {
+            return Err(wrong("there are no parameters; a ? in a path is written %3F"));
+        }
+        let (directory, key) = parts.path.rsplit_once('/').unwrap_or(("", &parts.path));
+        if key.is_empty() {
+            return Err(wrong("no name at the end"));
+        }
+        Ok(Self { directory: format!("/{directory}"), key: key.to_owned() })
+    }
+}
+
+impl fmt::Display for FileLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.directory.ends_with('/') { "" } else { "/" };
+        write!(f, "file://{}{separator}{}", escaped(&self.directory), escaped(&self.key))
+    }
+}

@@ -1,0 +1,96 @@
+//! `gs://` URLs.
+
+use std::env;
+use std::fmt;
+use std::str::FromStr;
+
+use google_cloud_auth::credentials::anonymous;
+use google_cloud_storage::client::{Storage, StorageControl};
+use leaderelection::{StoreError, StoreErrorKind};
+
+use super::UrlError;
+use super::parts::{Parts, escaped, is_name};
+use crate::gcs::GcsStore;
+
+const EXAMPLE: &str = "gs://bucket/object";
+
+const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
+
+/// An object in Google Cloud Storage: `gs://bucket/object`.
+///
+/// ```
+/// use leaderelection_backends::url::GcsLocation;
+///
+/// let location: GcsLocation = "gs://bucket/locks/scheduler".parse()?;
+/// assert_eq!((location.bucket.as_str(), location.key.as_str()), ("bucket", "locks/scheduler"));
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GcsLocation {
+    /// The bucket.
+    pub bucket: String,
+    /// The object's name.
+    pub key: String,
+}
+
+impl GcsLocation {
+    /// The store in this bucket, with Google's application default credentials, or without any on the
+    /// emulator that `STORAGE_EMULATOR_HOST` names (`127.0.0.1:9023`, or a URL).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if there are no credentials, or if they or the emulator's address cannot
+    /// be right.
+    pub async fn open(&self) -> Result<GcsStore, StoreError> {
+        match env::var(EMULATOR) {
+            Ok(host) if !host.is_empty() => self.open_emulator(&host).await,
+            _ => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
+        }
+    }
+
+    async fn open_emulator(&self, host: &str) -> Result<GcsStore, StoreError> {
+        let endpoint = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+        let credentials = || anonymous::Builder::new().build();
+        let client = Storage::builder().with_endpoint(&endpoint).with_credentials(credentials());
+        let store = GcsStore::new(self.client(client).await?, &self.bucket);
+        Ok(store.with_control(move || {
+            StorageControl::builder().with_endpoint(&endpoint).with_credentials(credentials()).build()
+        }))
+    }
+
+    async fn client(
+        &self,
+        builder: google_cloud_storage::builder::storage::ClientBuilder,
+    ) -> Result<Storage, StoreError> {
+        builder.build().await.map_err(|error| {
+            let message = format!("{self}: no client can be made; check the credentials, or {EMULATOR}");
+            StoreError::new(StoreErrorKind::Fatal, message).with_source(error)
+        })
+    }
+}
+
+impl FromStr for GcsLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
+        let Parts { authority: bucket, path: key, query } = Parts::parse(text, "gs", EXAMPLE)?;
+        if !is_name(bucket) {
+            return Err(wrong("no bucket"));
+        }
+        if key.is_empty() {
+            return Err(wrong("no object behind the bucket"));
+        }
+        if query.is_some() {
+            return Err(wrong("there are no parameters; a ? in an object's name is written %3F"));
+        }
+        Ok(Self { bucket: bucket.to_owned(), key })
+    }
+}
+
+impl fmt::Display for GcsLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gs://{}/{}", self.bucket, escaped(&self.key))
+    }
+}

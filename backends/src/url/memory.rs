@@ -1,0 +1,53 @@
+//! `memory:` URLs.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use leaderelection::MemoryStore;
+
+use super::UrlError;
+
+/// An object in the memory of this process, for trying things out: `memory:name`.
+///
+/// ```
+/// use leaderelection_backends::url::MemoryLocation;
+///
+/// let location: MemoryLocation = "memory:locks/scheduler".parse()?;
+/// assert_eq!(location.key, "locks/scheduler");
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryLocation {
+    /// The object's key: everything behind the colon.
+    pub key: String,
+}
+
+impl MemoryLocation {
+    /// The store that all such URLs in this process share.
+    #[must_use]
+    pub fn open(&self) -> MemoryStore {
+        static STORE: OnceLock<MemoryStore> = OnceLock::new();
+        STORE.get_or_init(MemoryStore::new).clone()
+    }
+}
+
+impl FromStr for MemoryLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: "memory:name" };
+        let key = text.strip_prefix("memory:").ok_or_else(|| wrong("the URL does not begin with memory:"))?;
+        if key.is_empty() {
+            return Err(wrong("no name behind the colon"));
+        }
+        Ok(Self { key: key.to_owned() })
+    }
+}
+
+impl fmt::Display for MemoryLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory:{}", self.key)
+    }
+}

@@ -1,0 +1,54 @@
+//! What the URLs have in common: `scheme://authority/key?query`.
+//!
+//! Not read by the `url` crate, which knows better than its caller: it takes `a/../b` for `b`, and drops
+//! tabs and line breaks. A key is what it is.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use super::UrlError;
+
+/// What a key cannot hold as it is: `%`, what ends the path, and what people and shells trip over.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
+
+/// The parts of a URL, and an example of how they should be.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) authority: &'a str,
+    /// Between the authority and the query, decoded, without its first slash.
+    pub(super) path: String,
+    pub(super) query: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn parse(text: &'a str, scheme: &str, example: &'static str) -> Result<Self, UrlError> {
+        let wrong = |problem: &str| Err(UrlError { problem: problem.to_owned(), example });
+        let Some(rest) = text.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) else {
+            return wrong(&format!("the URL does not begin with {scheme}://"));
+        };
+        if rest.contains('#') {
+            return wrong("a # is written %23");
+        }
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.contains('@') {
+            return wrong("credentials do not belong in a URL, set them in the environment");
+        }
+        match percent_decode_str(path).decode_utf8() {
+            Ok(path) => Ok(Self { authority, path: path.into_owned(), query }),
+            Err(_) => wrong("the key is not UTF-8"),
+        }
+    }
+}
+
+/// Whether `name` can be a bucket, an account or a container.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
+}
+
+/// A key as it is written in a URL.
+pub(super) fn escaped(key: &str) -> impl fmt::Display {
+    utf8_percent_encode(key, ESCAPED)
+}

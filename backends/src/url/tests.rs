@@ -1,0 +1,162 @@
+use proptest::prelude::*;
+
+use super::{Location, UrlError};
+
+/// URLs of every kind, written as they are shown.
+const CANONICAL: &[&str] = &[
+    #[cfg(feature = "s3")]
+    "s3://bucket/locks/scheduler",
+    #[cfg(feature = "s3")]
+    "s3://my.bucket/a%20b//c%23d%3F/../?region=eu-west-1&endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=false",
+    #[cfg(feature = "gcs")]
+    "gs://bucket/locks//a%20b/../%23%3F",
+    #[cfg(feature = "azure")]
+    "az://account/container/locks/scheduler",
+    #[cfg(feature = "azure")]
+    "http://127.0.0.1:10000/devstoreaccount1/container/blob",
+    #[cfg(feature = "azure")]
+    "https://account.blob.core.chinacloudapi.cn/$root/%25",
+    #[cfg(unix)]
+    "file:///var/lib/my%20service/scheduler",
+    #[cfg(unix)]
+    "file:///scheduler",
+    "memory:a name ? # %",
+];
+
+fn parse(text: &str) -> Result<Location, String> {
+    text.parse().map_err(|error: UrlError| error.to_string())
+}
+
+#[test]
+fn a_url_is_shown_as_it_was_written() {
+    for url in CANONICAL {
+        assert_eq!(parse(url).unwrap().to_string(), *url);
+    }
+}
+
+#[test]
+fn what_is_no_url_is_shown_right_ones() {
+    for text in ["", "secret", "ftp://secret", "/secret", "S3://secret", " s3://secret/secret", "://secret"] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains("memory:") && error.contains("s3://bucket/key"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_wrong_file_url_is_shown_a_right_one() {
+    for (text, problem) in [
+        ("file:secret", "does not begin with file://"),
+        ("file://secret/secret", "three slashes"),
+        ("file:///", "no name"),
+        ("file:///secret/", "no name"),
+        ("file:///secret?secret", "%3F"),
+        ("file:///secret#secret", "%23"),
+        ("file:///%FF", "UTF-8"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.ends_with("looks like file:///directory/name"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(feature = "gcs")]
+#[test]
+fn a_wrong_gs_url_is_shown_a_right_one() {
+    for (text, problem) in [
+        ("gs:secret", "does not begin with gs://"),
+        ("gs:///secret", "no bucket"),
+        ("gs://bucket:80/secret", "no bucket"),
+        ("gs://secret@bucket/secret", "credentials"),
+        ("gs://bucket", "no object"),
+        ("gs://bucket/", "no object"),
+        ("gs://bucket/secret?secret=1", "%3F"),
+        ("gs://bucket/secret#secret", "%23"),
+        ("gs://bucket/%FF", "UTF-8"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.ends_with("looks like gs://bucket/object"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(feature = "azure")]
+#[test]
+fn a_wrong_blob_url_is_shown_a_right_one() {
+    for (text, problem) in [
+        ("az://", "no account"),
+        ("az://se cret/container/blob", "no account"),
+        ("az://account", "no container"),
+        ("az://account/container", "no blob"),
+        ("az://account/container/", "no blob"),
+        ("az://account/container/blob?secret", "not a SAS"),
+        ("az://account/container/blob#secret", "%23"),
+        ("https://user:secret@account.blob.core.windows.net/container/blob", "credentials"),
+        ("https://account.blob.core.windows.net:secret/container/blob", "host"),
+        ("https://[::1]/secret/container/blob", "host"),
+        ("http://127.0.0.1:10000/secret/container", "no blob"),
+        ("http://localhost", "no account"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.contains("looks like az://account/container/blob or https://"), "{text}: {error}");
+        assert!(!error.contains("secret"), "{text}: {error}");
+    }
+}
+
+#[cfg(feature = "azure")]
+#[test]
+fn both_forms_name_the_same_blob() {
+    let https = parse("https://account.blob.core.windows.net/container/locks/a%2Fb").unwrap();
+    assert_eq!(https, parse("az://account/container/locks/a/b").unwrap());
+    assert_eq!(https.key(), "locks/a/b");
+}
+
+#[cfg(feature = "azure")]
+#[tokio::test]
+async fn a_sas_is_used_and_never_shown() {
+    let location = parse("https://account.blob.core.windows.net/container/blob?sv=1&sig=secret").unwrap();
+    assert_eq!(location.to_string(), "az://account/container/blob");
+    let lock = location.lock("candidate").await.unwrap();
+    for text in [format!("{location:?}"), format!("{lock:?}")] {
+        assert!(!text.contains("secret"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn locks_in_memory_are_shared_in_a_process() {
+    use leaderelection::{ConditionalStore, Precondition};
+
+    let store = || async { parse("memory:shared").unwrap().open().await.unwrap() };
+    store().await.put("shared", "{}".into(), &Precondition::Absent).await.unwrap();
+    assert!(store().await.get("shared").await.unwrap().is_some());
+}
+
+/// Strings that are nearly right, since few that are drawn at random begin with a scheme.
+fn nearly_urls() -> impl Strategy<Value = String> {
+    const SCHEMES: &[&str] =
+        &["s3://", "gs://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];
+    let text = "([a-z0-9./%?#@: =&\\\\-]|%[0-9a-f]{2}|\\PC|\t){0,40}";
+    (prop::sample::select(SCHEMES), text).prop_map(|(scheme, text)| format!("{scheme}{text}"))
+}
+
+proptest! {
+    #[test]
+    fn any_string_is_read_or_refused(text in any::<String>()) {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn what_is_read_is_written_back(text in nearly_urls()) {
+        if let Ok(location) = parse(&text) {
+            prop_assert!(!location.key().is_empty());
+            let shown = location.to_string();
+            if !text.contains("sig=") {
+                prop_assert_eq!(parse(&shown), Ok(location), "shown as {}", shown);
+            }
+        }
+    }
+}

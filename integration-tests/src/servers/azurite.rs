@@ -1,0 +1,115 @@
+//! Azurite, Microsoft's own emulator of Azure Blob Storage.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use azure_core::base64;
+use azure_storage_blob::BlobContainerClient;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use super::npm::{self, Packages};
+use super::process::{ServerProcess, exclusively, free_ports};
+use super::{random, unique_name};
+
+const NAME: &str = "azurite-3.37.0";
+
+/// Of Azurite's packages half would be a client for its telemetry, which is off: the manifest puts a
+/// package of no use in the place of that client.
+const PACKAGES: Packages = Packages {
+    manifest: include_str!("../../requirements/azurite/package.json"),
+    lock: include_str!("../../requirements/azurite/package-lock.json"),
+};
+
+const ACCOUNT: &str = "account";
+
+/// A running server with an account of its own and no containers.
+#[derive(Debug)]
+pub struct Azurite {
+    _process: ServerProcess,
+    port: u16,
+    key: String,
+}
+
+impl Azurite {
+    /// Installs the server in `directory` unless it is there, and starts it on a free port.
+    ///
+    /// # Panics
+    ///
+    /// If that is not possible. The message says what to install.
+    #[must_use]
+    pub fn start(directory: &Path) -> Self {
+        let program = npm::install(directory, NAME, PACKAGES).join("node_modules/.bin/azurite-blob");
+        // One at a time, so that test processes that start together do not choose the same port.
+        exclusively(directory, "azurite-start", || {
+            let mut failures = Vec::new();
+            for _ in 0..5 {
+                match Self::try_start(directory, &program) {
+                    Ok(server) => return server,
+                    Err(failure) => failures.push(failure),
+                }
+            }
+            panic!("{NAME} does not start:\n{}", failures.join("\n"));
+        })
+    }
+
+    fn try_start(directory: &Path, program: &Path) -> Result<Self, String> {
+        let port = free_ports(1, 0);
+        let key = base64::encode(format!("{:016x}{:016x}", random(), random()));
+        let data = directory.join(format!("azurite-{}", unique_name()));
+        std::fs::create_dir_all(&data).expect("cannot create a server's directory");
+
+        let mut server = Command::new(program);
+        server.env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{key}"));
+        server.args(["--blobHost", "127.0.0.1", "--silent", "--disableTelemetry"]);
+        server.arg("--blobPort").arg(port.to_string()).arg("--location").arg(&data);
+        // The usual five seconds would close connections under the requests of a slow test.
+        server.args(["--blobKeepAliveTimeout", "3600"]);
+
+        let mut process = ServerProcess::start(&server, data);
+        // It has no page for health; without a signature it refuses to list.
+        process.wait_until_answering(port, &format!("/{ACCOUNT}?comp=list"), 403, Duration::from_secs(60))?;
+        Ok(Self { _process: process, port, key })
+    }
+
+    /// The storage account, and its key.
+    #[must_use]
+    pub fn account_key(&self) -> (&str, &str) {
+        (ACCOUNT, &self.key)
+    }
+
+    /// Such as `http://127.0.0.1:12345/account/container`.
+    #[must_use]
+    pub fn container_url(&self, container: &str) -> String {
+        format!("http://127.0.0.1:{}/{ACCOUNT}/{container}", self.port)
+    }
+
+    /// With the account's key.
+    #[must_use]
+    pub fn connection_string(&self) -> String {
+        let endpoint = format!("http://127.0.0.1:{}/{ACCOUNT}", self.port);
+        format!("AccountName={ACCOUNT};AccountKey={};BlobEndpoint={endpoint};", self.key)
+    }
+
+    /// A SAS for `permissions`, such as `rwdlc`, in the whole account.
+    ///
+    /// <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>
+    #[must_use]
+    pub fn sas(&self, permissions: &str) -> String {
+        let (version, expiry) = ("2022-11-02", "2099-01-01T00:00:00Z");
+        let text = format!("{ACCOUNT}\n{permissions}\nb\nsco\n\n{expiry}\n\n\n{version}\n\n");
+        let key = base64::decode(&self.key).expect("the key is base64");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key may have any length");
+        mac.update(text.as_bytes());
+        let signature = base64::encode(mac.finalize().into_bytes()).replace('+', "%2B").replace('/', "%2F");
+        format!("sv={version}&ss=b&srt=sco&sp={permissions}&se={expiry}&sig={}", signature.replace('=', "%3D"))
+    }
+
+    /// A client for `container` that may do everything.
+    #[must_use]
+    pub fn container(&self, container: &str) -> BlobContainerClient {
+        let url = format!("{}?{}", self.container_url(container), self.sas("rwdlc"));
+        BlobContainerClient::new(url.parse().expect("a URL"), None, None).expect("a client")
+    }
+}

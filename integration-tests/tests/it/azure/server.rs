@@ -1,0 +1,181 @@
+//! The store on a real server: Azurite, or the container that `LEADERELECTION_TEST_AZURE_URL` names.
+
+use std::path::Path;
+
+use azure_core::credentials::Secret;
+use leaderelection::conformance::{Effort, check_lock, check_store};
+use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
+use leaderelection_backends::url::AzureLocation;
+use leaderelection_integration_tests::servers::azurite::Azurite;
+use leaderelection_integration_tests::servers::unique_name;
+use tokio::sync::OnceCell;
+
+use super::{CALLS, Call, Create, Get, List};
+
+const URL_VARIABLE: &str = "LEADERELECTION_TEST_AZURE_URL";
+
+const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
+
+async fn azurite() -> &'static Azurite {
+    static SERVER: OnceCell<Azurite> = OnceCell::const_new();
+    let start = || async {
+        let server = Azurite::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        server.container("container").create(None).await.expect("a container");
+        server
+    };
+    SERVER.get_or_init(start).await
+}
+
+/// Where a test may do what it likes: a container, and a prefix of its own in it.
+struct Place {
+    store: AzureStore,
+    prefix: String,
+}
+
+impl Place {
+    async fn new() -> Self {
+        if let Ok(url) = std::env::var(URL_VARIABLE) {
+            let location: AzureLocation = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
+            let store = location.open().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
+            return Self { store, prefix: format!("{}/{}", location.key, unique_name()) };
+        }
+        let store = AzureStore::from_connection_string(&azurite().await.connection_string(), "container");
+        Self { store: store.expect("a store"), prefix: unique_name() }
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.prefix)
+    }
+
+    /// Somebody else's container should look as it did before.
+    async fn clear(&self) {
+        for key in self.store.list(&self.prefix).await.expect("a listing") {
+            let object = self.store.get(&key).await.expect("read").expect("listed");
+            self.store.delete(&key, &object.version).await.expect("deleted");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_store_keeps_its_contract() {
+    let place = Place::new().await;
+    check_store(place.store.clone(), &place.key("conformance"), EFFORT).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_lock_keeps_its_contract() {
+    let place = Place::new().await;
+    check_lock(|key, identity| AzureBlobLock::new(place.store.clone(), place.key(key), identity), EFFORT).await;
+    place.clear().await;
+}
+
+#[tokio::test]
+async fn every_kind_of_key_is_let_in() {
+    let server = azurite().await;
+    let (account, key) = server.account_key();
+    let key = Secret::new(key.to_owned());
+    let credential = AzureCredential::AccountKey { account: account.to_owned(), key };
+    let url = server.container_url("container");
+    for (index, store) in [
+        AzureStore::new(&url, credential),
+        AzureStore::new(&format!("{url}/?{}", server.sas("rwdlc")), AzureCredential::InUrl),
+        AzureStore::from_connection_string(&server.connection_string(), "container"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (store, prefix) = (store.expect("a store"), unique_name());
+        // What URLs, signatures and XML must escape.
+        for name in ["plain", "a b", "a+b", "a%20b", "a/b", "a&b=c;d", "ä\"<>", "a?b#c", "../x", "a//b", "'"] {
+            let key = format!("{prefix}/{name}");
+            let created = store.put(&key, "1".into(), &Precondition::Absent).await.expect("created");
+            let updated = store.put(&key, "2".into(), &Precondition::Matches(created)).await.expect("updated");
+            let read = store.get(&key).await.expect("read").expect("an object");
+            assert_eq!((&read.body[..], &read.version), (&b"2"[..], &updated), "{index}: {key}");
+            assert_eq!(store.list(&key).await.expect("listed"), std::slice::from_ref(&key), "{index}");
+            store.delete(&key, &updated).await.expect("deleted");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_container_is_fatal() {
+    let server = azurite().await;
+    let store = AzureStore::from_connection_string(&server.connection_string(), "unknown").expect("a store");
+    for call in CALLS {
+        let error = call.on(&store).await.expect_err("no such container");
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
+        assert!(error.to_string().contains("no such container; create it"), "{call:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_fatal() {
+    let server = azurite().await;
+    let (account, _) = server.account_key();
+    let wrong = AzureCredential::AccountKey { account: account.to_owned(), key: Secret::new("d3Jvbmc=") };
+    let url = server.container_url("container");
+    let wrong_sas = format!("{url}?{}x", server.sas("rwdlc"));
+    for store in [AzureStore::new(&url, wrong), AzureStore::new(&wrong_sas, AzureCredential::InUrl)] {
+        assert_denied(&store.expect("a store"), &CALLS, "access denied; check the key or SAS").await;
+    }
+    let read_only = format!("{url}?{}", server.sas("r"));
+    let read_only = AzureStore::new(&read_only, AzureCredential::InUrl).expect("a store");
+    assert_eq!(read_only.get("nothing").await.expect("may read"), None);
+    assert_denied(&read_only, &[Create], "access denied; allow to create and write blobs").await;
+    assert_denied(&read_only, &[List], "access denied; allow to list blobs").await;
+}
+
+async fn assert_denied(store: &AzureStore, calls: &[Call], advice: &str) {
+    for call in calls {
+        let error = call.on(store).await.expect_err("denied");
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
+        assert!(error.to_string().contains(advice), "{call:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_let_in_without_credentials() {
+    let store = AzureStore::new(&azurite().await.container_url("container"), AzureCredential::InUrl).expect("a store");
+    for call in [Get, Create, List] {
+        let error = call.on(&store).await.expect_err("private");
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn somebodys_photo_is_neither_read_nor_overwritten() {
+    let server = azurite().await;
+    let store = AzureStore::from_connection_string(&server.connection_string(), "container").expect("a store");
+    // More than the SDK fetches in one piece, then more than we read, less, and nothing.
+    for size in [5 << 20, 1 << 20, 1000, 0] {
+        let (key, photo) = (unique_name(), vec![0xff; size]);
+        let blob = server.container("container").blob_client(&key);
+        blob.upload(bytes::Bytes::from(photo.clone()).into(), None).await.expect("written");
+        let lock = AzureBlobLock::new(store.clone(), &key, "candidate");
+        let error = lock.get().await.expect_err("a photo is no record");
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{size}: {error:?}");
+        assert!(error.to_string().contains(&key), "{error}");
+
+        let error = store.put(&key, "{}".into(), &Precondition::Absent).await.expect_err("there is a photo");
+        assert_eq!(error.kind(), StoreErrorKind::Conflict, "{size}: {error:?}");
+        let found = blob.download(None).await.expect("read").body.collect().await.expect("read to its end");
+        assert_eq!(found, photo, "{size}");
+    }
+}
+
+#[tokio::test]
+async fn a_leased_blob_is_not_written() {
+    use azure_storage_blob::models::BlobClientAcquireLeaseOptions;
+
+    let server = azurite().await;
+    let store = AzureStore::from_connection_string(&server.connection_string(), "container").expect("a store");
+    let key = unique_name();
+    let version = store.put(&key, "{}".into(), &Precondition::Absent).await.expect("created");
+    let blob = server.container("container").blob_client(&key);
+    blob.acquire_lease(-1, None::<BlobClientAcquireLeaseOptions<'_>>).await.expect("leased");
+    let error = store.put(&key, "{}".into(), &Precondition::Matches(version)).await.expect_err("leased");
+    assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error:?}");
+    assert!(error.to_string().contains("break that lease"), "{error}");
+}

@@ -1,0 +1,76 @@
+//! Deletions and listings, which go over gRPC to the fake: what each of its codes means.
+
+use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+use leaderelection::{ConditionalStore as _, Precondition};
+use leaderelection_backends::gcs::GcsStore;
+use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Fault, Options};
+
+use super::{CONTROL_CALLS, Delete, List, on_fake};
+
+#[tokio::test]
+async fn each_code_has_its_meaning() {
+    for (code, message, calls, kind, advice) in [
+        (9, "conditions not met", &[Delete][..], Conflict, "changed, created or deleted meanwhile"),
+        (10, "aborted", &[Delete], Conflict, "another writer"),
+        (10, "aborted", &[List], Rejected, "another request"),
+        (5, "No such object", &[Delete], Conflict, "deleted meanwhile"),
+        (5, "The specified bucket does not exist.", &CONTROL_CALLS, Fatal, "no such bucket; create it"),
+        (7, "denied", &[Delete], Fatal, "allow storage.objects.delete"),
+        (7, "denied", &[List], Fatal, "allow storage.objects.list"),
+        (16, "who are you", &[Delete], Fatal, "allow storage.objects.delete"),
+        (8, "slow down", &CONTROL_CALLS, Rejected, "throttled"),
+        (3, "nonsense", &CONTROL_CALLS, Fatal, "refused the request"),
+        (12, "never heard of", &CONTROL_CALLS, Fatal, "refused the request"),
+        (14, "unavailable", &CONTROL_CALLS, Ambiguous, "failed"),
+        (13, "internal", &CONTROL_CALLS, Ambiguous, "failed"),
+        (4, "too late", &CONTROL_CALLS, Ambiguous, "failed"),
+        (2, "unknown", &CONTROL_CALLS, Ambiguous, "failed"),
+    ] {
+        for call in calls {
+            let server = FakeGcs::start(Options::default()).await;
+            server.fail_next([Fault::Grpc(code, message)]);
+            let error = call.on(&on_fake(&server).await).await.expect_err("an error");
+            let text = error.to_string();
+            assert_eq!(error.kind(), kind, "{call:?} answered {code} {message}: {error:?}");
+            assert!(text.starts_with("gs://bucket/key: ") && text.contains(advice), "{call:?}, {code}: {text}");
+            assert_eq!(server.requests().len(), 1, "{call:?} answered {code}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_ambiguous_and_the_deletion_done() {
+    let server = FakeGcs::start(Options::default()).await;
+    let store = on_fake(&server).await;
+    let version = store.put("key", "{}".into(), &Precondition::Absent).await.expect("written");
+    server.fail_next([Fault::LoseAnswer]);
+    let error = store.delete("key", &version).await.expect_err("no answer");
+    assert_eq!(error.kind(), Ambiguous, "{error:?}");
+    assert_eq!(server.object("key"), None);
+}
+
+#[tokio::test]
+async fn each_page_of_a_listing_is_one_request() {
+    let server = FakeGcs::start(Options { page_size: Some(2), ..Options::default() }).await;
+    let store = on_fake(&server).await;
+    let names = ["list/a", "list/b", "list/b/c", "list/d", "list/e"];
+    for name in names.iter().chain(&["lis", "listing", "zoo"]) {
+        store.put(name, "{}".into(), &Precondition::Absent).await.expect("written");
+    }
+    let before = server.requests().len();
+    assert_eq!(store.list("list/").await.expect("listed"), names);
+    assert_eq!(server.requests().len() - before, 3);
+    assert_eq!(store.list("nothing").await.expect("listed"), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_unknown_bucket_is_fatal() {
+    let server = FakeGcs::start(Options::default()).await;
+    let control = server.control();
+    let store = GcsStore::new(server.client().await, "unknown").with_control(move || control().build());
+    for call in super::CALLS {
+        let error = call.on(&store).await.expect_err("no such bucket");
+        assert_eq!(error.kind(), Fatal, "{call:?}: {error:?}");
+        assert!(error.to_string().contains("no such bucket; create it"), "{call:?}: {error}");
+    }
+}

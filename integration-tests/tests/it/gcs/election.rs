@@ -1,0 +1,55 @@
+//! Elections on the fake with Google's limit: an object takes one write per second.
+
+use std::time::{Duration, Instant};
+
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
+use leaderelection_backends::gcs::GcsLock;
+use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
+use tokio_util::sync::CancellationToken;
+
+use super::on_fake;
+use crate::logs::Logs;
+
+#[tokio::test]
+async fn a_lease_is_acquired_and_released_within_a_second() {
+    let server = FakeGcs::start(Options { limits_writes: true, ..Options::default() }).await;
+    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    let config = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true).build();
+    let elector = DefaultLeaderElector::new(config.expect("a configuration"));
+
+    let began = Instant::now();
+    let output = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" }).await;
+    assert_eq!(output.expect("led"), "done");
+    let record = lock.get().await.expect("read").expect("a record").record;
+    assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
+    assert!(server.refused_writes() > 0, "the release came too late to be refused");
+    assert!(began.elapsed() < Duration::from_secs(10), "the lease was not released but ran out");
+}
+
+#[tokio::test]
+async fn an_election_never_opens_grpc() {
+    let server = FakeGcs::start(Options::default()).await;
+    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build();
+    let elector = DefaultLeaderElector::new(config.expect("a configuration"));
+    elector.run_while_leading(CancellationToken::new(), |_leadership| async {}).await.expect("led");
+    let requests = server.requests();
+    assert!(
+        !requests.is_empty() && requests.iter().all(|request| !request.contains("google.storage.v2")),
+        "{requests:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_retry_period_that_the_limit_would_refuse_is_warned_about() {
+    let server = FakeGcs::start(Options::default()).await;
+    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    for (retry_period, warned) in [(Duration::from_millis(999), true), (Duration::from_secs(1), false)] {
+        let logs = Logs::of(|| {
+            let builder = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new());
+            builder.retry_period(retry_period).build().expect("a configuration");
+        });
+        assert_eq!(logs.contains("use a longer retry_period"), warned, "{retry_period:?}: {logs}");
+        assert_eq!(logs.contains("gs://bucket/lock"), warned, "{retry_period:?}: {logs}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Locks named by a URL, with credentials and endpoints from the environment.
+//!
+//! A process cannot safely change its own environment, so each test runs this program once more.
+
+use std::path::Path;
+
+use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ObjectStoreBasedLock as _};
+use leaderelection_backends::url::Location;
+use leaderelection_integration_tests::servers::azurite::Azurite;
+use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
+use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+use leaderelection_integration_tests::servers::unique_name;
+use tokio::process::Command;
+
+const URL: &str = "LEADERELECTION_URL_TEST";
+
+const RECORD: &str = r#"{"holderIdentity":"candidate","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z",
+    "renewTime":"2026-02-02T10:15:30.000000Z","leaderTransitions":0,"writeId":"0"}"#;
+
+/// What the other process does; nothing if it is not told where.
+#[tokio::test]
+async fn a_lock_is_used() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let location: Location = url.parse().expect("a URL");
+    let lock = location.lock("candidate").await.expect("a lock");
+    let record = LeaderElectionRecord::from_json(RECORD.as_bytes(), lock.max_lease_duration()).expect("a record");
+    let created = lock.create(&record).await.expect("created");
+    let version = lock.update(&record, &created).await.expect("updated");
+    assert_eq!(lock.get().await.expect("read").expect("a record").version, version);
+    let store = lock.store();
+    assert_eq!(store.list(location.key()).await.expect("listed"), [location.key()]);
+    store.delete(location.key(), &version).await.expect("deleted");
+    println!("used {location}");
+}
+
+async fn assert_used(url: &str, environment: &[(&str, &str)]) {
+    let mut process = Command::new(std::env::current_exe().expect("this program"));
+    process.args(["--exact", "url::a_lock_is_used", "--nocapture"]).env(URL, url).kill_on_drop(true);
+    process.envs(environment.iter().copied());
+    let output = process.output().await.expect("this program once more");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains(&format!("used {url}")),
+        "{url}: {text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn directory() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+#[tokio::test]
+async fn google_storage_by_storage_emulator_host() {
+    let server = FakeGcs::start(Options::default()).await;
+    let url = format!("gs://{BUCKET}/locks/a%20lock");
+    assert_used(&url, &[("STORAGE_EMULATOR_HOST", &server.url())]).await;
+    assert_used(&url, &[("STORAGE_EMULATOR_HOST", server.url().trim_start_matches("http://"))]).await;
+}
+
+#[tokio::test]
+async fn azure_by_connection_string() {
+    let server = Azurite::start(directory());
+    server.container("container").create(None).await.expect("a container");
+    let (account, _) = server.account_key();
+    let environment = [("AZURE_STORAGE_CONNECTION_STRING", server.connection_string())];
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_used(&format!("az://{account}/container/locks/a%20lock"), &environment).await;
+    assert_used(&format!("{}/locks/another", server.container_url("container")), &environment).await;
+}
+
+#[tokio::test]
+async fn s3_by_endpoint_and_keys() {
+    let server = SeaweedFs::start(directory());
+    server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
+    let (keys, endpoint) = (server.environment(), server.url());
+    let region_and_endpoint = [("AWS_REGION", "us-east-1"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
+    let with_endpoint: Vec<_> = keys.into_iter().chain(region_and_endpoint).collect();
+    assert_used("s3://bucket/locks/a%20lock", &with_endpoint).await;
+    let encoded = endpoint.replace(':', "%3A").replace('/', "%2F");
+    assert_used(&format!("s3://bucket/locks/another?endpoint={encoded}"), &keys).await;
+}
+
+#[tokio::test]
+async fn files_and_memory_need_no_environment() {
+    let path = directory().join(unique_name());
+    assert_used(&format!("file://{}/lock", path.display()), &[]).await;
+    let _ = std::fs::remove_dir_all(path);
+    assert_used("memory:locks/scheduler", &[]).await;
+}

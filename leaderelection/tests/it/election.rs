@@ -1,0 +1,143 @@
+//! The state machine under arbitrary events: it never panics, and never leads on nothing.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Answer, Election, EndReason, Event, Failure, Jitter, Request, Rules, Stamp};
+use leaderelection::{StoreErrorKind, Version, VersionedRecord};
+use proptest::prelude::*;
+
+use crate::support::record;
+
+/// Something that a driver, a store or the world does, in an order that may make no sense.
+#[derive(Clone, Debug)]
+enum Deed {
+    Pass(u64),
+    Poll,
+    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool },
+    ShowNothing,
+    FailRead(StoreErrorKind, Option<u64>),
+    Write(u8),
+    FailWrite(StoreErrorKind, Option<u64>),
+    Begin,
+    Stop,
+    WorkStopped(bool),
+    StandBack(u64),
+}
+
+fn deeds() -> impl Strategy<Value = Deed> {
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected, Unreadable};
+    let kind = || prop::sample::select(vec![Conflict, Rejected, Ambiguous, Fatal, Unreadable]);
+    // From the corners as well as from anywhere.
+    let time = || prop_oneof![0u64..5, Just(u64::MAX), any::<u64>()];
+    prop_oneof![
+        3 => (0u64..4).prop_map(Deed::Pass),
+        1 => time().prop_map(Deed::Pass),
+        6 => Just(Deed::Poll),
+        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>())
+            .prop_map(|(holder, lease, token, version, ours)| Deed::Show { holder, lease, token, version, ours }),
+        1 => Just(Deed::ShowNothing),
+        1 => (kind(), prop::option::of(time())).prop_map(|(kind, after)| Deed::FailRead(kind, after)),
+        4 => (0u8..4).prop_map(Deed::Write),
+        2 => (kind(), prop::option::of(time())).prop_map(|(kind, after)| Deed::FailWrite(kind, after)),
+        1 => Just(Deed::Begin),
+        1 => Just(Deed::Stop),
+        1 => any::<bool>().prop_map(Deed::WorkStopped),
+        1 => time().prop_map(Deed::StandBack),
+    ]
+}
+
+fn rules(reclaim_own_identity: bool) -> Rules {
+    let nanos = Duration::from_nanos;
+    Rules {
+        identity: "a".to_owned(),
+        lease_duration: nanos(6),
+        renew_deadline: nanos(4),
+        retry_period: nanos(2),
+        reclaim_own_identity,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn arbitrary_events_neither_panic_nor_prolong_leadership(
+        deeds in prop::collection::vec(deeds(), 1..80),
+        reclaim in any::<bool>(),
+        jitter in any::<u32>(),
+    ) {
+        let mut election = Election::new(rules(reclaim));
+        let mut now = LocalInstant::default();
+        let mut ids = 0u64;
+        let mut last_write = String::new();
+        election.begin(now);
+        for deed in deeds {
+            let before = election.leading(now);
+            let mut answered = false;
+            let failure = |kind, after: Option<u64>| Failure { kind, retry_after: after.map(Duration::from_nanos) };
+            match deed {
+                Deed::Pass(nanos) => now = now + Duration::from_nanos(nanos),
+                Deed::Poll => {
+                    let request = election.poll(now, || {
+                        ids += 1;
+                        Stamp { write_id: ids.to_string(), time: DateTime::UNIX_EPOCH }
+                    });
+                    match &request {
+                        Some(Request::Create { record } | Request::Update { record, .. }) => {
+                            last_write = ids.to_string();
+                            prop_assert_eq!(record.write_id.as_ref(), Some(&last_write));
+                            prop_assert!(record.is_released() || record.holder_identity == "a");
+                        }
+                        Some(Request::Read) | None => {}
+                    }
+                    prop_assert!(request.is_none() || !election.is_idle());
+                }
+                Deed::Show { holder, lease, token, version, ours } => {
+                    let mut shown = record(["", "a", "b"][holder], Duration::from_nanos(lease), token);
+                    if ours {
+                        shown.write_id = Some(last_write.clone());
+                    }
+                    let version = Version::new(version.to_string());
+                    answered = true;
+                    let shown = VersionedRecord { record: shown, version };
+                    election.on_answer(now, Answer::Read(Ok(Some(shown))), Jitter::new(jitter));
+                }
+                Deed::ShowNothing => election.on_answer(now, Answer::Read(Ok(None)), Jitter::new(jitter)),
+                Deed::FailRead(kind, after) => {
+                    election.on_answer(now, Answer::Read(Err(failure(kind, after))), Jitter::new(jitter));
+                }
+                Deed::Write(version) => {
+                    answered = true;
+                    let version = Version::new(version.to_string());
+                    election.on_answer(now, Answer::Written(Ok(version)), Jitter::new(jitter));
+                }
+                Deed::FailWrite(kind, after) => {
+                    election.on_answer(now, Answer::Written(Err(failure(kind, after))), Jitter::new(jitter));
+                }
+                Deed::Begin => election.begin(now),
+                Deed::Stop => election.stop(now, EndReason::Cancelled),
+                Deed::WorkStopped(release) => election.work_stopped(now, release),
+                Deed::StandBack(nanos) => election.stand_back_until(LocalInstant::from_nanos(nanos)),
+            }
+            let after = election.leading(now);
+            // Only a write that is known to have landed begins a term or moves its deadline.
+            if !answered && let Some(after) = after {
+                prop_assert_eq!(before.map(|term| term.valid_until), Some(after.valid_until));
+            }
+            if let Some(term) = after {
+                prop_assert!(now < term.valid_until && term.sent_at <= now);
+                prop_assert_eq!(term.valid_until, term.sent_at + Duration::from_nanos(4));
+            }
+            let mut events = 0;
+            while let Some(event) = election.next_event() {
+                events += 1;
+                let names_nobody = event == Event::LeaderChanged { leader: Some(String::new()) };
+                prop_assert!(!names_nobody);
+            }
+            prop_assert!(events <= 4, "{} events from one call", events);
+            let _ = (election.next_wake(), election.stop_by());
+        }
+    }
+}
