@@ -11,10 +11,12 @@
 mod canonical;
 mod node;
 mod reachability;
+mod settings;
 mod step;
 mod world;
 
 pub use node::{Flight, Node};
 pub use reachability::{Reachability, explore};
-pub use step::Action;
+pub use settings::{Question, larger, standard};
+pub use step::{Action, Deed};
 pub use world::{Cell, Setup, Violation, World};

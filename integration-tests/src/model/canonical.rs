@@ -13,7 +13,11 @@ impl World {
     /// Lets a step of time pass. The clocks' readings stay; everything else moves into the past.
     pub(super) fn advance(&mut self, setup: &Setup) {
         for (node, (_, rate)) in self.nodes.iter_mut().zip(&setup.nodes) {
-            node.election.visit(&mut Shift(Duration::from_nanos(*rate)));
+            let passed = Duration::from_nanos(*rate);
+            node.election.visit(&mut Shift(passed));
+            if let Some((_, lease)) = &mut node.barred {
+                *lease = lease.saturating_sub(passed);
+            }
         }
     }
 
@@ -56,6 +60,9 @@ impl World {
         }
         for node in &mut self.nodes {
             node.election.visit(names);
+            if let Some((version, _)) = &mut node.barred {
+                names.version(version);
+            }
             match &mut node.flight {
                 Some(Flight::Sent(Request::Create { record })) => names.record(record),
                 Some(Flight::Sent(Request::Update { record, expected })) => {

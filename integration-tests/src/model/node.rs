@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Answer, Election, EndReason, Event, Jitter, Request};
 
@@ -25,18 +26,31 @@ pub enum Flight {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     pub(super) election: Election,
+    pub(super) identity: &'static str,
     pub(super) flight: Option<Flight>,
     /// The term that was valid when this node was last looked at.
     pub(super) valid: Option<u64>,
     /// The last term of this process that has ended.
     pub(super) ended: Option<u64>,
+    /// Whether the work of a term runs.
+    pub(super) working: bool,
+    /// The version it read last, and for how long that bars it from beginning a term.
+    pub(super) barred: Option<(Version, Duration)>,
 }
 
 impl Node {
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
         let mut election = Election::new(setup.rules(index));
         election.begin(now(setup));
-        Self { election, flight: None, valid: None, ended: None }
+        Self {
+            election,
+            identity: setup.nodes[index].0,
+            flight: None,
+            valid: None,
+            ended: None,
+            working: false,
+            barred: None,
+        }
     }
 
     /// The token of the term this node leads.
@@ -44,9 +58,34 @@ impl Node {
         self.election.leading(now(setup)).map(|term| term.fencing_token)
     }
 
+    pub(super) fn take_answer(&mut self, setup: &Setup) {
+        if let Some(Flight::Answered { answer, .. }) = self.flight.take() {
+            self.answer(setup, answer);
+        }
+    }
+
     pub(super) fn answer(&mut self, setup: &Setup, answer: Answer) {
+        // Only what is asked for is remembered: every memory multiplies the states.
+        if setup.deletion
+            && let Answer::Read(Ok(Some(found))) = &answer
+            && self.barred.as_ref().is_none_or(|(version, _)| *version != found.version)
+        {
+            let free = found.record.is_released() || found.record.holder_identity == self.identity;
+            let lease = if free { Duration::ZERO } else { found.record.lease_duration };
+            self.barred = Some((found.version.clone(), lease));
+        }
         self.flight = None;
         self.election.on_answer(now(setup), answer, Jitter::default());
+    }
+
+    /// What is wrong with sending this now.
+    pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
+        let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
+        match request {
+            Request::Create { .. } if barred => Some(Violation::Haste),
+            Request::Update { record, .. } if record.is_released() && self.working => Some(Violation::EarlyRelease),
+            _ => None,
+        }
     }
 
     /// Takes what the last call changed, and says what it broke.
@@ -65,6 +104,7 @@ impl Node {
                         violation = Some(Violation::Tokens);
                     }
                     *highest_started = (*highest_started).max(Some(fencing_token));
+                    self.working = true;
                 }
                 Event::Stopped { fencing_token, reason } => {
                     let deposed = matches!(

@@ -13,134 +13,128 @@ use super::world::{Cell, Setup, Violation, World};
 pub enum Action {
     /// All clocks advance, each by its rate.
     Tick,
-    /// A node looks at its clock and does what is due.
-    Poll(usize),
-    /// A node's request reaches the store.
-    Arrive(usize),
-    /// A node gets the answer.
-    Answer(usize),
-    /// A node gives up waiting. Its request may arrive later.
-    GiveUp(usize),
-    /// A node's request was refused before it had any effect.
-    Refuse(usize),
-    /// A node's write was applied, and it is told that it was not: by the SDK's or a proxy's second try.
-    LieConflict(usize),
-    /// A node's write was applied, and it is told that it was refused.
-    LieRefused(usize),
     /// A write arrives that nobody waits for any more.
     ArriveLate(usize),
-    /// A node is asked to stop leading, or to stop trying.
-    Stop(usize),
-    /// The work of a term that is over has ended; the lease is released.
-    WorkStopped(usize),
-    /// A node dies and is started again, with the same identity.
-    Crash(usize),
+    /// An operator deletes the object.
+    Delete,
+    /// Something happens to a node.
+    Node(usize, Deed),
+}
+
+/// What can happen to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Deed {
+    /// It looks at its clock and does what is due.
+    Poll,
+    /// Its request reaches the store.
+    Arrive,
+    /// It gets the answer.
+    Answer,
+    /// It gives up waiting. Its request may arrive later.
+    GiveUp,
+    /// Its request was refused before it had any effect.
+    Refuse,
+    /// Its write was applied, and it is told that it was not: by the SDK's or a proxy's second try.
+    LieConflict,
+    /// Its write was applied, and it is told that it was refused.
+    LieRefused,
+    /// It is asked to stop leading, or to stop trying.
+    Stop,
+    /// The work of its term, which is over, has ended.
+    WorkStopped,
+    /// It dies and is started again, with the same identity.
+    Crash,
 }
 
 impl World {
     pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
         actions.push(Action::Tick);
         for (index, node) in self.nodes.iter().enumerate() {
+            let mut push = |deed| actions.push(Action::Node(index, deed));
+            push(Deed::Poll);
             match &node.flight {
-                None => actions.push(Action::Poll(index)),
-                Some(Flight::Sent(_)) => {
-                    actions.extend([Action::Poll(index), Action::Arrive(index), Action::GiveUp(index)]);
-                    actions.push(Action::Refuse(index));
-                }
+                None => {}
+                Some(Flight::Sent(_)) => [Deed::Arrive, Deed::GiveUp, Deed::Refuse].into_iter().for_each(&mut push),
                 Some(Flight::Answered { applied, .. }) => {
-                    actions.extend([Action::Poll(index), Action::Answer(index), Action::GiveUp(index)]);
+                    [Deed::Answer, Deed::GiveUp].into_iter().for_each(&mut push);
                     if *applied && setup.lies {
-                        actions.extend([Action::LieConflict(index), Action::LieRefused(index)]);
+                        [Deed::LieConflict, Deed::LieRefused].into_iter().for_each(&mut push);
                     }
                 }
             }
             if node.election.stop_by().is_some() {
-                actions.push(Action::WorkStopped(index));
+                push(Deed::WorkStopped);
             } else if setup.stops && !node.election.is_releasing() {
-                actions.push(Action::Stop(index));
+                push(Deed::Stop);
             }
             if setup.crashes {
-                actions.push(Action::Crash(index));
+                push(Deed::Crash);
             }
         }
         actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
+        if setup.deletion && !self.deleted && self.cell.is_some() {
+            actions.push(Action::Delete);
+        }
     }
 
     pub(super) fn after(&self, setup: &Setup, action: Action) -> World {
         let mut world = self.clone();
-        let acted = match action {
+        match action {
             Action::Tick => {
                 world.advance(setup);
                 for node in &mut world.nodes {
                     world.violation = world.violation.or(node.look(setup));
                 }
-                return world.canonical(setup);
-            }
-            Action::Poll(index) => {
-                world.poll(setup, index);
-                index
-            }
-            Action::Arrive(index) => {
-                world.arrive(setup, index);
-                if setup.instant_reads
-                    && let Some(Flight::Answered { answer: Answer::Read(read), .. }) =
-                        world.nodes[index].flight.take_if(is_read)
-                {
-                    world.nodes[index].answer(setup, Answer::Read(read));
-                }
-                index
-            }
-            Action::Answer(index) => {
-                if let Some(Flight::Answered { answer, .. }) = world.nodes[index].flight.take() {
-                    world.nodes[index].answer(setup, answer);
-                }
-                index
-            }
-            Action::GiveUp(index) => {
-                world.fail(setup, index, StoreErrorKind::Ambiguous);
-                index
-            }
-            Action::Refuse(index) => {
-                world.nodes[index].flight = world.nodes[index].flight.take().map(Flight::without_effect);
-                world.fail(setup, index, StoreErrorKind::Rejected);
-                index
-            }
-            Action::LieConflict(index) => {
-                world.fail(setup, index, StoreErrorKind::Conflict);
-                index
-            }
-            Action::LieRefused(index) => {
-                world.fail(setup, index, StoreErrorKind::Rejected);
-                index
             }
             Action::ArriveLate(orphan) => {
                 let (writer, record) = world.orphans.remove(orphan);
                 world.write(setup, writer, record);
-                writer
             }
-            Action::Stop(index) => {
-                world.nodes[index].election.stop(now(setup), EndReason::Cancelled);
-                index
+            Action::Delete => {
+                world.cell = None;
+                world.orphans.clear();
+                world.deleted = true;
             }
-            Action::WorkStopped(index) => {
-                world.nodes[index].election.work_stopped(now(setup), setup.releases);
-                index
-            }
-            Action::Crash(index) => {
-                world.orphan(setup, index);
-                world.nodes[index] = Node::new(setup, index);
-                index
-            }
-        };
-        if world.nodes[acted].election.is_idle() {
-            // The driver drops the request it waits for, and campaigns again.
-            world.orphan(setup, acted);
-            world.nodes[acted].election.begin(now(setup));
+            Action::Node(index, deed) => world.act(setup, index, deed),
         }
-        let World { nodes, cell, highest_started, .. } = &mut world;
-        let violation = nodes[acted].settle(setup, highest_started, cell.as_ref(), acted);
-        world.violation = world.violation.or(violation);
         world.canonical(setup)
+    }
+
+    fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
+        match deed {
+            Deed::Poll => self.poll(setup, index),
+            Deed::Arrive => {
+                self.arrive(setup, index);
+                if setup.instant_reads && self.nodes[index].flight.as_ref().is_some_and(Flight::is_read) {
+                    self.nodes[index].take_answer(setup);
+                }
+            }
+            Deed::Answer => self.nodes[index].take_answer(setup),
+            Deed::GiveUp => self.fail(setup, index, StoreErrorKind::Ambiguous),
+            Deed::Refuse => {
+                self.nodes[index].flight = self.nodes[index].flight.take().map(Flight::without_effect);
+                self.fail(setup, index, StoreErrorKind::Rejected);
+            }
+            Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict),
+            Deed::LieRefused => self.fail(setup, index, StoreErrorKind::Rejected),
+            Deed::Stop => self.nodes[index].election.stop(now(setup), EndReason::Cancelled),
+            Deed::WorkStopped => {
+                self.nodes[index].working = false;
+                self.nodes[index].election.work_stopped(now(setup), setup.releases);
+            }
+            Deed::Crash => {
+                self.orphan(setup, index);
+                self.nodes[index] = Node::new(setup, index);
+            }
+        }
+        if self.nodes[index].election.is_idle() {
+            // The driver drops the request it waits for, and campaigns again.
+            self.orphan(setup, index);
+            self.nodes[index].election.begin(now(setup));
+        }
+        let World { nodes, cell, highest_started, .. } = self;
+        let violation = nodes[index].settle(setup, highest_started, cell.as_ref(), index);
+        self.violation = self.violation.or(violation);
     }
 
     fn poll(&mut self, setup: &Setup, index: usize) {
@@ -149,6 +143,7 @@ impl World {
         let node = &mut self.nodes[index];
         let request = node.election.poll(now(setup), stamp);
         if let Some(request) = request {
+            self.violation = self.violation.or(node.may_send(&request));
             node.flight = Some(Flight::Sent(request));
         }
     }
@@ -219,6 +214,10 @@ impl World {
 }
 
 impl Flight {
+    fn is_read(&self) -> bool {
+        matches!(self, Flight::Answered { answer: Answer::Read(_), .. })
+    }
+
     /// The request, as if it had been a read: it will not be applied.
     fn without_effect(self) -> Self {
         match self {
@@ -235,10 +234,6 @@ impl Cell {
     fn read(&self) -> VersionedRecord {
         VersionedRecord { record: self.record.clone(), version: version_of(&self.record) }
     }
-}
-
-fn is_read(flight: &mut Flight) -> bool {
-    matches!(flight, Flight::Answered { answer: Answer::Read(_), .. })
 }
 
 /// Versions are as unique as write ids, so one serves as the other.

@@ -32,6 +32,8 @@ pub struct Setup {
     pub stops: bool,
     /// Whether nodes release their lease at the end of a term.
     pub releases: bool,
+    /// Whether an operator deletes the object, once. No more is promised then than that nobody is hasty.
+    pub deletion: bool,
     /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
 }
@@ -75,6 +77,10 @@ pub enum Violation {
     SpuriousLoss,
     /// A write replaced the lease of another that was alive.
     Erasure,
+    /// A lease was released while the work still ran.
+    EarlyRelease,
+    /// A record was created anew while a lease that had been seen was unexpired.
+    Haste,
 }
 
 /// All nodes, the object, and the writes that are still on their way although nobody waits for them.
@@ -85,6 +91,7 @@ pub struct World {
     pub(super) orphans: Vec<(usize, LeaderElectionRecord)>,
     pub(super) highest_started: Option<u64>,
     pub(super) violation: Option<Violation>,
+    pub(super) deleted: bool,
     /// How many different ids this state mentions.
     pub(super) ids: usize,
 }
@@ -107,7 +114,15 @@ impl Model for Setup {
 
     fn init_states(&self) -> Vec<World> {
         let nodes = (0..self.nodes.len()).map(|index| Node::new(self, index)).collect();
-        let world = World { nodes, cell: None, orphans: Vec::new(), highest_started: None, violation: None, ids: 0 };
+        let world = World {
+            nodes,
+            cell: None,
+            orphans: Vec::new(),
+            highest_started: None,
+            violation: None,
+            deleted: false,
+            ids: 0,
+        };
         vec![world.canonical(self)]
     }
 
@@ -130,12 +145,19 @@ impl Model for Setup {
         fn never(world: &World, violation: Violation) -> bool {
             world.violation != Some(violation)
         }
+        if self.deletion {
+            return vec![
+                Property::always("no haste", |_, world: &World| never(world, Violation::Haste)),
+                Property::sometimes("another record", |_, world: &World| world.deleted && world.cell.is_some()),
+            ];
+        }
         let mut properties = vec![
             Property::always("exclusion", |setup: &Setup, world: &World| world.leaders(setup) <= 1),
             Property::always("tokens", |_, world: &World| never(world, Violation::Tokens)),
             Property::always("no revival", |_, world: &World| never(world, Violation::Revival)),
             Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
             Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
+            Property::always("no early release", |_, world: &World| never(world, Violation::EarlyRelease)),
             // What an empty exploration would prove, too.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
         ];

@@ -3,8 +3,9 @@
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
 
-/// More attempts on one version than a renew deadline has room for. Forgetting the oldest is safe: were
-/// it to land, it would count as somebody else's write.
+/// How many attempts on one version are remembered. Forgetting the oldest is safe: had it landed, it
+/// would count as somebody else's write. But it might cost a term, so a read has to show first that none
+/// of them has landed so far.
 const MOST: usize = 16;
 
 /// One write that was sent.
@@ -38,6 +39,7 @@ impl Attempts {
             self.unanswered.remove(0);
         }
         self.unanswered.push(attempt);
+        self.must_read |= self.unanswered.len() == MOST;
     }
 
     /// The attempt that wrote `record`, if one of ours did. Nothing but the write id tells: our name and

@@ -141,3 +141,27 @@ proptest! {
         }
     }
 }
+
+fn no_stamp() -> Stamp {
+    unreachable!("nothing is written over a lease that is alive")
+}
+
+#[test]
+fn a_lease_under_our_identity_that_lives_without_us_is_reported_once() {
+    let mut election = Election::new(rules(false));
+    let mut now = LocalInstant::default();
+    election.begin(now);
+    let mut reports = Vec::new();
+    for renewal in 0..4 {
+        assert_eq!(election.poll(now, no_stamp), Some(Request::Read));
+        let mut renewed = record("a", Duration::from_nanos(6), 7);
+        renewed.write_id = Some(renewal.to_string());
+        let shown = VersionedRecord { record: renewed, version: Version::new(renewal.to_string()) };
+        election.on_answer(now, Answer::Read(Ok(Some(shown))), Jitter::default());
+        let events: Vec<_> = std::iter::from_fn(|| election.next_event()).collect();
+        reports.push(events.contains(&Event::IdentityClash));
+        now = now + Duration::from_nanos(2);
+    }
+    // The first may be what we left behind before we were restarted.
+    assert_eq!(reports, [false, true, false, false]);
+}

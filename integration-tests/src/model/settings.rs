@@ -1,0 +1,68 @@
+//! What is explored: in every test run, and on demand.
+
+use super::world::Setup;
+
+/// A setup and what it is called.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What it is about.
+    pub name: &'static str,
+    /// The setup.
+    pub setup: Setup,
+}
+
+/// What a test run explores, within about a minute on two cores.
+pub fn standard() -> Vec<Question> {
+    let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
+    vec![
+        question("late and lost requests", Setup { late_writes: 1, ..two() }),
+        question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
+        question("wrong answers", Setup { lies: true, last_token: 0, late_writes: 1, ..two() }),
+        question("crashes", Setup { crashes: true, ..two() }),
+        question("crashes and late requests", Setup { crashes: true, last_token: 0, late_writes: 1, ..two() }),
+        question("stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question("stops without release", Setup { stops: true, releases: false, ..two() }),
+        question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
+        question("clocks that drift as far as they may", drifting),
+        question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
+    ]
+}
+
+/// What takes its time: more terms, three candidates, and everything at once.
+pub fn larger() -> Vec<Question> {
+    let three = || vec![("a", 1), ("b", 1), ("c", 1)];
+    let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
+    vec![
+        question("stops, releases and late requests", Setup { stops: true, last_token: 0, late_writes: 1, ..two() }),
+        question("stops, releases and two terms", Setup { stops: true, ..two() }),
+        question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
+        question(
+            "a shared identity and late requests",
+            Setup { nodes: vec![("a", 1), ("a", 1)], late_writes: 1, ..two() },
+        ),
+        question("three candidates", Setup { nodes: three(), last_token: 0, ..two() }),
+        question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting }),
+    ]
+}
+
+fn question(name: &'static str, setup: Setup) -> Question {
+    Question { name, setup }
+}
+
+/// Two candidates with good clocks, two terms, and requests that are lost.
+fn two() -> Setup {
+    Setup {
+        nodes: vec![("a", 1), ("b", 1)],
+        lease: 3,
+        renew: 2,
+        retry: 1,
+        last_token: 1,
+        late_writes: 0,
+        instant_reads: true,
+        crashes: false,
+        stops: false,
+        releases: true,
+        deletion: false,
+        lies: false,
+    }
+}
