@@ -2,7 +2,7 @@
 //!
 //! A proxy stands for one client's way to the server, so that two candidates can see different networks.
 //! It records every request that arrives and every answer: what the client's SDK really sends is seen
-//! here and nowhere else.
+//! here and nowhere else. Only gRPC passes unseen and unharmed: no election needs it.
 
 mod conditions;
 mod fault;
@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Response, StatusCode, header};
-use hyper_util::rt::TokioIo;
+use hyper::{StatusCode, Version, header};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use leaderelection::clock::{Clock as _, SystemClock};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -180,11 +181,17 @@ impl Plan {
     }
 }
 
+type Response = hyper::Response<UnsyncBoxBody<Bytes, hyper::Error>>;
+
 /// Closes the connection.
 type Cut = &'static str;
 
 impl State {
-    async fn carry(self: Arc<Self>, request: hyper::Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
+    async fn carry(self: Arc<Self>, request: hyper::Request<Incoming>) -> Result<Response, Cut> {
+        if request.version() == Version::HTTP_2 {
+            let answer = self.upstream.pass(request).await.map_err(|_| "the server did not answer")?;
+            return Ok(answer.map(BodyExt::boxed_unsync));
+        }
         let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| "the client went away")?.to_bytes();
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
@@ -294,20 +301,25 @@ impl State {
 }
 
 impl Answer {
-    fn to_response(&self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(self.body.clone()));
-        *response.status_mut() = self.status;
+    fn to_response(&self) -> Response {
+        let mut response = response(self.status, self.body.clone());
         *response.headers_mut() = self.headers.clone();
         response
     }
 }
 
-fn made_up(status: u16, retry_after: Option<u32>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
-    *response.status_mut() = StatusCode::from_u16(status).expect("a fault with a possible status");
+fn made_up(status: u16, retry_after: Option<u32>) -> Response {
+    let status = StatusCode::from_u16(status).expect("a fault with a possible status");
+    let mut response = response(status, Bytes::new());
     if let Some(seconds) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
+    response
+}
+
+fn response(status: StatusCode, body: Bytes) -> Response {
+    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
     response
 }
 
@@ -319,7 +331,8 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
         connections.spawn(async move {
             let service = service_fn(move |request| state.clone().carry(request));
             // An error is a client that went away, or a fault.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let server = auto::Builder::new(TokioExecutor::new());
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode, header};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -14,6 +15,8 @@ use super::traffic::Request;
 
 /// Signs a request anew, after the proxy has changed it.
 pub type Signer = Arc<dyn Fn(&mut Request) + Send + Sync>;
+
+pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the server answered.
 #[derive(Clone, Debug)]
@@ -27,17 +30,29 @@ pub(super) struct Answer {
 pub(super) struct Upstream {
     url: String,
     client: Client<HttpConnector, Full<Bytes>>,
+    grpc: Client<HttpConnector, Incoming>,
 }
 
 impl Upstream {
     pub(super) fn new(url: &str) -> Self {
         // A connection of its own for every request: what a reused one loses would look like a fault.
         let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        Self { url: url.trim_end_matches('/').to_owned(), client }
+        let grpc = Client::builder(TokioExecutor::new()).http2_only(true).build_http();
+        Self { url: url.trim_end_matches('/').to_owned(), client, grpc }
+    }
+
+    /// Carries a request of gRPC, body and trailers as they come.
+    pub(super) async fn pass(
+        &self,
+        mut request: hyper::Request<Incoming>,
+    ) -> Result<hyper::Response<Incoming>, Failure> {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        *request.uri_mut() = format!("{}{target}", self.url).parse()?;
+        Ok(self.grpc.request(request).await?)
     }
 
     /// Sends a request, with the `Host` that the client wrote and signed.
-    pub(super) async fn send(&self, request: &Request) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         let mut builder = hyper::Request::builder();
         if let Some(headers) = builder.headers_mut() {
             *headers = end_to_end(&request.headers);

@@ -81,7 +81,12 @@ impl FakeGcs {
 
     /// A client for objects, with the SDK's defaults.
     pub async fn client(&self) -> Storage {
-        let builder = Storage::builder().with_endpoint(self.url()).with_credentials(anonymous::Builder::new().build());
+        self.client_by(&self.url()).await
+    }
+
+    /// A client for objects that goes by way of another address.
+    pub async fn client_by(&self, url: &str) -> Storage {
+        let builder = Storage::builder().with_endpoint(url).with_credentials(anonymous::Builder::new().build());
         builder.build().await.expect("a client")
     }
 

@@ -4,10 +4,9 @@
 //! content, in the callbacks, in the fencing tokens, and in what went over the wire.
 
 mod acquiring;
-mod cloud;
 mod cut_off;
 mod late;
-mod lies;
+pub(crate) mod lies;
 mod proxy;
 mod races;
 mod releasing;
@@ -52,15 +51,23 @@ where
     assert!(failed.is_empty(), "failed: {failed:?}; to run one, set {CASE_VARIABLE} to a part of its name");
 }
 
-/// Every test on every server.
-macro_rules! on_every_server {
-    ($($file:ident::$test:ident,)*) => {
-        mod s3 { $(
+macro_rules! on_one_server {
+    ($server:ident: $($file:ident::$test:ident)*) => {
+        mod $server { $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
-                super::$file::$test(super::cloud::Cloud::s3().await).await;
+                super::$file::$test(crate::cloud::Cloud::$server().await).await;
             }
         )* }
+    };
+}
+
+/// A module for every server, with every test.
+macro_rules! on_every_server {
+    ($($file:ident::$test:ident,)*) => {
+        on_one_server! { s3: $($file::$test)* }
+        on_one_server! { azure: $($file::$test)* }
+        on_one_server! { gcs: $($file::$test)* }
     };
 }
 

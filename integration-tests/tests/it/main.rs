@@ -2,6 +2,9 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
+mod cloud;
+#[cfg(unix)]
+mod contest;
 #[cfg(unix)]
 mod file_store;
 mod gcs;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leaderelection_integration_tests::proxy::Kind;
 
-use super::cloud::Cloud;
 use super::lies::{LIES, Lie};
 use super::run_all;
 use super::stage::{Stage, Started};
+use crate::cloud::Cloud;
 
 pub(super) async fn a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself(
     cloud: Arc<Cloud>,

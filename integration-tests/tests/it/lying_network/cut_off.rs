@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leaderelection::EndReason;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind};
 
-use super::cloud::Cloud;
 use super::lies::OUTAGES;
 use super::stage::{Stage, Started, Stopped, WorkEnded};
 use super::{DEADLINE, run_all};
+use crate::cloud::Cloud;
 
 /// Which is also to say that a store that hangs cannot keep a leader past its deadline.
 pub(super) async fn a_leader_cut_off_from_the_store_stops_before_any_other_can_start(cloud: Arc<Cloud>) {

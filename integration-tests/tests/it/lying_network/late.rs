@@ -6,8 +6,8 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 
 use super::LEASE;
-use super::cloud::Cloud;
 use super::stage::{Candidate, Stage, Started, Stopped, WorkEnded};
+use crate::cloud::Cloud;
 
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
 const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
@@ -65,7 +65,7 @@ pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_s
     a.wait_for(Stopped).await;
     // Nobody has taken the lease yet, so it lands.
     let before = SystemClock.now();
-    assert_eq!(a.proxy.deliver_held().await, [200]);
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
     assert_eq!(stage.holder().await, ("a".to_owned(), 0));
     a.proxy.set_outage(None);
 
@@ -85,7 +85,7 @@ pub(super) async fn a_late_renewal_that_lands_during_the_release_is_given_back_t
     a.proxy.set_outage(Some(Fault::new(Delivery::Never, Reply::Cut)));
     a.cancel();
     a.wait_for(Stopped).await;
-    assert_eq!(a.proxy.deliver_held().await, [200]);
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
     a.proxy.set_outage(None);
     a.retire(&stage, 0).await;
     a.check();

@@ -4,13 +4,13 @@ use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
 
 /// One misfortune of one write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lie {
-    pub(super) name: &'static str,
-    pub(super) fault: Fault,
+pub(crate) struct Lie {
+    pub(crate) name: &'static str,
+    pub(crate) fault: Fault,
     /// What happens to the next write of the same kind.
-    pub(super) next: Option<Fault>,
+    pub(crate) next: Option<Fault>,
     /// Whether the write is carried out before its sender hears anything.
-    pub(super) lands: bool,
+    pub(crate) lands: bool,
 }
 
 const fn lost(name: &'static str, reply: Reply) -> Lie {
@@ -25,7 +25,7 @@ const fn late(name: &'static str, next: Option<Fault>) -> Lie {
     Lie { name, fault: Fault::new(Delivery::Held, Reply::Silence), next, lands: false }
 }
 
-pub(super) const LIES: [Lie; 15] = [
+pub(crate) const LIES: [Lie; 15] = [
     lost("lost", Reply::Silence),
     lost("lost with the connection", Reply::Cut),
     lost("lost, and answered 503", Reply::Status(503)),
@@ -44,7 +44,7 @@ pub(super) const LIES: [Lie; 15] = [
 ];
 
 /// What a network, or a store, can do to every request for a while.
-pub(super) const OUTAGES: [(&str, Fault); 7] = [
+pub(crate) const OUTAGES: [(&str, Fault); 7] = [
     ("a store that hangs", Fault::new(Delivery::Never, Reply::Silence)),
     ("a store that carries out and hangs", Fault::new(Delivery::Once, Reply::Silence)),
     ("connections that break", Fault::new(Delivery::Never, Reply::Cut)),

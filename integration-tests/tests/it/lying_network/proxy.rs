@@ -7,7 +7,7 @@ use leaderelection_integration_tests::proxy::Conditions;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::task::JoinSet;
 
-use super::cloud::Cloud;
+use crate::cloud::Cloud;
 
 /// How many of so many simultaneous creates succeed.
 async fn winners(store: &Arc<dyn ConditionalStore>, racers: usize) -> usize {

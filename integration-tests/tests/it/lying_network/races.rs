@@ -6,9 +6,9 @@ use std::time::Duration;
 use leaderelection::LeaderElectionConfigBuilder;
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 
-use super::cloud::Cloud;
 use super::run_all;
 use super::stage::{Candidate, Stage, Started};
+use crate::cloud::Cloud;
 
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Honest);
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leaderelection::EndReason;
 use leaderelection_integration_tests::proxy::{Delivery, Exchange, Fault, Kind, Reply};
 
-use super::cloud::Cloud;
 use super::lies::{LIES, Lie};
 use super::run_all;
 use super::stage::{Stage, Started, Stopped, WorkEnded};
+use crate::cloud::Cloud;
 
 pub(super) async fn a_release_without_a_good_answer_is_confirmed(cloud: Arc<Cloud>) {
     run_all(LIES.map(|lie| (lie.name, release(Arc::clone(&cloud), lie)))).await;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leaderelection_integration_tests::proxy::{Exchange, Kind};
 
-use super::cloud::Cloud;
 use super::lies::{LIES, Lie};
 use super::run_all;
 use super::stage::{Stage, Started};
+use crate::cloud::Cloud;
 
 pub(super) async fn a_renewal_without_a_good_answer_is_not_a_lost_lease(cloud: Arc<Cloud>) {
     run_all(LIES.map(|lie| (lie.name, renew(Arc::clone(&cloud), lie)))).await;

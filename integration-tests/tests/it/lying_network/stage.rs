@@ -19,8 +19,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::cloud::Cloud;
 use super::{DEADLINE, LEASE, PATIENCE, REQUEST_TIMEOUT, RETRY};
+use crate::cloud::Cloud;
 
 /// One lock on one server.
 pub(super) struct Stage {

@@ -7,9 +7,9 @@ use leaderelection::{Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
 use leaderelection_integration_tests::servers::unique_name;
 
-use super::cloud::Cloud;
 use super::lies::LIES;
 use super::run_all;
+use crate::cloud::Cloud;
 
 /// A client that tries again does so well within this time, where it is not answered at all.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
