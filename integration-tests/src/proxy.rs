@@ -82,7 +82,12 @@ impl Proxy {
 
     /// Spoils, of the requests from now on that are `like` this, the `nth`, counted from 0.
     pub fn spoil(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, fault: Fault) {
-        lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault });
+        lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault, outage: None });
+    }
+
+    /// Spoils the `nth` request that is `like` this, and in another way every request after it.
+    pub fn spoil_from(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, first: Fault, rest: Fault) {
+        lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault: first, outage: Some(rest) });
     }
 
     /// Spoils every request from now on that no other rule is for, or none any more.
@@ -125,10 +130,7 @@ impl Proxy {
 
     /// Waits until so many requests are held.
     pub async fn wait_for_held(&self, count: usize) {
-        let is_held = |exchange: &&Exchange| {
-            exchange.fault.is_some_and(|fault| fault.delivery == Delivery::Held) && exchange.answers.is_empty()
-        };
-        self.wait_for("requests are held", |traffic| traffic.iter().filter(is_held).count() >= count).await;
+        self.wait_for("requests are held", |_| lock(&self.state.plan).held.len() >= count).await;
     }
 }
 
@@ -158,6 +160,8 @@ struct Rule {
     like: Box<dyn Fn(&Request) -> bool + Send>,
     skip: usize,
     fault: Fault,
+    /// What becomes of all requests after that.
+    outage: Option<Fault>,
 }
 
 struct Held {
@@ -177,7 +181,10 @@ impl Plan {
                 None => due = due.or(Some(index)),
             }
         }
-        due.map(|index| self.rules.remove(index).fault).or(self.outage)
+        let Some(due) = due else { return self.outage };
+        let rule = self.rules.remove(due);
+        self.outage = rule.outage.or(self.outage);
+        Some(rule.fault)
     }
 }
 
@@ -228,6 +235,8 @@ impl State {
             Delivery::Held => {
                 let (waiting, answer) = oneshot::channel();
                 lock(&self.plan).held.push(Held { number, request, waiting });
+                // For those who wait for it.
+                self.note(number, |_| {});
                 return answer.await.into_iter().collect();
             }
         };

@@ -14,7 +14,7 @@ use leaderelection_integration_tests::servers::unique_name;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -42,13 +42,18 @@ pub(super) struct Cluster {
 
 struct Contender {
     identity: String,
-    child: Child,
-    /// The number of the process.
-    process: usize,
+    process: Process,
     /// None where there is no network.
     proxy: Option<Proxy>,
     is_frozen: bool,
     is_cut_off: bool,
+}
+
+struct Process {
+    number: usize,
+    child: Child,
+    /// It ends when this closes, and so does not outlive us.
+    _lifeline: ChildStdin,
 }
 
 impl Cluster {
@@ -67,14 +72,14 @@ impl Cluster {
                 Site::Directory(_) => None,
             };
             let identity = format!("contender-{slot}");
-            let (child, process) = cluster.spawn(&identity, proxy.as_ref());
-            let contender = Contender { identity, child, process, proxy, is_frozen: false, is_cut_off: false };
+            let process = cluster.spawn(&identity, proxy.as_ref());
+            let contender = Contender { identity, process, proxy, is_frozen: false, is_cut_off: false };
             cluster.contenders.push(contender);
         }
         cluster
     }
 
-    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> (Child, usize) {
+    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> Process {
         let (url, environment) = match (&*self.site, proxy) {
             (Site::Cloud(cloud), Some(proxy)) => cloud.location(&proxy.url(), &self.key),
             (Site::Directory(directory), _) => {
@@ -86,7 +91,6 @@ impl Cluster {
             .args([&url, identity])
             .args(TIMINGS.to_args())
             .envs(environment)
-            // It ends when we do.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -94,18 +98,19 @@ impl Cluster {
             .spawn()
             .expect("a process");
         self.processes += 1;
-        let process = self.processes;
+        let number = self.processes;
+        let lifeline = child.stdin.take().expect("piped");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let said = Arc::clone(&self.said);
         self.listening.spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 // A last line that a kill has cut short says nothing.
                 if let Ok(report) = line.parse() {
-                    said.send_modify(|said| said.push(Said { process, report }));
+                    said.send_modify(|said| said.push(Said { process: number, report }));
                 }
             }
         });
-        (child, process)
+        Process { number, child, _lifeline: lifeline }
     }
 
     pub(super) fn size(&self) -> usize {
@@ -117,7 +122,7 @@ impl Cluster {
         let said = self.said.borrow();
         let last = said.iter().rev().find(|said| matches!(said.report, Report::Inside { .. }))?;
         let Report::Inside { until, .. } = last.report else { return None };
-        let slot = self.contenders.iter().position(|contender| contender.process == last.process)?;
+        let slot = self.contenders.iter().position(|contender| contender.process.number == last.process)?;
         (until > SystemClock.now()).then_some(slot)
     }
 
@@ -158,7 +163,7 @@ impl Cluster {
     /// Kills it, and starts it again: under the same name, or another.
     pub(super) async fn kill(&mut self, slot: usize, under_the_same_name: bool) {
         self.signal(slot, Signal::KILL);
-        self.contenders[slot].child.wait().await.expect("it ends");
+        self.contenders[slot].process.child.wait().await.expect("it ends");
         if !under_the_same_name {
             self.contenders[slot].identity.push('\'');
         }
@@ -176,14 +181,14 @@ impl Cluster {
 
     fn start_again(&mut self, slot: usize) {
         let (identity, proxy) = (self.contenders[slot].identity.clone(), self.contenders[slot].proxy.take());
-        let (child, process) = self.spawn(&identity, proxy.as_ref());
+        let process = self.spawn(&identity, proxy.as_ref());
         let contender = &mut self.contenders[slot];
-        (contender.child, contender.process, contender.proxy, contender.is_frozen) = (child, process, proxy, false);
+        (contender.process, contender.proxy, contender.is_frozen) = (process, proxy, false);
     }
 
     async fn end(&mut self, slot: usize) {
         self.signal(slot, Signal::TERM);
-        let ended = timeout(PATIENCE, self.contenders[slot].child.wait()).await;
+        let ended = timeout(PATIENCE, self.contenders[slot].process.child.wait()).await;
         let status = ended.expect("it ends in time").expect("it is our child");
         // The signal may come before it is looked out for.
         let killed = status.signal() == Some(Signal::TERM.as_raw());
@@ -206,7 +211,7 @@ impl Cluster {
 
     fn signal(&self, slot: usize, signal: Signal) {
         // A child that was not waited for keeps its id, so this cannot hit somebody else.
-        let id = self.contenders[slot].child.id().expect("it was not waited for");
+        let id = self.contenders[slot].process.child.id().expect("it was not waited for");
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("an id");
         kill_process(id, signal).expect("a signal");
     }

@@ -12,9 +12,9 @@ use crate::cloud::Cloud;
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
 const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
 
-/// Makes a leader, with token 0, one of whose renewals is held.
-async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate)) {
-    a.spoil(1, Kind::Renewal, HELD);
+/// Makes a leader, with token 0, one of whose renewals is held, and who gets nothing through after that.
+async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate), rest: Fault) {
+    a.proxy.spoil_from(1, |request| request.kind() == Kind::Renewal, HELD, rest);
     start(a);
     a.proxy.wait_for_held(1).await;
 }
@@ -22,7 +22,8 @@ async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate)) {
 pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<Cloud>) {
     let stage = Stage::new(&cloud).await;
     let mut a = stage.candidate("a").await;
-    hold_a_renewal(&mut a, Candidate::run).await;
+    hold_a_renewal(&mut a, Candidate::run, LOST).await;
+    a.proxy.set_outage(None);
     a.retire(&stage, 0).await;
     let released = stage.stored().await;
     assert_eq!(a.proxy.deliver_held().await, [412]);
@@ -38,8 +39,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<
 pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(cloud: Arc<Cloud>) {
     let stage = Stage::new(&cloud).await;
     let mut a = stage.candidate("a").await;
-    hold_a_renewal(&mut a, Candidate::campaign).await;
-    a.proxy.set_outage(Some(LOST));
+    hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     let mut b = stage.candidate("b").await;
     b.run();
     b.wait_for(Started(1)).await;
@@ -60,8 +60,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
 pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead(cloud: Arc<Cloud>) {
     let stage = Stage::new(&cloud).await;
     let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
-    hold_a_renewal(&mut a, Candidate::campaign).await;
-    a.proxy.set_outage(Some(LOST));
+    hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     a.wait_for(Stopped).await;
     // Nobody has taken the lease yet, so it lands.
     let before = SystemClock.now();
@@ -81,8 +80,7 @@ pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_s
 pub(super) async fn a_late_renewal_that_lands_during_the_release_is_given_back_too(cloud: Arc<Cloud>) {
     let stage = Stage::new(&cloud).await;
     let mut a = stage.candidate("a").await;
-    hold_a_renewal(&mut a, Candidate::run).await;
-    a.proxy.set_outage(Some(Fault::new(Delivery::Never, Reply::Cut)));
+    hold_a_renewal(&mut a, Candidate::run, Fault::new(Delivery::Never, Reply::Cut)).await;
     a.cancel();
     a.wait_for(Stopped).await;
     assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");

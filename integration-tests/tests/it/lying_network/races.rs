@@ -55,7 +55,8 @@ async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     assert_eq!(stage.holder().await, (names[winner].to_owned(), token));
     let losers = |candidates: &[Candidate; 2]| candidates[1 - winner].events();
     assert_eq!(losers(&candidates), []);
-    candidates[winner].retire(&stage, token).await;
+    candidates[winner].cancel();
+    candidates[winner].ended().await;
     // The lease that was given back is the loser's, as a new term.
     candidates[1 - winner].wait_for(Started(token + 1)).await;
     candidates[1 - winner].retire(&stage, token + 1).await;
