@@ -95,6 +95,13 @@ impl Proxy {
         lock(&self.state.plan).outage = outage;
     }
 
+    /// Forgets all faults that were to come. What is held stays held.
+    pub fn forget_faults(&self) {
+        let mut plan = lock(&self.state.plan);
+        plan.rules.clear();
+        plan.outage = None;
+    }
+
     /// How the server seems to treat conditions from now on.
     ///
     /// Where signatures cover them, the proxy must have been [told how to sign](Self::start_signing).

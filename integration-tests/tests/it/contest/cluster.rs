@@ -155,7 +155,7 @@ impl Cluster {
         }
         self.contenders[slot].is_cut_off = false;
         if let Some(proxy) = &self.contenders[slot].proxy {
-            proxy.set_outage(None);
+            proxy.forget_faults();
             proxy.deliver_held().await;
         }
     }

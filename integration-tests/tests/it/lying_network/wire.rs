@@ -48,8 +48,15 @@ async fn attempt(cloud: &Cloud, fault: Fault, key: &str, precondition: Option<Pr
             Some(precondition) => store.put(key, "{ }".into(), precondition).await.map(drop),
         }
     };
-    // Some faults leave the call waiting for ever.
-    let _ = tokio::time::timeout(LONG_ENOUGH, call).await;
+    let waiting = async {
+        proxy.wait_for("the request", |traffic| !traffic.is_empty()).await;
+        // Some faults leave the call waiting for ever.
+        tokio::time::sleep(LONG_ENOUGH).await;
+    };
+    tokio::select! {
+        _ = call => {}
+        () = waiting => {}
+    }
     let requests = proxy.traffic();
     assert_eq!(requests.len(), 1, "{precondition:?}: {requests:#?}");
 }
