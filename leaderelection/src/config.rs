@@ -20,6 +20,7 @@ pub struct LeaderElectionConfig {
     pub(crate) rules: Rules,
     pub(crate) request_timeout: Duration,
     pub(crate) release_on_cancel: bool,
+    pub(crate) require_probe: bool,
     pub(crate) step_down_cool_down: Duration,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
@@ -50,6 +51,7 @@ impl LeaderElectionConfig {
             request_timeout: None,
             release_on_cancel: false,
             reclaim_own_identity: false,
+            require_probe: false,
             step_down_cool_down: None,
             name: None,
             clock: Arc::new(SystemClock),
@@ -76,6 +78,7 @@ pub struct LeaderElectionConfigBuilder {
     request_timeout: Option<Duration>,
     release_on_cancel: bool,
     reclaim_own_identity: bool,
+    require_probe: bool,
     step_down_cool_down: Option<Duration>,
     name: Option<String>,
     clock: Arc<dyn Clock>,
@@ -134,6 +137,20 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
+    /// Whether to [probe](crate::probe) the store once, before the elector first competes. Off by default:
+    /// it makes some 320 requests.
+    ///
+    /// On a store that fails, nobody is elected: the report is logged as an error, and `run` and
+    /// `campaign` end with [`EndReason::StoreUnfit`](crate::EndReason::StoreUnfit). A probe that is
+    /// inconclusive is logged and, after a lease duration, run again.
+    ///
+    /// The probe's objects are in a folder [beside](crate::probe::ProbeConfig::beside) the lock. Allow
+    /// the process to delete them.
+    pub fn require_probe(mut self, require_probe: bool) -> Self {
+        self.require_probe = require_probe;
+        self
+    }
+
     /// How long `campaign` lets the others go first after a step-down or a panic. One lease duration by
     /// default.
     pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
@@ -181,17 +198,15 @@ impl LeaderElectionConfigBuilder {
             let shown: String = self.lock.identity().chars().take(40).collect();
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
         }
-        if self.lock.min_write_interval().is_some_and(|interval| self.retry_period < interval) {
-            tracing::warn!(
-                lock = self.lock.describe(),
-                retry_period = ?self.retry_period,
-                min_write_interval = ?self.lock.min_write_interval(),
-                "the store refuses writes this close together; use a longer retry_period"
-            );
-        }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
+        if self.require_probe && self.lock.object().is_none() {
+            let lock = self.lock.describe();
+            let problem = format!("(true) needs a lock that names its store, such as ObjectLock; {lock} does not");
+            return Err(ConfigError::new("require_probe", problem));
+        }
+        self.warn_of_throttling();
         Ok(LeaderElectionConfig {
             rules: Rules {
                 identity: self.lock.identity().to_owned(),
@@ -202,6 +217,7 @@ impl LeaderElectionConfigBuilder {
             },
             request_timeout,
             release_on_cancel: self.release_on_cancel,
+            require_probe: self.require_probe,
             step_down_cool_down: self.step_down_cool_down.unwrap_or(self.lease_duration),
             name: self.name.unwrap_or_else(|| self.lock.describe()),
             lock: self.lock,
@@ -209,6 +225,18 @@ impl LeaderElectionConfigBuilder {
             clock: self.clock,
             seed: self.seed,
         })
+    }
+
+    fn warn_of_throttling(&self) {
+        let interval = self.lock.object().and_then(|(store, _)| store.min_write_interval());
+        if interval.is_some_and(|interval| self.retry_period < interval) {
+            tracing::warn!(
+                lock = self.lock.describe(),
+                retry_period = ?self.retry_period,
+                min_write_interval = ?interval,
+                "the store refuses writes this close together; use a longer retry_period"
+            );
+        }
     }
 
     fn check_timings(&self, request_timeout: Duration) -> Result<(), ConfigError> {

@@ -1,6 +1,7 @@
 //! Drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
 mod driver;
+mod fitness;
 mod new_leader;
 mod request;
 mod term;
@@ -59,6 +60,12 @@ pub enum RunError {
     /// Cancelled before it led; the work was never started.
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
+    /// The store failed the probe that was required; the work was never started.
+    #[error("no leader is elected, and the work was not started: {reason}")]
+    StoreUnfit {
+        /// [`EndReason::StoreUnfit`], which says how.
+        reason: EndReason,
+    },
     /// The term ended before the work did, or while it was being cancelled; the work was started.
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
     Lost {
@@ -96,7 +103,8 @@ impl DefaultLeaderElector {
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
     ///
-    /// Errors of the store are logged and tried again; they never end a candidacy. A second call waits
+    /// Errors of the store are logged and tried again; they never end a candidacy, unless the store fails
+    /// a probe that is [required](crate::LeaderElectionConfigBuilder::require_probe). A second call waits
     /// until the first has ended.
     pub async fn run(&self, cancel: CancellationToken) -> RunOutcome {
         async {
@@ -108,8 +116,10 @@ impl DefaultLeaderElector {
         .await
     }
 
-    /// Competes and leads, again and again, until it is cancelled.
-    pub async fn campaign(&self, cancel: CancellationToken) {
+    /// Competes and leads, again and again, until it is cancelled; or until the store fails a probe that
+    /// is [required](crate::LeaderElectionConfigBuilder::require_probe). Returns which of the two it was:
+    /// [`EndReason::Cancelled`] or [`EndReason::StoreUnfit`].
+    pub async fn campaign(&self, cancel: CancellationToken) -> EndReason {
         async {
             let mut driver = self.driver.lock().await;
             let mut stand_back = Duration::ZERO;
@@ -117,13 +127,15 @@ impl DefaultLeaderElector {
                 let work = driver.callback_work();
                 let outcome = driver.run_term(&cancel, work, stand_back).await;
                 stand_back = match outcome.reason {
+                    reason @ EndReason::StoreUnfit { .. } => return reason,
                     EndReason::SteppedDown | EndReason::WorkPanicked => driver.step_down_cool_down(),
                     _ => Duration::ZERO,
                 };
             }
+            EndReason::Cancelled
         }
         .instrument(self.span.clone())
-        .await;
+        .await
     }
 
     /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output.
@@ -134,7 +146,7 @@ impl DefaultLeaderElector {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] if `work` was never started; [`RunError::Lost`] if leadership ended before
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if leadership ended before
     /// `work` was complete, if it panicked, or if it did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
@@ -159,6 +171,9 @@ impl DefaultLeaderElector {
             (Some(output), RunOutcome { reason: EndReason::WorkFinished | EndReason::Cancelled, .. }) => Ok(output),
             (_, RunOutcome { fencing_token: Some(fencing_token), reason }) => {
                 Err(RunError::Lost { fencing_token, reason })
+            }
+            (_, RunOutcome { reason: reason @ EndReason::StoreUnfit { .. }, .. }) => {
+                Err(RunError::StoreUnfit { reason })
             }
             (_, RunOutcome { fencing_token: None, .. }) => Err(RunError::Cancelled),
         }

@@ -15,8 +15,8 @@
 //!
 //! # Example
 //!
-//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3 and a local
-//! directory.
+//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3, Google Cloud
+//! Storage, Azure Blob Storage and a local directory.
 //!
 //! ```
 //! use std::time::Duration;
@@ -62,6 +62,8 @@
 //!   process; [`HealthCheck`] is for the liveness probe.
 //! - [`ConditionalStore`] is what another object store implements, and the feature `conformance` holds
 //!   the suite that it has to pass.
+//! - [`probe`] finds out whether a store that somebody runs is fit to elect leaders on;
+//!   [`require_probe`](LeaderElectionConfigBuilder::require_probe) demands it at start.
 //! - [`election`] is the protocol, without I/O.
 //!
 //! Logs are `tracing` events in a span `leader_election{lock, identity}`: info when leadership changes,
@@ -72,6 +74,7 @@ pub mod clock;
 mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod contract;
 pub mod election;
 mod elector;
 mod health;
@@ -80,6 +83,9 @@ mod leadership;
 mod lock;
 mod memory;
 mod object_lock;
+mod patience;
+pub mod probe;
+mod race;
 mod record;
 mod status;
 mod store;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
-use crate::store::{StoreError, StoreErrorKind, Version};
+use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 
 /// Where candidates compete: one [`LeaderElectionRecord`] in an object store.
 ///
@@ -53,9 +53,9 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
         DEFAULT_MAX_LEASE_DURATION
     }
 
-    /// How far apart writes to the record must be, if the store refuses those that come faster. A
-    /// configuration with a shorter retry period is warned about.
-    fn min_write_interval(&self) -> Option<Duration> {
+    /// The store that holds the lock and its object's key there; `None`, the default, if it is not one
+    /// object in a store. For [`require_probe`](crate::LeaderElectionConfigBuilder::require_probe).
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
         None
     }
 }
@@ -86,8 +86,8 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
         (**self).max_lease_duration()
     }
 
-    fn min_write_interval(&self) -> Option<Duration> {
-        (**self).min_write_interval()
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+        (**self).object()
     }
 }
 

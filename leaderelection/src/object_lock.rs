@@ -101,7 +101,7 @@ impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
         self.max_lease_duration
     }
 
-    fn min_write_interval(&self) -> Option<Duration> {
-        self.store.min_write_interval()
+    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+        Some((&self.store, &self.key))
     }
 }

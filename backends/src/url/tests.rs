@@ -139,7 +139,7 @@ async fn locks_in_memory_are_shared_in_a_process() {
 fn nearly_urls() -> impl Strategy<Value = String> {
     const SCHEMES: &[&str] =
         &["s3://", "gs://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];
-    let text = "([a-z0-9./%?#@: =&\\\\-]|%[0-9a-f]{2}|\\PC|\t){0,40}";
+    let text = "([a-z0-9./%?#@: =&\\\\-]|%[0-9a-f]{2}|%25[0-9a-f]{2}|/\\.\\.?/|\\PC|\t){0,40}";
     (prop::sample::select(SCHEMES), text).prop_map(|(scheme, text)| format!("{scheme}{text}"))
 }
 

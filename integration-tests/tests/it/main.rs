@@ -1,4 +1,4 @@
-//! The crates against real servers and real processes, and the protocol against every history.
+//! The crates against real servers and real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
@@ -11,6 +11,5 @@ mod gcs;
 mod harness;
 mod logs;
 mod lying_network;
-mod model;
 mod s3;
 mod url;

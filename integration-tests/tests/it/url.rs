@@ -33,17 +33,18 @@ async fn a_lock_is_used() {
     println!("used {location}");
 }
 
-async fn assert_used(url: &str, environment: &[(&str, &str)]) {
+async fn run(url: &str, environment: &[(&str, &str)]) -> (bool, String) {
     let mut process = Command::new(std::env::current_exe().expect("this program"));
     process.args(["--exact", "url::a_lock_is_used", "--nocapture"]).env(URL, url).kill_on_drop(true);
     process.envs(environment.iter().copied());
     let output = process.output().await.expect("this program once more");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains(&format!("used {url}")),
-        "{url}: {text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+async fn assert_used(url: &str, environment: &[(&str, &str)]) {
+    let (success, text) = run(url, environment).await;
+    assert!(success && text.contains(&format!("used {url}")), "{url}: {text}");
 }
 
 fn directory() -> &'static Path {
@@ -67,6 +68,8 @@ async fn azure_by_connection_string() {
     let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
     assert_used(&format!("az://{account}/container/locks/a%20lock"), &environment).await;
     assert_used(&format!("{}/locks/another", server.container_url("container")), &environment).await;
+    let (success, text) = run("az://other/container/lock", &environment).await;
+    assert!(!success && text.contains("AZURE_STORAGE_CONNECTION_STRING is not for the account other"), "{text}");
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn expect<L: ObjectStoreBasedLock>(lock: &L, record: &LeaderElectionRecord
     demand(found.version == *version, object, what, ONE_RESPONSE);
 }
 
-fn refused<L: ObjectStoreBasedLock>(lock: &L, answer: Result<Version, LockError>, what: &str, clause: &str) {
+fn refused<L: ObjectStoreBasedLock>(lock: &L, answer: Result<Version, LockError>, what: &str, clause: &'static str) {
     let object = &lock.describe();
     match answer {
         Ok(_) => broken(object, format!("{what} was accepted"), clause),

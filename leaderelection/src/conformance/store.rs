@@ -1,13 +1,14 @@
 //! The suite for stores: what it runs, in which order, and how it calls the store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::Effort;
 use super::clause::{ABSENT, DELETE, HONEST_ERRORS, WRITTEN, broken, demand};
 use super::race::{self, Answer, Refusal};
+use crate::clock::TokioClock;
+use crate::patience;
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 
 /// Checks that `store` keeps the contract of [`ConditionalStore`].
@@ -148,7 +149,7 @@ impl<S: ConditionalStore> Suite<S> {
         key: &str,
         body: impl Into<Bytes>,
         precondition: &Precondition,
-        (kind, what, clause): (StoreErrorKind, &str, &str),
+        (kind, what, clause): (StoreErrorKind, &str, &'static str),
     ) {
         let body = body.into();
         let answer = patiently(|| self.store.put(key, body.clone(), precondition)).await;
@@ -160,7 +161,12 @@ impl<S: ConditionalStore> Suite<S> {
         self.refused(key, answer, (StoreErrorKind::Conflict, what, DELETE));
     }
 
-    fn refused(&self, key: &str, answer: Result<(), StoreError>, (kind, what, clause): (StoreErrorKind, &str, &str)) {
+    fn refused(
+        &self,
+        key: &str,
+        answer: Result<(), StoreError>,
+        (kind, what, clause): (StoreErrorKind, &str, &'static str),
+    ) {
         match answer {
             Ok(()) => broken(&self.store.describe(key), format!("{what} was accepted"), clause),
             Err(error) => {
@@ -171,7 +177,7 @@ impl<S: ConditionalStore> Suite<S> {
     }
 
     /// The object at `key` must be `body` at `version`; `after` names what happened before.
-    pub(super) async fn expect(&self, key: &str, body: &[u8], version: &Version, after: &str, clause: &str) {
+    pub(super) async fn expect(&self, key: &str, body: &[u8], version: &Version, after: &str, clause: &'static str) {
         let object = self.store.describe(key);
         let Some(found) = self.get(key).await else { broken(&object, format!("{after}, there is no object"), clause) };
         demand(found.body == body, &object, format!("{after}, it holds another body"), clause);
@@ -190,21 +196,11 @@ impl<S: ConditionalStore> Suite<S> {
     }
 }
 
-/// Repeats a call that the store rejects, as its callers would.
 async fn patiently<T, A>(call: impl Fn() -> A) -> Result<T, StoreError>
 where
     A: Future<Output = Result<T, StoreError>>,
 {
-    const PATIENCE: usize = 10;
-    for _ in 0..PATIENCE {
-        match call().await {
-            Err(error) if error.kind() == StoreErrorKind::Rejected => {
-                tokio::time::sleep(error.retry_after().unwrap_or(Duration::from_secs(1))).await;
-            }
-            answer => return answer,
-        }
-    }
-    call().await
+    patience::patiently(&TokioClock::new(), call).await
 }
 
 fn written(answer: Result<Version, StoreError>) -> Answer<Option<Version>> {

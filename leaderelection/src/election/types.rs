@@ -181,6 +181,11 @@ pub enum EndReason {
     WorkPanicked,
     /// The leader's future of `run_while_leading` is complete.
     WorkFinished,
+    /// The store failed the [probe](crate::probe) that was required, so that there was no term.
+    StoreUnfit {
+        /// The check that it failed, and how.
+        why: String,
+    },
 }
 
 impl fmt::Display for EndReason {
@@ -195,6 +200,7 @@ impl fmt::Display for EndReason {
             Self::Unreadable => f.write_str("the lock's object was replaced by something that is not a record"),
             Self::WorkPanicked => f.write_str("the leader's work panicked"),
             Self::WorkFinished => f.write_str("the leader's work is complete"),
+            Self::StoreUnfit { why } => write!(f, "the store failed the probe: {why}; elect leaders on another one"),
         }
     }
 }

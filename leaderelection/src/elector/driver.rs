@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::RunOutcome;
+use super::fitness::Fitness;
 use super::new_leader::NewLeaderCalls;
 use super::request::{self, Answered, Sent};
 use super::term::{EarlierWork, OpenTerm, WorkEnd};
@@ -42,6 +43,7 @@ pub(super) struct Driver {
     random: Xoshiro256PlusPlus,
     new_leader_calls: NewLeaderCalls,
     earlier_work: EarlierWork,
+    fitness: Fitness,
 }
 
 /// What the loop was woken by.
@@ -71,6 +73,7 @@ impl Driver {
             random: config.seed.map_or_else(rand::make_rng, Xoshiro256PlusPlus::seed_from_u64),
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
+            fitness: Fitness::default(),
             status,
             config,
         }
@@ -99,6 +102,15 @@ impl Driver {
             biased;
             () = cancel.cancelled() => return outcome,
             () = self.earlier_work.ended() => {}
+        }
+        let Self { fitness, random, config, .. } = self;
+        let fit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return outcome,
+            fit = fitness.demand(config, || stamp(random, config).write_id) => fit,
+        };
+        if let Err(reason) = fit {
+            return RunOutcome { reason, ..outcome };
         }
         let now = self.config.clock.now();
         self.election.begin(now);

@@ -60,8 +60,6 @@ fn rules(reclaim_own_identity: bool) -> Rules {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
-
     #[test]
     fn arbitrary_events_neither_panic_nor_prolong_leadership(
         deeds in prop::collection::vec(deeds(), 1..80),

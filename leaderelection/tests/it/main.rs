@@ -2,12 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod broken_store;
 mod config;
 mod conformance;
 mod election;
 mod footprint;
 mod lifecycle;
 mod observers;
+mod probe;
 mod record;
+mod require_probe;
 mod semantics;
 mod support;
+mod troubled_store;

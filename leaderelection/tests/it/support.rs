@@ -37,6 +37,25 @@ pub(crate) enum Fault {
     ApplyThenHang,
 }
 
+impl Fault {
+    /// Lets `call` go wrong.
+    pub(crate) async fn befall<T, E>(
+        self,
+        call: impl Future<Output = Result<T, E>> + Send,
+        error: impl Fn(StoreErrorKind) -> E,
+    ) -> Result<T, E> {
+        match self {
+            Self::Refuse(kind) => Err(error(kind)),
+            Self::ApplyThen(kind) => call.await.and(Err(error(kind))),
+            Self::Hang => std::future::pending().await,
+            Self::ApplyThenHang => {
+                drop(call.await);
+                std::future::pending().await
+            }
+        }
+    }
+}
+
 /// A [`MemoryLock`] under observation.
 #[derive(Clone, Debug)]
 pub(crate) struct TestLock {
@@ -96,13 +115,7 @@ impl TestLock {
     ) -> Result<T, LockError> {
         match self.fault(op) {
             None => call.await,
-            Some(Fault::Refuse(kind)) => Err(self.error(kind)),
-            Some(Fault::ApplyThen(kind)) => call.await.and(Err(self.error(kind))),
-            Some(Fault::Hang) => std::future::pending().await,
-            Some(Fault::ApplyThenHang) => {
-                drop(call.await);
-                std::future::pending().await
-            }
+            Some(fault) => fault.befall(call, |kind| self.error(kind)).await,
         }
     }
 }

@@ -66,7 +66,10 @@ async fn a_blob_over_the_limit_is_not_downloaded() {
     let error = store.get("key").await.expect_err("too large");
     assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error}");
     assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
-    assert_eq!(server.requests().len(), 1);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    // One byte more than may be, to know whether there is more.
+    assert_eq!(requests[0].header("x-ms-range").or(requests[0].header("range")), Some("bytes=0-65536"));
 }
 
 #[tokio::test]

@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
 use leaderelection_backends::gcs::GcsLock;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::on_fake;
 use crate::logs::Logs;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_lease_is_acquired_and_released_within_a_second() {
@@ -18,8 +21,8 @@ async fn a_lease_is_acquired_and_released_within_a_second() {
     let elector = DefaultLeaderElector::new(config.expect("a configuration"));
 
     let began = Instant::now();
-    let output = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" }).await;
-    assert_eq!(output.expect("led"), "done");
+    let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async { "done" });
+    assert_eq!(timeout(PATIENCE, led).await.expect("in time").expect("led"), "done");
     let record = lock.get().await.expect("read").expect("a record").record;
     assert_eq!((record.holder_identity.as_str(), record.leader_transitions), ("", 0));
     assert!(server.refused_writes() > 0, "the release came too late to be refused");
@@ -32,7 +35,8 @@ async fn an_election_never_opens_grpc() {
     let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build();
     let elector = DefaultLeaderElector::new(config.expect("a configuration"));
-    elector.run_while_leading(CancellationToken::new(), |_leadership| async {}).await.expect("led");
+    let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async {});
+    timeout(PATIENCE, led).await.expect("in time").expect("led");
     let requests = server.requests();
     assert!(
         !requests.is_empty() && requests.iter().all(|request| !request.contains("google.storage.v2")),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind, Version};
-use leaderelection_integration_tests::servers::scripted::{Answer, Step};
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
 use super::{config, scripted, store};
 
@@ -49,7 +49,9 @@ async fn a_generation_goes_back_as_it_came() {
 
 #[tokio::test]
 async fn the_largest_body_is_one_request() {
-    let (server, store) = scripted([written("1"), object("1", vec![b' '; MAX_BODY_BYTES])]).await;
+    let script = [written("1").into(), object("1", vec![b' '; MAX_BODY_BYTES]).into()];
+    let server = ScriptedServer::start(script).await;
+    let store = store(config(&server.url()).with_resumable_upload_threshold(0_usize)).await;
     store.put("key", vec![b' '; MAX_BODY_BYTES].into(), &Precondition::Absent).await.expect("written");
     assert_eq!(store.get("key").await.expect("read").expect("an object").body.len(), MAX_BODY_BYTES);
     assert_eq!(server.requests().len(), 2);

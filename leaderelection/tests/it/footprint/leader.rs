@@ -35,7 +35,9 @@ pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = 
         .on_stop_leading(|| {});
     let config = LeaderElectionConfig::builder(lock, callbacks).clock(TokioClock::new()).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
-    async move { elector.campaign(CancellationToken::new()).await }
+    async move {
+        elector.campaign(CancellationToken::new()).await;
+    }
 }
 
 pub(crate) fn runtime() -> Runtime {

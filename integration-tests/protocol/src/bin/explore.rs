@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use leaderelection_integration_tests::model::{Question, larger, standard};
+use leaderelection_protocol_tests::model::{Question, larger, standard};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// Explores every history of a few candidates.

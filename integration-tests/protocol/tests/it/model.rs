@@ -1,6 +1,6 @@
 //! The state machine, explored: every history of a few candidates, however long.
 
-use leaderelection_integration_tests::model::{Question, Setup, explore, standard};
+use leaderelection_protocol_tests::model::{Question, Setup, explore, standard};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// The setup of one of the standard questions.

@@ -132,8 +132,8 @@ impl World {
             self.orphan(setup, index);
             self.nodes[index].election.begin(now(setup));
         }
-        let World { nodes, cell, highest_started, .. } = self;
-        let violation = nodes[index].settle(setup, highest_started, cell.as_ref(), index);
+        let World { nodes, cell, started, .. } = self;
+        let violation = nodes[index].settle(setup, started, cell.as_ref(), index);
         self.violation = self.violation.or(violation);
     }
 
@@ -178,8 +178,8 @@ impl World {
         if let Some(cell) = &self.cell {
             let same_term = cell.writer == writer && cell.record.leader_transitions == record.leader_transitions;
             let begins_term = record.leader_transitions > cell.record.leader_transitions;
-            let others_lead =
-                self.nodes.iter().enumerate().any(|(other, node)| other != writer && node.leading(setup).is_some());
+            let others_lead = setup.trusted_clocks
+                && self.nodes.iter().enumerate().any(|(other, node)| other != writer && node.leading(setup).is_some());
             if !(same_term || begins_term && !others_lead) {
                 self.violation = Some(Violation::Erasure);
             }

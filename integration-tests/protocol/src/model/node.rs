@@ -92,7 +92,7 @@ impl Node {
     pub(super) fn settle(
         &mut self,
         setup: &Setup,
-        highest_started: &mut Option<u64>,
+        started: &mut u64,
         cell: Option<&Cell>,
         index: usize,
     ) -> Option<Violation> {
@@ -100,10 +100,11 @@ impl Node {
         while let Some(event) = self.election.next_event() {
             match event {
                 Event::Started { fencing_token } => {
-                    if Some(fencing_token) <= *highest_started {
+                    let this = 1 << fencing_token;
+                    if *started & this != 0 || setup.trusted_clocks && *started > this {
                         violation = Some(Violation::Tokens);
                     }
-                    *highest_started = (*highest_started).max(Some(fencing_token));
+                    *started |= this;
                     self.working = true;
                 }
                 Event::Stopped { fencing_token, reason } => {

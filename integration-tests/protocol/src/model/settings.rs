@@ -14,6 +14,7 @@ pub struct Question {
 /// What a test run explores, within about a minute on two cores.
 pub fn standard() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
+    let lawless = Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, ..two() };
     vec![
         question("late and lost requests", Setup { late_writes: 1, ..two() }),
         question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
@@ -21,16 +22,18 @@ pub fn standard() -> Vec<Question> {
         question("crashes", Setup { crashes: true, ..two() }),
         question("crashes and late requests", Setup { crashes: true, last_token: 0, late_writes: 1, ..two() }),
         question("stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question("a release and the next term", Setup { stops: true, lease: 2, renew: 1, ..two() }),
         question("stops without release", Setup { stops: true, releases: false, ..two() }),
         question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question("clocks that drift as far as they may", drifting),
+        question("clocks that run as they like", lawless),
+        question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
     ]
 }
 
 /// What takes its time: more terms, three candidates, and everything at once.
 pub fn larger() -> Vec<Question> {
-    let three = || vec![("a", 1), ("b", 1), ("c", 1)];
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
         question("stops, releases and late requests", Setup { stops: true, last_token: 0, late_writes: 1, ..two() }),
@@ -40,9 +43,13 @@ pub fn larger() -> Vec<Question> {
             "a shared identity and late requests",
             Setup { nodes: vec![("a", 1), ("a", 1)], late_writes: 1, ..two() },
         ),
-        question("three candidates", Setup { nodes: three(), last_token: 0, ..two() }),
+        question("three candidates and a longer lease", Setup { nodes: three(), last_token: 0, ..two() }),
         question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting }),
     ]
+}
+
+fn three() -> Vec<(&'static str, u64)> {
+    vec![("a", 1), ("b", 1), ("c", 1)]
 }
 
 fn question(name: &'static str, setup: Setup) -> Question {
@@ -59,6 +66,7 @@ fn two() -> Setup {
         last_token: 1,
         late_writes: 0,
         instant_reads: true,
+        trusted_clocks: true,
         crashes: false,
         stops: false,
         releases: true,

@@ -1,0 +1,104 @@
+//! Many seeds, on all cores.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::oracle::Stats;
+use super::run::{Run, run};
+
+/// A number of runs with successive seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Campaign {
+    /// How much time to simulate.
+    pub simulated: Duration,
+    /// When to stop, whatever was simulated by then.
+    pub time_limit: Duration,
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many threads to use; as many as there are cores, if not said.
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// What a campaign found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// How many seeds were run.
+    pub seeds: u64,
+    /// How much time was simulated.
+    pub simulated: Duration,
+    /// How long that took.
+    pub took: Duration,
+    /// All runs together.
+    pub stats: Stats,
+    /// The run in which a promise was broken, if there was one.
+    pub failed: Option<Run>,
+}
+
+impl Campaign {
+    /// Runs seeds until enough time was simulated or a promise was broken.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        let start = Instant::now();
+        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let (next_seed, over) = (AtomicU64::new(self.first_seed), AtomicBool::new(false));
+        let outcome = Mutex::new(Outcome::default());
+        thread::scope(|scope| {
+            for _ in 0..self.threads.unwrap_or(cores).get() {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let run = run(next_seed.fetch_add(1, Ordering::Relaxed), None);
+                        let mut outcome = outcome.lock().unwrap();
+                        outcome.add(run);
+                        let enough = outcome.simulated >= self.simulated || start.elapsed() >= self.time_limit;
+                        if enough || outcome.failed.is_some() {
+                            over.store(true, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        let mut outcome = outcome.into_inner().unwrap();
+        outcome.took = start.elapsed();
+        outcome
+    }
+}
+
+impl Outcome {
+    fn add(&mut self, run: Run) {
+        self.seeds += 1;
+        self.simulated += run.simulated;
+        self.stats += run.stats;
+        if run.violation.is_some() {
+            // Two threads may fail at once; the smaller seed is as good as any, and always the same.
+            match &self.failed {
+                Some(failed) if failed.seed < run.seed => {}
+                _ => self.failed = Some(run),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.simulated.as_secs_f64() / 3600.0;
+        let Stats { requests, writes, terms, deadlines, losses, releases, crashes, freezes } = self.stats;
+        write!(
+            f,
+            "{hours:.0} simulated hours in {:.1} s, {} seeds: {requests} requests, {writes} writes, {terms} terms \
+             ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
+             {freezes} freezes",
+            self.took.as_secs_f64(),
+            self.seeds
+        )?;
+        let Some(Run { seed, violation: Some(violation), story, .. }) = &self.failed else { return Ok(()) };
+        write!(
+            f,
+            "\n\n{story}\nseed {seed} violates {violation}\nreplay it: cargo run --release -p \
+             leaderelection-protocol-tests --bin simulate -- --seed {seed}"
+        )
+    }
+}

@@ -1,0 +1,177 @@
+//! A node's clock: it has a rate of its own, and shows a wall time of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use leaderelection::clock::{Clock, LocalInstant};
+use tokio::time::Instant;
+
+use super::dice::Dice;
+
+/// A clock's rate in millionths: 1,000,000 is that of true time.
+pub(super) type Rate = u64;
+
+const TRUE_RATE: Rate = 1_000_000;
+
+/// What no node knows: how much time has passed in the simulation.
+pub(super) type TrueTime = Duration;
+
+/// A clock whose whole course is drawn beforehand, so that it can be read for any moment, exactly.
+#[derive(Clone, Debug)]
+pub(super) struct NodeClock(Arc<Course>);
+
+#[derive(Debug)]
+struct Course {
+    origin: Instant,
+    pieces: Vec<Piece>,
+    /// How long the node's timers stood still, while its clock went on.
+    timers_lost: AtomicU64,
+}
+
+/// Until the next piece begins, the clock has this rate.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: u64,
+    local: u64,
+    rate: Rate,
+    wall: DateTime<Utc>,
+    /// A wall clock that is set back again and again, as seen by somebody who looks now and then.
+    wall_stands: bool,
+}
+
+impl NodeClock {
+    /// A clock that changes its rate, between `slowest` and `fastest`, a few times in `length`.
+    pub(super) fn draw(origin: Instant, length: Duration, (slowest, fastest): (Rate, Rate), dice: &mut Dice) -> Self {
+        let changes = dice.pick(&[0, 0, 1, 4, 12]);
+        let mut starts: Vec<Duration> = (0..changes).map(|_| dice.up_to(length)).collect();
+        starts.push(Duration::ZERO);
+        starts.sort_unstable();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(starts.len());
+        for start in starts {
+            let from = nanos(start);
+            let local = match pieces.last() {
+                Some(piece) => piece.local_at(from),
+                None if dice.chance(0.5) => 0,
+                None => nanos(dice.up_to(Duration::from_secs(1_000_000))),
+            };
+            let rate = match dice.below(4) {
+                0 => slowest,
+                1 => fastest,
+                _ => dice.within(slowest, fastest),
+            };
+            pieces.push(Piece { from, local, rate, wall: draw_wall(dice), wall_stands: dice.chance(0.2) });
+        }
+        Self(Arc::new(Course { origin, pieces, timers_lost: AtomicU64::new(0) }))
+    }
+
+    pub(super) fn true_now(&self) -> TrueTime {
+        self.0.origin.elapsed()
+    }
+
+    /// What the clock shows at a moment of true time.
+    pub(super) fn local_at(&self, at: TrueTime) -> LocalInstant {
+        let at = nanos(at);
+        LocalInstant::from_nanos(self.piece(|piece| piece.from <= at).local_at(at))
+    }
+
+    /// The first moment at which the clock shows `local` or more.
+    pub(super) fn true_at(&self, local: LocalInstant) -> TrueTime {
+        let local = local.as_nanos();
+        Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
+    }
+
+    /// Lets every pending timer end this much later, as a suspend does on some systems.
+    pub(super) fn stop_timers_for(&self, time: Duration) {
+        self.0.timers_lost.fetch_add(nanos(time), Ordering::Relaxed);
+    }
+
+    fn timers_lost(&self) -> Duration {
+        Duration::from_nanos(self.0.timers_lost.load(Ordering::Relaxed))
+    }
+
+    fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
+        self.0.pieces.iter().rev().find(|piece| has_begun(piece)).unwrap_or(&self.0.pieces[0])
+    }
+}
+
+impl Piece {
+    fn local_at(&self, at: u64) -> u64 {
+        self.local + scale(at - self.from, self.rate, TRUE_RATE, false)
+    }
+
+    fn true_at(&self, local: u64) -> u64 {
+        self.from + scale(local.saturating_sub(self.local), TRUE_RATE, self.rate, true)
+    }
+}
+
+#[async_trait]
+impl Clock for NodeClock {
+    fn now(&self) -> LocalInstant {
+        self.local_at(self.true_now())
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        let now = nanos(self.true_now());
+        let piece = self.piece(|piece| piece.from <= now);
+        if piece.wall_stands { piece.wall } else { piece.wall + Duration::from_nanos(now - piece.from) }
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        let lost_before = self.timers_lost();
+        loop {
+            let end = self.true_at(deadline) + (self.timers_lost() - lost_before);
+            if self.true_now() >= end {
+                return;
+            }
+            tokio::time::sleep_until(self.0.origin + end).await;
+        }
+    }
+}
+
+/// Right, or seconds to decades wrong.
+fn draw_wall(dice: &mut Dice) -> DateTime<Utc> {
+    let right = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
+    let most = dice.pick(&[0, 5, 60, 86_400, 1_000_000_000]);
+    let wrong_by = i64::try_from(dice.within(0, 2 * most)).unwrap_or(0) - i64::try_from(most).unwrap_or(0);
+    right + TimeDelta::seconds(wrong_by)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn scale(value: u64, numerator: u64, denominator: u64, round_up: bool) -> u64 {
+    let product = u128::from(value) * u128::from(numerator);
+    let denominator = u128::from(denominator);
+    let scaled = if round_up { product.div_ceil(denominator) } else { product / denominator };
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn shows_a_time_from_the_first_moment_on_that_is_said_to_show_it() {
+        let length = Duration::from_secs(1000);
+        for seed in 0..200 {
+            let mut dice = Dice::new(seed);
+            let clock = NodeClock::draw(Instant::now(), length, (200_000, 4_000_000), &mut dice);
+            let start = clock.local_at(Duration::ZERO);
+            for _ in 0..100 {
+                let local = start + dice.up_to(length);
+                let at = clock.true_at(local);
+                assert!(clock.local_at(at) >= local, "seed {seed}: {local:?} is not shown at {at:?}");
+                // Within what the slowest clock shows in the next nanoseconds.
+                let before = at.saturating_sub(Duration::from_nanos(5));
+                assert!(
+                    at.is_zero() || clock.local_at(before) < local,
+                    "seed {seed}: {local:?} is shown before {at:?}"
+                );
+            }
+        }
+    }
+}

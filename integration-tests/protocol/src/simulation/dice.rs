@@ -1,0 +1,82 @@
+//! Seeded chance: every choice of a run comes from its seed.
+
+use std::time::Duration;
+
+use rand::rngs::ChaCha8Rng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use super::scenario::Timings;
+
+/// One stream of choices.
+#[derive(Debug)]
+pub(super) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A stream of its own, so that what one part of the world draws does not shift what another does.
+    pub(super) fn fork(&mut self) -> Self {
+        Self::new(self.number())
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    pub(super) fn chance(&mut self, probability: f64) -> bool {
+        self.0.random_bool(probability)
+    }
+
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.0.random_range(0..end)
+    }
+
+    pub(super) fn within(&mut self, from: u64, to: u64) -> u64 {
+        self.0.random_range(from..=to)
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.random_range(0..choices.len())]
+    }
+
+    /// In whole milliseconds, the resolution of the simulation's timers.
+    pub(super) fn between(&mut self, from: Duration, to: Duration) -> Duration {
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(self.within(millis(from), millis(to).max(millis(from))))
+    }
+
+    pub(super) fn up_to(&mut self, to: Duration) -> Duration {
+        self.between(Duration::ZERO, to)
+    }
+
+    /// A duration at which something is about to be decided, or one millisecond off.
+    pub(super) fn corner(&mut self, timings: &Timings) -> Duration {
+        const STEP: Duration = Duration::from_millis(1);
+        let Timings { lease, deadline, retry, timeout } = *timings;
+        let exactly = self.pick(&[
+            Duration::ZERO,
+            retry,
+            timeout,
+            timeout * 2,
+            deadline - timeout,
+            deadline - retry,
+            deadline,
+            lease - deadline,
+            lease - timeout,
+            lease,
+            lease + retry,
+        ]);
+        match self.below(3) {
+            0 => exactly.saturating_sub(STEP),
+            1 => exactly,
+            _ => exactly + STEP,
+        }
+    }
+
+    /// From the corners as often as from everywhere up to `longest`.
+    pub(super) fn delay(&mut self, timings: &Timings, longest: Duration) -> Duration {
+        if self.chance(0.5) { self.corner(timings).min(longest) } else { self.up_to(longest) }
+    }
+}

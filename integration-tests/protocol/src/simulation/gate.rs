@@ -1,0 +1,71 @@
+//! A process that is stopped: nothing of it runs until it is let go on.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// Holds back all futures of a node while it is closed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gate(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    waiting: Vec<Waker>,
+}
+
+impl Gate {
+    /// Returns whether it was open.
+    pub(super) fn close(&self) -> bool {
+        !std::mem::replace(&mut self.0.lock().unwrap().closed, true)
+    }
+
+    pub(super) fn open(&self) {
+        let waiting = {
+            let mut state = self.0.lock().unwrap();
+            state.closed = false;
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.lock().unwrap().closed
+    }
+
+    /// Registers `context` to be woken on opening, if the gate is closed.
+    fn holds_back(&self, context: &Context<'_>) -> bool {
+        let mut state = self.0.lock().unwrap();
+        if state.closed && !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            state.waiting.push(context.waker().clone());
+        }
+        state.closed
+    }
+}
+
+/// A future of a node, with somebody who looks after every poll.
+pub(super) struct Gated<F, P> {
+    gate: Gate,
+    inner: Pin<Box<F>>,
+    look: P,
+}
+
+impl<F, P: FnMut()> Gated<F, P> {
+    pub(super) fn new(gate: Gate, inner: F, look: P) -> Self {
+        Self { gate, inner: Box::pin(inner), look }
+    }
+}
+
+impl<F: Future, P: FnMut() + Unpin> Future for Gated<F, P> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        if self.gate.holds_back(context) {
+            return Poll::Pending;
+        }
+        let polled = self.inner.as_mut().poll(context);
+        (self.look)();
+        polled
+    }
+}

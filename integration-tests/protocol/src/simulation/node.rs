@@ -1,0 +1,265 @@
+//! A machine, the lives of the process on it, and what befalls them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, ObjectLock, RunError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::dice::Dice;
+use super::faults::Link;
+use super::gate::Gated;
+use super::oracle::Newcomer;
+use super::scenario::{Scenario, Timings, Trouble};
+use super::store::Connection;
+use super::timeline::{Event, ProcessId};
+use super::work::Worker;
+use super::world::World;
+
+/// The longest pause of a process between two terms, and between two lives when nothing goes wrong.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// What befalls a process.
+#[derive(Clone, Copy, Debug)]
+enum Fortune {
+    Cancel,
+    StepDown,
+    Crash,
+    Freeze { lasts: Duration, timers_too: bool },
+    Network { link: Link, lasts: Duration },
+}
+
+/// When it does.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    After(Duration),
+    AfterNextRequest(Duration),
+    AfterNextStart(Duration),
+}
+
+/// How a process uses its elector.
+#[derive(Clone, Copy, Debug)]
+enum Usage {
+    Campaign,
+    Run,
+    RunWhileLeading,
+}
+
+/// Runs one process after the other, as long as the run lasts.
+pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
+    let timings = world.scenario.timings;
+    let mut lives = 0;
+    sleep(dice.up_to(timings.retry)).await;
+    loop {
+        let process = Process::start(&world, node, lives, &mut dice);
+        process.live(&mut dice).await;
+        lives += 1;
+        sleep(dice.up_to(SHORT)).await;
+        if dice.chance(0.7) {
+            let absent = dice.delay(&timings, timings.lease * 2);
+            tokio::select! {
+                biased;
+                () = world.until_calm(true) => {}
+                () = sleep(absent) => {}
+            }
+        }
+    }
+}
+
+/// One life of a candidate.
+struct Process {
+    world: Arc<World>,
+    node: usize,
+    id: ProcessId,
+    elector: Arc<DefaultLeaderElector>,
+    handle: LeaderHandle,
+    cancel: CancellationToken,
+    worker: Worker,
+    usage: Usage,
+}
+
+impl Process {
+    fn start(world: &Arc<World>, node: usize, lives: u32, dice: &mut Dice) -> Self {
+        let (id, clock) = (world.oracle(|oracle, _| oracle.next_process()), world.nodes[node].clock.clone());
+        let identity = identity(&world.scenario, node, lives);
+        let calls = Arc::default();
+        let shared_dice = Arc::new(Mutex::new(dice.fork()));
+        let worker =
+            Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
+        let connection = Connection { world: Arc::clone(world), node, process: id };
+        let lock = ObjectLock::new(connection, "lock", identity.clone());
+        let Timings { lease, deadline, retry, timeout } = world.scenario.timings;
+        let config = LeaderElectionConfig::builder(lock, worker.callbacks())
+            .lease_duration(lease)
+            .renew_deadline(deadline)
+            .retry_period(retry)
+            .request_timeout(timeout)
+            .release_on_cancel(dice.chance(0.5))
+            .reclaim_own_identity(world.scenario.reclaim_own_identity)
+            .clock(clock.clone())
+            .seed(dice.number())
+            .build()
+            .expect("scenarios have valid timings");
+        let elector = Arc::new(DefaultLeaderElector::new(config));
+        let handle = elector.handle();
+        let twin = node < world.scenario.sharing_identity;
+        let newcomer = Newcomer { node, identity, twin, clock, handle: handle.clone(), calls };
+        world.oracle(|oracle, now| oracle.began(now, newcomer));
+        let usage = dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]);
+        let cancel = CancellationToken::new();
+        Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
+    }
+
+    /// Until it ends or crashes.
+    async fn live(self, dice: &mut Dice) {
+        let (world, id) = (Arc::clone(&self.world), self.id);
+        let candidate = self.compete(dice.fork());
+        let look = {
+            let world = Arc::clone(&world);
+            move || world.oracle(|oracle, now| oracle.look(now, id))
+        };
+        let mut candidate = Gated::new(world.nodes[self.node].gate.clone(), candidate, look);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut candidate => return world.oracle(|oracle, now| oracle.ended(now, id)),
+                fortune = self.fortune(dice) => match fortune {
+                    Fortune::Crash => break,
+                    other => self.suffer(other),
+                },
+            }
+        }
+        drop(candidate);
+        drop(self.elector);
+        world.oracle(|oracle, now| oracle.crashed(now, id));
+        world.unfreeze(self.node, id);
+        world.set_link(self.node, id, Link::Up);
+    }
+
+    /// What the program around the elector does.
+    fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
+        let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
+        let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
+        async move {
+            if let Usage::Campaign = usage {
+                elector.campaign(cancel).await;
+                return;
+            }
+            while !cancel.is_cancelled() {
+                let (token, reason) = if let Usage::Run = usage {
+                    let outcome = elector.run(cancel.clone()).await;
+                    (outcome.fencing_token, Some(outcome.reason))
+                } else {
+                    let worker = worker.clone();
+                    let work = move |leadership| worker.work(leadership, true);
+                    match elector.run_while_leading(cancel.clone(), work).await {
+                        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
+                        _ => (None, None),
+                    }
+                };
+                world.log(Some(id), Event::RunEnded { token, reason });
+                sleep(dice.up_to(SHORT)).await;
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen to this process.
+    async fn fortune(&self, dice: &mut Dice) -> Fortune {
+        let machine = &self.world.nodes[self.node];
+        let timings = &self.world.scenario.timings;
+        loop {
+            if self.world.scenario.operator_deletes {
+                return std::future::pending().await;
+            }
+            let fortune = Fortune::draw(&self.world.scenario, dice);
+            let due = Due::draw(&self.world.scenario, dice);
+            self.world.until_calm(false).await;
+            let happens = async {
+                match due {
+                    Due::After(gap) => sleep(gap).await,
+                    Due::AfterNextRequest(gap) => {
+                        sleep(timings.retry).await;
+                        machine.sends.notified().await;
+                        sleep(gap).await;
+                    }
+                    Due::AfterNextStart(gap) => {
+                        machine.starts_work.notified().await;
+                        sleep(gap).await;
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.world.until_calm(true) => {}
+                () = happens => return fortune,
+            }
+        }
+    }
+
+    fn suffer(&self, fortune: Fortune) {
+        let (world, id, node) = (&self.world, self.id, self.node);
+        let is_frozen = world.nodes[node].gate.is_closed();
+        match fortune {
+            // A process that is stopped cannot do these.
+            Fortune::Cancel | Fortune::StepDown if is_frozen => {}
+            Fortune::Cancel => {
+                world.oracle(|oracle, now| oracle.cancelled(now, id));
+                self.cancel.cancel();
+            }
+            Fortune::StepDown => {
+                world.oracle(|oracle, _| oracle.gives_up(id));
+                let led = self.handle.step_down();
+                world.oracle(|oracle, now| oracle.stepped_down(now, id, led));
+            }
+            Fortune::Freeze { lasts, timers_too } => world.freeze(node, id, lasts, timers_too),
+            Fortune::Network { link, lasts } => {
+                world.set_link(node, id, link);
+                let world = Arc::clone(world);
+                tokio::spawn(async move {
+                    sleep(lasts).await;
+                    world.set_link(node, id, Link::Up);
+                });
+            }
+            Fortune::Crash => {}
+        }
+    }
+}
+
+impl Fortune {
+    fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+        let timings = &scenario.timings;
+        let lasts = dice.delay(timings, timings.lease * 2);
+        let kinds = if scenario.trouble == Trouble::None { 2 } else { 8 };
+        match dice.below(kinds) {
+            0 => Self::Cancel,
+            1 => Self::StepDown,
+            2 | 3 => Self::Crash,
+            4 | 5 => Self::Freeze { lasts, timers_too: dice.chance(0.3) },
+            6 => Self::Network { link: Link::Down, lasts },
+            _ => Self::Network { link: Link::Deaf, lasts },
+        }
+    }
+}
+
+impl Due {
+    fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+        let timings = &scenario.timings;
+        let usual_gap = timings.lease * if scenario.trouble == Trouble::Much { 6 } else { 40 };
+        match dice.below(4) {
+            0 | 1 => Self::After(dice.up_to(usual_gap)),
+            2 => Self::AfterNextRequest(dice.delay(timings, timings.timeout)),
+            _ => Self::AfterNextStart(dice.delay(timings, timings.lease * 2)),
+        }
+    }
+}
+
+fn identity(scenario: &Scenario, node: usize, lives: u32) -> String {
+    if node < scenario.sharing_identity {
+        "twin".to_owned()
+    } else if scenario.new_identity_on_restart {
+        format!("node-{node}-{lives}")
+    } else {
+        format!("node-{node}")
+    }
+}

@@ -1,0 +1,205 @@
+//! Knows true time and sees everything; says whether the promises were kept.
+
+mod callbacks;
+mod object;
+mod process;
+mod terms;
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use leaderelection::{LeaderElectionRecord, StoreErrorKind};
+
+use super::clock::TrueTime;
+use super::faults::Refusal;
+use super::scenario::Scenario;
+use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
+use object::ObjectHistory;
+pub(super) use process::{Newcomer, Watched};
+
+/// A promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Property {
+    /// No two leadership windows overlap in true time.
+    Exclusion,
+    /// Every term's token is larger than all before, and no two terms share one.
+    Tokens,
+    /// A term that has ended never comes back.
+    NoRevival,
+    /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
+    NoSpuriousLoss,
+    /// A write replaces its own term's record, or one that is free or expired; and the object is not deleted.
+    NoErasure,
+    /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
+    StopOncePerStart,
+    /// `on_new_leader` is called with the holders that were seen, in order, and never with nobody.
+    NewLeaderInOrder,
+    /// The leader's future does not run when its lease has run out.
+    WorkWithinLease,
+    /// The lease is released after the work has ended.
+    ReleaseAfterWork,
+    /// Leadership is over when `step_down` returns, and before anything is sent about it.
+    EndsAtOnce,
+    /// When nothing goes wrong any more, there is a leader within the bound that the configuration implies.
+    LeaderInTime,
+    /// Nothing panics but what was told to.
+    NoPanic,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// Which.
+    pub property: Property,
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// By whom, and how.
+    pub what: String,
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { property, at, what } = self;
+        write!(f, "{property} at {:.3}s: {what}", at.as_secs_f64())
+    }
+}
+
+/// What a run was made of, so that it can be seen whether it explored anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Requests sent.
+    pub requests: u64,
+    /// Writes that took effect.
+    pub writes: u64,
+    /// Terms of leadership.
+    pub terms: u64,
+    /// Terms that ended at the renew deadline.
+    pub deadlines: u64,
+    /// Terms that ended because the record was found to be another's.
+    pub losses: u64,
+    /// Leases given back.
+    pub releases: u64,
+    /// Crashes of a process.
+    pub crashes: u64,
+    /// Freezes of a process.
+    pub freezes: u64,
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.writes += other.writes;
+        self.terms += other.terms;
+        self.deadlines += other.deadlines;
+        self.losses += other.losses;
+        self.releases += other.releases;
+        self.crashes += other.crashes;
+        self.freezes += other.freezes;
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Oracle {
+    scenario: Scenario,
+    pub(super) timeline: Timeline,
+    processes: Vec<Watched>,
+    live: Vec<ProcessId>,
+    object: ObjectHistory,
+    pub(super) stats: Stats,
+    violation: Option<Violation>,
+}
+
+impl Oracle {
+    pub(super) fn new(scenario: Scenario) -> Self {
+        Self {
+            scenario,
+            timeline: Timeline::default(),
+            processes: Vec::new(),
+            live: Vec::new(),
+            object: ObjectHistory::default(),
+            stats: Stats::default(),
+            violation: None,
+        }
+    }
+
+    pub(super) fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// The first violation counts: what follows may be its consequence.
+    pub(super) fn violated(&mut self, now: TrueTime, property: Property, what: impl Into<String>) {
+        self.violation.get_or_insert_with(|| Violation { property, at: now, what: what.into() });
+    }
+
+    pub(super) fn log(&mut self, now: TrueTime, process: Option<ProcessId>, event: Event) {
+        self.timeline.push(now, process, event);
+    }
+
+    pub(super) fn story(&self, most: usize) -> String {
+        self.timeline.to_text(most, |process| {
+            let watched = &self.processes[process];
+            (watched.node, watched.clock.clone())
+        })
+    }
+
+    pub(super) fn sent(&mut self, now: TrueTime, by: ProcessId, what: Sent) -> RequestId {
+        self.stats.requests += 1;
+        let request = RequestId::try_from(self.stats.requests).unwrap_or(RequestId::MAX);
+        self.log(now, Some(by), Event::Sent { request, what });
+        self.processes[by].remember_request(now, request);
+        if let Sent::Release { token } = what {
+            self.check_release(now, by, token);
+        }
+        request
+    }
+
+    pub(super) fn arrived(&mut self, now: TrueTime, by: ProcessId, request: RequestId, effect: Effect) {
+        self.log(now, Some(by), Event::Arrived { request, effect });
+    }
+
+    pub(super) fn wrote(&mut self, now: TrueTime, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
+        self.stats.writes += 1;
+        self.stats.releases += u64::from(record.is_released());
+        let writer = &self.processes[by];
+        let reclaims = self.scenario.reclaim_own_identity;
+        let checked = self.object.check(writer, by, sent, record, reclaims);
+        if let Err((property, what)) = checked {
+            self.violated(now, property, format!("p{by}'s write: {what}"));
+        }
+        self.object.remember(by, now, record);
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        now: TrueTime,
+        by: ProcessId,
+        request: RequestId,
+        error: Option<Refusal>,
+        honest: bool,
+    ) {
+        let answer = error.map_or(Heard::Done, |error| Heard::Error(error.kind, error.retry_after));
+        self.log(now, Some(by), Event::Answered { request, answer });
+        // A candidate that is refused for good asks slowly, even if what was refused has made it the leader.
+        let told_to_wait =
+            error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
+        self.processes[by].request_answered(now, request, honest, told_to_wait, self.scenario.timings.timeout);
+    }
+
+    pub(super) fn deleted(&mut self, now: TrueTime) {
+        self.log(now, None, Event::Deleted);
+        self.object.forget();
+    }
+
+    fn live_but(&self, process: ProcessId) -> impl Iterator<Item = (ProcessId, &Watched)> {
+        self.live.iter().filter(move |other| **other != process).map(|other| (*other, &self.processes[*other]))
+    }
+}

@@ -1,0 +1,184 @@
+//! What the callbacks may see, and when.
+
+use leaderelection::Leadership;
+
+use super::{Newcomer, Oracle, Property, Watched};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::timeline::{Event, ProcessId};
+
+impl Oracle {
+    /// The name of the process that begins next.
+    pub(in crate::simulation) fn next_process(&self) -> ProcessId {
+        self.processes.len()
+    }
+
+    pub(in crate::simulation) fn began(&mut self, now: TrueTime, newcomer: Newcomer) -> ProcessId {
+        let process = self.processes.len();
+        let event = Event::Began { node: newcomer.node, twin: newcomer.twin };
+        self.processes.push(Watched::from(newcomer));
+        self.live.push(process);
+        self.log(now, Some(process), event);
+        process
+    }
+
+    /// Its future was dropped.
+    pub(in crate::simulation) fn crashed(&mut self, now: TrueTime, process: ProcessId) {
+        self.stats.crashes += 1;
+        self.log(now, Some(process), Event::Crashed);
+        self.gives_up(process);
+        self.look(now, process);
+        self.live.retain(|live| *live != process);
+        if self.processes[process].handle.is_leader() {
+            self.violated(now, Property::EndsAtOnce, format!("p{process} leads after its future was dropped"));
+        }
+    }
+
+    /// It returned, in good order.
+    pub(in crate::simulation) fn ended(&mut self, now: TrueTime, process: ProcessId) {
+        self.log(now, Some(process), Event::Ended);
+        self.look(now, process);
+        self.live.retain(|live| *live != process);
+        self.check_stopped(now, process);
+    }
+
+    /// At the end of a run, when nothing runs any more.
+    pub(in crate::simulation) fn check_all_stopped(&mut self, now: TrueTime) {
+        for process in 0..self.processes.len() {
+            self.check_stopped(now, process);
+        }
+    }
+
+    fn check_stopped(&mut self, now: TrueTime, process: ProcessId) {
+        let Watched { starts, stops, works, .. } = self.processes[process];
+        if starts != stops || works != 0 {
+            let what = format!("p{process} is gone; it started {starts} times, stopped {stops}, {works} still at work");
+            self.violated(now, Property::StopOncePerStart, what);
+        }
+        self.check_new_leader_calls(now, process);
+    }
+
+    pub(in crate::simulation) fn work_started(&mut self, now: TrueTime, process: ProcessId, token: u64) {
+        let watched = &mut self.processes[process];
+        let stopped = watched.starts == watched.stops && watched.works == 0;
+        watched.starts += 1;
+        watched.works += 1;
+        self.log(now, Some(process), Event::WorkStarted { token });
+        if !stopped {
+            let what = format!("p{process} starts to lead again before the last term's on_stop_leading");
+            self.violated(now, Property::StopOncePerStart, what);
+        }
+    }
+
+    pub(in crate::simulation) fn work_ended(&mut self, now: TrueTime, process: ProcessId, token: u64) {
+        self.processes[process].works -= 1;
+        self.log(now, Some(process), Event::WorkEnded { token });
+    }
+
+    /// The leader's future was polled.
+    pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+        let timings = self.scenario.timings;
+        let watched = &self.processes[process];
+        // What resumes a process lets its work run before its elector can look at the clock.
+        if watched.went_on_at == Some(now) {
+            return;
+        }
+        let valid_until = leadership.valid_until();
+        let lease_end = valid_until + (timings.lease - timings.deadline);
+        // Where timers stand still during a suspend, those that were pending end too late.
+        let sent = valid_until - timings.deadline;
+        if watched.timers_stood_until.is_some_and(|until| watched.clock.local_at(until) >= sent) {
+            return;
+        }
+        let local = watched.clock.local_at(now);
+        if local >= lease_end {
+            let late = local.saturating_since(lease_end);
+            let token = leadership.fencing_token();
+            let what = format!("p{process}'s work of term {token} runs {late:?} after its lease");
+            self.violated(now, Property::WorkWithinLease, what);
+        }
+    }
+
+    /// The work was told that its leadership is lost.
+    pub(in crate::simulation) fn told_lost(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+        if leadership.is_valid() {
+            let what = format!("p{process}'s work was told of its loss, and its Leadership is valid");
+            self.violated(now, Property::EndsAtOnce, what);
+        }
+    }
+
+    pub(in crate::simulation) fn stop_called(&mut self, now: TrueTime, process: ProcessId) {
+        self.log(now, Some(process), Event::StopCalled);
+        let watched = &mut self.processes[process];
+        watched.stops += 1;
+        let Watched { starts, stops, works, .. } = *watched;
+        let leads = watched.handle.is_leader();
+        if stops > starts || works > 0 {
+            let what = format!(
+                "on_stop_leading is called for the {stops}. time in p{process}, which started to lead {starts} times, \
+                 with {works} still at work"
+            );
+            self.violated(now, Property::StopOncePerStart, what);
+        }
+        if leads {
+            self.violated(now, Property::EndsAtOnce, format!("p{process} leads when on_stop_leading is called"));
+        }
+    }
+
+    pub(super) fn check_release(&mut self, now: TrueTime, process: ProcessId, token: u64) {
+        let Watched { starts, stops, works, ref handle, .. } = self.processes[process];
+        if works > 0 || starts != stops {
+            let what = format!(
+                "p{process} releases term {token} with {works} still at work, after {starts} calls of \
+                 on_start_leading and {stops} of on_stop_leading"
+            );
+            self.violated(now, Property::ReleaseAfterWork, what);
+        } else if handle.is_leader() {
+            self.violated(now, Property::EndsAtOnce, format!("p{process} leads while it releases term {token}"));
+        }
+    }
+
+    /// An answer with this holder reached the elector; empty for none.
+    pub(in crate::simulation) fn heard(&mut self, process: ProcessId, holder: &str) {
+        self.processes[process].heard(holder);
+    }
+
+    pub(in crate::simulation) fn frozen(&mut self, now: TrueTime, process: ProcessId, event: Event) {
+        self.stats.freezes += 1;
+        self.log(now, Some(process), event);
+    }
+
+    pub(in crate::simulation) fn went_on(&mut self, now: TrueTime, process: ProcessId, timers_stood: bool) {
+        self.log(now, Some(process), Event::WentOn);
+        let watched = &mut self.processes[process];
+        watched.went_on_at = Some(now);
+        if timers_stood {
+            watched.timers_stood_until = Some(now);
+        }
+    }
+
+    /// The calls must be what was seen, in order. A call may be missing: of holders that were seen only
+    /// when the process did not listen, and of calls that a crash overtook.
+    fn check_new_leader_calls(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let calls = watched.calls.lock().unwrap().clone();
+        let mut seen = watched.holders.iter();
+        let out_of_order = calls.iter().find(|call| call.is_empty() || !seen.any(|holder| holder == *call));
+        if let Some(call) = out_of_order {
+            let what = format!("p{process}'s on_new_leader({call:?}): calls {calls:?}, seen {:?}", watched.holders);
+            self.violated(now, Property::NewLeaderInOrder, what);
+        }
+    }
+
+    /// When all is quiet, the last call names the leader.
+    pub(in crate::simulation) fn check_all_know_the_leader(&mut self, now: TrueTime) {
+        for process in self.live.clone() {
+            let watched = &self.processes[process];
+            let leader = watched.handle.leader();
+            let called = watched.calls.lock().unwrap().last().cloned();
+            if leader.is_some() && leader != called {
+                let what = format!("p{process} knows {leader:?} as the leader, and was last called with {called:?}");
+                self.violated(now, Property::NewLeaderInOrder, what);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The writes that took effect: no erasure, growing tokens.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use leaderelection::LeaderElectionRecord;
+
+use super::{Property, Watched};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::timeline::ProcessId;
+
+/// The object's history, as far as it matters.
+#[derive(Debug, Default)]
+pub(super) struct ObjectHistory {
+    newest: Option<Write>,
+    highest_token: Option<u64>,
+    /// The terms that a write has begun.
+    begun: BTreeSet<(ProcessId, u64)>,
+}
+
+#[derive(Debug)]
+struct Write {
+    by: ProcessId,
+    token: u64,
+    holder: String,
+    lease: Duration,
+    applied: TrueTime,
+}
+
+impl ObjectHistory {
+    /// Whether `record`, sent by `by` at `sent`, may replace what is there.
+    pub(super) fn check(
+        &self,
+        writer: &Watched,
+        by: ProcessId,
+        sent: TrueTime,
+        record: &LeaderElectionRecord,
+        reclaims_own_identity: bool,
+    ) -> Result<(), (Property, String)> {
+        let token = record.leader_transitions;
+        if record.is_released() || self.has_begun(by, token) {
+            return self.check_own(by, record);
+        }
+        if self.highest_token.is_some_and(|highest| token <= highest) {
+            let highest = self.highest_token.unwrap_or_default();
+            return Err((Property::Tokens, format!("begins a term with token {token}, after {highest}")));
+        }
+        let Some(newest) = &self.newest else { return Ok(()) };
+        if newest.holder.is_empty() || (reclaims_own_identity && newest.holder == writer.identity) {
+            return Ok(());
+        }
+        if newest.by == by {
+            // Nobody leads by it: the writer itself did, and has stopped.
+            return if writer.works == 0 {
+                Ok(())
+            } else {
+                Err((Property::NoErasure, format!("begins a term with token {token} while it works on the last")))
+            };
+        }
+        let waited = writer.clock.local_at(sent).saturating_since(writer.clock.local_at(newest.applied));
+        if waited + Duration::from_nanos(1) < newest.lease {
+            let Write { by, token: theirs, lease, .. } = newest;
+            let what = format!(
+                "token {token} replaces p{by}'s live lease with token {theirs}, {waited:?} by the writer's clock after \
+                 it was written for {lease:?}"
+            );
+            return Err((Property::NoErasure, what));
+        }
+        Ok(())
+    }
+
+    /// A renewal or a release.
+    fn check_own(&self, by: ProcessId, record: &LeaderElectionRecord) -> Result<(), (Property, String)> {
+        let token = record.leader_transitions;
+        let what = if record.is_released() { "release" } else { "renewal" };
+        match &self.newest {
+            None => Err((Property::NoErasure, format!("a {what} where there is no object"))),
+            Some(newest) if newest.by != by => {
+                Err((Property::NoErasure, format!("a {what} replaces a write of p{}", newest.by)))
+            }
+            Some(newest) if newest.token != token => {
+                Err((Property::Tokens, format!("a {what} with token {token} of the term with token {}", newest.token)))
+            }
+            Some(newest) if newest.holder.is_empty() => {
+                Err((Property::NoRevival, format!("a {what} of the term with token {token}, which was released")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn remember(&mut self, by: ProcessId, applied: TrueTime, record: &LeaderElectionRecord) {
+        let token = record.leader_transitions;
+        self.highest_token = self.highest_token.max(Some(token));
+        self.begun.insert((by, token));
+        let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
+        self.newest = Some(Write { by, token, holder, lease, applied });
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.newest = None;
+    }
+
+    pub(super) fn has_begun(&self, by: ProcessId, token: u64) -> bool {
+        self.begun.contains(&(by, token))
+    }
+
+    /// Whether the object still is what this term made it.
+    pub(super) fn is_held_by(&self, by: ProcessId, token: u64) -> bool {
+        self.newest.as_ref().is_some_and(|newest| newest.by == by && newest.token == token && !newest.holder.is_empty())
+    }
+}

@@ -1,0 +1,130 @@
+//! What is known about one process.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::{LeaderHandle, Leadership};
+
+use crate::simulation::clock::{NodeClock, TrueTime};
+use crate::simulation::timeline::RequestId;
+
+/// More requests than fit between a write and its renew deadline.
+const REMEMBERED: usize = 64;
+
+/// A process that begins.
+#[derive(Debug)]
+pub(in crate::simulation) struct Newcomer {
+    pub(in crate::simulation) node: usize,
+    pub(in crate::simulation) identity: String,
+    pub(in crate::simulation) twin: bool,
+    pub(in crate::simulation) clock: NodeClock,
+    pub(in crate::simulation) handle: LeaderHandle,
+    /// What `on_new_leader` was called with. Filled by another thread, so never part of the history.
+    pub(in crate::simulation) calls: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Debug)]
+pub(in crate::simulation) struct Watched {
+    pub(super) node: usize,
+    pub(super) identity: String,
+    pub(super) clock: NodeClock,
+    pub(super) handle: LeaderHandle,
+    pub(super) open: Option<OpenTerm>,
+    pub(super) past: Vec<Leadership>,
+    /// It was cancelled: terms end without a fault.
+    pub(super) cancelled: bool,
+    pub(super) starts: u32,
+    pub(super) stops: u32,
+    pub(super) works: u32,
+    /// The holders in the answers it got, without repetitions; empty for none.
+    pub(super) holders: Vec<String>,
+    pub(super) calls: Arc<Mutex<Vec<String>>>,
+    tried: VecDeque<Tried>,
+    pub(super) went_on_at: Option<TrueTime>,
+    pub(super) timers_stood_until: Option<TrueTime>,
+}
+
+/// A term, as last seen.
+#[derive(Debug)]
+pub(super) struct OpenTerm {
+    pub(super) leadership: Leadership,
+    pub(super) valid_until: LocalInstant,
+    /// The process itself ended it.
+    pub(super) given_up: bool,
+}
+
+#[derive(Debug)]
+struct Tried {
+    request: RequestId,
+    sent: LocalInstant,
+    /// Answered in time, with the truth.
+    good: bool,
+    told_to_wait: bool,
+}
+
+impl From<Newcomer> for Watched {
+    fn from(newcomer: Newcomer) -> Self {
+        let Newcomer { node, identity, clock, handle, calls, .. } = newcomer;
+        Self {
+            node,
+            identity,
+            clock,
+            handle,
+            open: None,
+            past: Vec::new(),
+            cancelled: false,
+            starts: 0,
+            stops: 0,
+            works: 0,
+            holders: Vec::new(),
+            calls,
+            tried: VecDeque::new(),
+            went_on_at: None,
+            timers_stood_until: None,
+        }
+    }
+}
+
+impl Watched {
+    pub(super) fn remember_request(&mut self, now: TrueTime, request: RequestId) {
+        if self.tried.len() == REMEMBERED {
+            self.tried.pop_front();
+        }
+        let sent = self.clock.local_at(now);
+        self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false });
+    }
+
+    pub(super) fn request_answered(
+        &mut self,
+        now: TrueTime,
+        request: RequestId,
+        honest: bool,
+        told_to_wait: bool,
+        timeout: Duration,
+    ) {
+        let now = self.clock.local_at(now);
+        if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
+            tried.good = honest && now < tried.sent + timeout;
+            tried.told_to_wait |= told_to_wait;
+        }
+    }
+
+    /// How many requests went wrong since, and whether one of them said how long to wait.
+    pub(super) fn trouble_since(&self, since: LocalInstant) -> (u32, bool) {
+        let wrong = || self.tried.iter().filter(|tried| tried.sent >= since && !tried.good);
+        (u32::try_from(wrong().count()).unwrap_or(u32::MAX), wrong().any(|tried| tried.told_to_wait))
+    }
+
+    pub(super) fn was_frozen_since(&self, since: LocalInstant) -> bool {
+        self.went_on_at.is_some_and(|at| self.clock.local_at(at) >= since)
+    }
+
+    /// The holder in an answer that reached the elector; empty for none.
+    pub(super) fn heard(&mut self, holder: &str) {
+        if self.holders.last().map(String::as_str) != Some(holder) {
+            self.holders.push(holder.to_owned());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Terms of leadership, as anybody in the process sees them: exclusion, no revival, no spurious loss.
+//!
+//! Windows are compared exactly, not sampled. A window opens, or moves its end, only when its elector was
+//! just polled; two windows overlap if and only if one is open when the other opens or moves. Whether a
+//! window is open is asked of the process's own `Leadership`, which reads the process's own clock.
+
+use std::time::Duration;
+
+use leaderelection::Leadership;
+
+use super::process::OpenTerm;
+use super::{Oracle, Property};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::scenario::Timings;
+use crate::simulation::timeline::{Event, ProcessId};
+
+/// How much later than asked a timer may end, for every wait.
+const GRAIN: Duration = Duration::from_millis(5);
+
+impl Oracle {
+    /// Looks at a process whose leadership may just have changed.
+    pub(in crate::simulation) fn look(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &mut self.processes[process];
+        let leadership = watched.handle.leadership();
+        match (&mut watched.open, leadership) {
+            (None, None) => {}
+            (None, Some(leadership)) => self.opened(now, process, leadership),
+            (Some(open), Some(leadership)) if open.leadership.fencing_token() == leadership.fencing_token() => {
+                let (before, after) = (open.valid_until, leadership.valid_until());
+                if before == after {
+                    return;
+                }
+                open.valid_until = after;
+                let was_over = watched.clock.local_at(now) >= before;
+                if was_over {
+                    let what = format!("p{process}'s window was over, and was opened again by a renewal");
+                    self.violated(now, Property::NoRevival, what);
+                }
+                self.check_exclusion(now, process);
+            }
+            (Some(_), Some(leadership)) => {
+                self.closed(now, process);
+                self.opened(now, process, leadership);
+            }
+            (Some(_), None) => self.closed(now, process),
+        }
+    }
+
+    fn opened(&mut self, now: TrueTime, process: ProcessId, leadership: Leadership) {
+        let token = leadership.fencing_token();
+        self.stats.terms += 1;
+        let watched = &mut self.processes[process];
+        let valid_until = leadership.valid_until();
+        let until = watched.clock.true_at(valid_until);
+        let is_revived = watched.past.iter().any(|past| past.is_valid() || past.fencing_token() == token);
+        watched.open = Some(OpenTerm { leadership, valid_until, given_up: false });
+        self.log(now, Some(process), Event::Leads { token, until });
+        if is_revived {
+            self.violated(now, Property::NoRevival, format!("p{process}'s ended term {token} is valid again"));
+        }
+        if !self.object.has_begun(process, token) {
+            let what = format!("p{process} leads with token {token}, which it never wrote");
+            self.violated(now, Property::Tokens, what);
+        }
+        self.check_exclusion(now, process);
+    }
+
+    fn check_exclusion(&mut self, now: TrueTime, process: ProcessId) {
+        if !self.scenario.clocks_bounded {
+            return;
+        }
+        let other = self.live_but(process).find_map(|(other, watched)| {
+            let open = watched.open.as_ref().filter(|open| open.leadership.is_valid())?;
+            Some((other, open.leadership.fencing_token(), watched.clock.true_at(open.leadership.valid_until())))
+        });
+        if let Some((other, token, until)) = other {
+            let what = format!(
+                "p{process} leads while p{other} leads with token {token}, until {:.3}s by its clock",
+                until.as_secs_f64()
+            );
+            self.violated(now, Property::Exclusion, what);
+        }
+    }
+
+    fn closed(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &mut self.processes[process];
+        let Some(OpenTerm { leadership, valid_until, given_up }) = watched.open.take() else { return };
+        let token = leadership.fencing_token();
+        let still_valid = leadership.is_valid();
+        let in_time = watched.clock.local_at(now) < valid_until;
+        let (given_up, watched) = (given_up || watched.cancelled, &self.processes[process]);
+        let since = valid_until - self.scenario.timings.deadline;
+        let spurious = if given_up {
+            None
+        } else if in_time {
+            self.stats.losses += 1;
+            self.object.is_held_by(process, token).then(|| "was given up, but the record is still its own".to_owned())
+        } else {
+            self.stats.deadlines += 1;
+            let (wrong, told_to_wait) = watched.trouble_since(since);
+            let excused = told_to_wait
+                || watched.was_frozen_since(since)
+                || longest_renewal(&self.scenario.timings, wrong) > self.scenario.timings.deadline;
+            (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
+        };
+        self.processes[process].past.push(leadership);
+        self.log(now, Some(process), Event::LeadsNoMore { token });
+        if still_valid {
+            let what = format!("p{process}'s handle says that term {token} is over, its Leadership that it is valid");
+            self.violated(now, Property::EndsAtOnce, what);
+        }
+        if let Some(how) = spurious {
+            self.violated(now, Property::NoSpuriousLoss, format!("p{process}'s term {token} {how}"));
+        }
+    }
+
+    /// The process itself is about to end its term, if it has one.
+    pub(in crate::simulation) fn gives_up(&mut self, process: ProcessId) {
+        if let Some(open) = &mut self.processes[process].open {
+            open.given_up = true;
+        }
+    }
+
+    pub(in crate::simulation) fn cancelled(&mut self, now: TrueTime, process: ProcessId) {
+        self.processes[process].cancelled = true;
+        self.log(now, Some(process), Event::CancelCalled);
+    }
+
+    pub(in crate::simulation) fn stepped_down(&mut self, now: TrueTime, process: ProcessId, led: bool) {
+        self.log(now, Some(process), Event::StepDownCalled { led });
+        if self.processes[process].handle.is_leader() {
+            self.violated(now, Property::EndsAtOnce, format!("p{process} leads after it stepped down"));
+        }
+        self.look(now, process);
+    }
+
+    pub(in crate::simulation) fn check_has_leader(&mut self, now: TrueTime) {
+        let leads = |process: &ProcessId| {
+            let open = self.processes[*process].open.as_ref();
+            open.is_some_and(|open| open.leadership.is_valid())
+        };
+        if !self.live.iter().any(leads) {
+            let bound = self.scenario.longest_without_leader();
+            let what = format!("nobody leads, though nothing went wrong for more than {bound:?}");
+            self.violated(now, Property::LeaderInTime, what);
+        }
+    }
+}
+
+/// How long a leader needs at most from one successful send to the next, if this many requests go wrong.
+///
+/// A request that goes wrong costs a timeout, the read that finds out what became of it another, and
+/// either a pause, which is 100 ms at first, doubles, and never exceeds the retry period.
+fn longest_renewal(timings: &Timings, wrong: u32) -> Duration {
+    let Timings { retry, timeout, .. } = *timings;
+    let pauses: Duration =
+        (0..2 * wrong).map(|n| Duration::from_millis(100).saturating_mul(1 << n.min(20)).min(retry)).sum();
+    retry + timeout * (2 * wrong + 1) + pauses + GRAIN * (4 * wrong + 2)
+}

@@ -1,0 +1,246 @@
+//! One object in memory, and the unreliable way to it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::{
+    ConditionalStore, DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind,
+    Version, VersionedObject,
+};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::clock::TrueTime;
+use super::faults::{Fate, Link, Outage, Refusal, Reply};
+use super::oracle::Property;
+use super::timeline::{Effect, ProcessId, RequestId, Sent, WriteNumber};
+use super::world::World;
+
+/// The object that all candidates compete for.
+#[derive(Debug)]
+pub(super) struct Object {
+    now: Option<State>,
+    writes: WriteNumber,
+    versions_by_content: bool,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    object: VersionedObject,
+    number: WriteNumber,
+    holder: String,
+}
+
+/// The store, as one process reaches it.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) world: Arc<World>,
+    pub(super) node: usize,
+    pub(super) process: ProcessId,
+}
+
+enum Op {
+    Get,
+    Put { body: Bytes, precondition: Precondition, record: Box<LeaderElectionRecord> },
+}
+
+#[derive(Debug)]
+enum Done {
+    Got(Option<State>),
+    Put { version: Version, holder: String },
+}
+
+/// A request on its way.
+struct Parcel {
+    op: Op,
+    id: RequestId,
+    sent: TrueTime,
+    fate: Fate,
+}
+
+impl Object {
+    pub(super) fn new(versions_by_content: bool) -> Self {
+        Self { now: None, writes: 0, versions_by_content }
+    }
+
+    fn newest(&self) -> WriteNumber {
+        self.now.as_ref().map_or(0, |state| state.number)
+    }
+
+    fn put(&mut self, body: &Bytes, precondition: &Precondition, record: &LeaderElectionRecord) -> Option<Version> {
+        let holds = match (precondition, &self.now) {
+            (Precondition::Absent, now) => now.is_none(),
+            (Precondition::Matches(expected), now) => {
+                now.as_ref().is_some_and(|state| state.object.version == *expected)
+            }
+        };
+        if !holds {
+            return None;
+        }
+        self.writes += 1;
+        let version = if self.versions_by_content { content_hash(body) } else { self.writes };
+        let version = Version::new(format!("{version:x}"));
+        let object = VersionedObject { body: body.clone(), version: version.clone() };
+        self.now = Some(State { object, number: self.writes, holder: record.holder_identity.clone() });
+        Some(version)
+    }
+
+    pub(super) fn delete(&mut self) {
+        self.now = None;
+    }
+}
+
+fn content_hash(body: &Bytes) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Connection {
+    async fn call(&self, op: Op) -> Result<Done, StoreError> {
+        let sent = match &op {
+            Op::Get => Sent::Read,
+            Op::Put { record, precondition, .. } => {
+                let token = record.leader_transitions;
+                match precondition {
+                    Precondition::Absent => Sent::Create { token },
+                    _ if record.is_released() => Sent::Release { token },
+                    Precondition::Matches(_) => Sent::Update { token },
+                }
+            }
+        };
+        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.process, sent));
+        self.world.nodes[self.node].sends.notify_waiters();
+        let fate = self.world.fate(self.node);
+        let parcel = Parcel { op, id, sent: self.world.now(), fate };
+        let (tell, told) = oneshot::channel();
+        // A task of its own: whoever sent it may give up or die, and it is on its way all the same.
+        tokio::spawn(self.clone().carry(parcel, tell));
+        let Ok(answer) = told.await else { return std::future::pending().await };
+        if let Ok(done) = &answer {
+            let holder = match done {
+                Done::Got(found) => found.as_ref().map_or("", |state| &state.holder),
+                Done::Put { holder, .. } => holder,
+            };
+            self.world.oracle(|oracle, _| oracle.heard(self.process, holder));
+        }
+        answer.map_err(|Refusal { kind, retry_after }| {
+            StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
+        })
+    }
+
+    async fn carry(self, parcel: Parcel, tell: oneshot::Sender<Result<Done, Refusal>>) {
+        let fate = parcel.fate;
+        let Some(arrives) = fate.arrives else { return };
+        travel(arrives).await;
+        let (answer, honest) = match (self.world.outage(), fate.reply) {
+            (Some(Outage::Silent), _) => return,
+            (Some(Outage::Refusing(refusal)), _) | (None, Reply::Refuse(refusal)) => (Err(refusal), false),
+            (Some(Outage::Lying(refusal)), _) | (None, Reply::Lie(refusal)) => {
+                let _ = self.apply(&parcel);
+                (Err(refusal), false)
+            }
+            (None, Reply::Honest) => (self.apply(&parcel), true),
+            (None, Reply::OfSecond) => {
+                let _ = self.apply(&parcel);
+                travel(fate.again.unwrap_or_default()).await;
+                (self.apply(&parcel), matches!(parcel.op, Op::Get))
+            }
+        };
+        let id = parcel.id;
+        if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
+            let copy = self.clone();
+            tokio::spawn(async move {
+                travel(again).await;
+                let _ = copy.apply(&parcel);
+            });
+        }
+        self.answer(id, answer, honest, fate.returns, tell).await;
+    }
+
+    async fn answer(
+        &self,
+        id: RequestId,
+        answer: Result<Done, Refusal>,
+        honest: bool,
+        returns: Option<Duration>,
+        tell: oneshot::Sender<Result<Done, Refusal>>,
+    ) {
+        let Some(returns) = returns else { return };
+        travel(returns).await;
+        if self.world.link(self.node) != Link::Up {
+            return;
+        }
+        let error = answer.as_ref().err().copied();
+        self.world.oracle(|oracle, now| oracle.answered(now, self.process, id, error, honest));
+        // Nobody may be listening any more.
+        let _ = tell.send(answer);
+    }
+
+    fn apply(&self, parcel: &Parcel) -> Result<Done, Refusal> {
+        let mut object = self.world.object.lock().unwrap();
+        let (effect, done) = match &parcel.op {
+            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now.clone()))),
+            Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
+                None => {
+                    let conflict = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
+                    (Effect::Conflict { newest: object.newest() }, Err(conflict))
+                }
+                Some(version) => {
+                    let holder = record.holder_identity.clone();
+                    (Effect::Wrote { write: object.newest() }, Ok(Done::Put { version, holder }))
+                }
+            },
+        };
+        self.world.oracle(|oracle, now| {
+            oracle.arrived(now, self.process, parcel.id, effect);
+            if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, &parcel.op) {
+                oracle.wrote(now, self.process, parcel.sent, record);
+            }
+        });
+        done
+    }
+}
+
+async fn travel(time: Duration) {
+    if !time.is_zero() {
+        sleep(time).await;
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for Connection {
+    async fn get(&self, _key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        match self.call(Op::Get).await? {
+            Done::Got(found) => Ok(found.map(|state| state.object)),
+            Done::Put { .. } => unreachable!("a read is answered with what was read"),
+        }
+    }
+
+    async fn put(&self, _key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let record =
+            LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records");
+        let op = Op::Put { body, precondition: precondition.clone(), record: Box::new(record) };
+        match self.call(op).await? {
+            Done::Put { version, .. } => Ok(version),
+            Done::Got(_) => unreachable!("a write is answered with a version"),
+        }
+    }
+
+    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
+        let what = format!("p{} deletes the object", self.process);
+        self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
+        std::future::pending().await
+    }
+
+    async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("simulated:{key}")
+    }
+}

@@ -1,0 +1,156 @@
+//! All that happened in a run, in order.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use leaderelection::{EndReason, StoreErrorKind};
+
+use super::clock::{NodeClock, TrueTime};
+use super::faults::{Link, Outage};
+
+/// One life of one candidate: from its start until it ends or crashes.
+pub(super) type ProcessId = usize;
+
+/// The how-manieth request of a run.
+pub(super) type RequestId = u32;
+
+/// The how-manieth successful write of a run.
+pub(super) type WriteNumber = u64;
+
+/// What happened, and to whom.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Entry {
+    pub(super) at: TrueTime,
+    pub(super) process: Option<ProcessId>,
+    pub(super) event: Event,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(super) enum Event {
+    Began { node: usize, twin: bool },
+    Crashed,
+    Ended,
+    RunEnded { token: Option<u64>, reason: Option<EndReason> },
+    CancelCalled,
+    StepDownCalled { led: bool },
+    Frozen { lasts: Duration, timers_too: bool },
+    WentOn,
+    Network(Link),
+    Sent { request: RequestId, what: Sent },
+    Arrived { request: RequestId, effect: Effect },
+    Answered { request: RequestId, answer: Heard },
+    Leads { token: u64, until: TrueTime },
+    LeadsNoMore { token: u64 },
+    WorkStarted { token: u64 },
+    WorkEnded { token: u64 },
+    StopCalled,
+    Store(Option<Outage>),
+    Deleted,
+    Calm(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sent {
+    Read,
+    Create { token: u64 },
+    Update { token: u64 },
+    Release { token: u64 },
+}
+
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) enum Effect {
+    Read { newest: WriteNumber },
+    Wrote { write: WriteNumber },
+    Conflict { newest: WriteNumber },
+}
+
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) enum Heard {
+    Done,
+    Error(StoreErrorKind, Option<Duration>),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    entries: Vec<Entry>,
+}
+
+impl Timeline {
+    pub(super) fn push(&mut self, at: TrueTime, process: Option<ProcessId>, event: Event) {
+        self.entries.push(Entry { at, process, event });
+    }
+
+    /// Equal for equal histories.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.entries.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The last `most` entries, one a line, with the time by the clock of the node that they concern.
+    pub(super) fn to_text(&self, most: usize, node_of: impl Fn(ProcessId) -> (usize, NodeClock)) -> String {
+        use fmt::Write as _;
+
+        let skipped = self.entries.len().saturating_sub(most);
+        let mut text = String::new();
+        if skipped > 0 {
+            let _ = writeln!(text, "... {skipped} earlier entries");
+        }
+        for Entry { at, process, event } in &self.entries[skipped..] {
+            let at_text = format!("{:.3}s", at.as_secs_f64());
+            let _ = match process {
+                None => writeln!(text, "{at_text:>12} {:>20}  {event}", ""),
+                Some(process) => {
+                    let (node, clock) = node_of(*process);
+                    let local = clock.local_at(*at).as_nanos() as f64 / 1e9;
+                    writeln!(text, "{at_text:>12} {:>20}  node {node} p{process}: {event}", format!("[{local:.3}s]"))
+                }
+            };
+        }
+        text
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Began { twin: false, .. } => f.write_str("starts"),
+            Self::Began { twin: true, .. } => f.write_str("starts, with an identity that others use too"),
+            Self::Crashed => f.write_str("CRASHES"),
+            Self::Ended => f.write_str("has ended"),
+            Self::RunEnded { token, reason } => write!(f, "run() returned: token {token:?}, {reason:?}"),
+            Self::CancelCalled => f.write_str("is cancelled"),
+            Self::StepDownCalled { led } => {
+                write!(f, "is told to step down; {}", if *led { "led" } else { "did not lead" })
+            }
+            Self::Frozen { lasts, timers_too } => {
+                write!(f, "FROZEN for {lasts:?}{}", if *timers_too { ", its timers too" } else { "" })
+            }
+            Self::WentOn => f.write_str("goes on"),
+            Self::Network(link) => write!(f, "network {link:?}"),
+            Self::Sent { request, what } => write!(f, "r{request} sent: {what:?}"),
+            Self::Arrived { request, effect } => match effect {
+                Effect::Read { newest: 0 } => write!(f, "r{request} arrived: there is no object"),
+                Effect::Read { newest } => write!(f, "r{request} arrived: reads w{newest}"),
+                Effect::Wrote { write } => write!(f, "r{request} arrived: WRITES w{write}"),
+                Effect::Conflict { newest } => write!(f, "r{request} arrived: conflict, w{newest} is there"),
+            },
+            Self::Answered { request, answer: Heard::Done } => write!(f, "r{request} answered: done"),
+            Self::Answered { request, answer: Heard::Error(kind, None) } => write!(f, "r{request} answered: {kind:?}"),
+            Self::Answered { request, answer: Heard::Error(kind, Some(pause)) } => {
+                write!(f, "r{request} answered: {kind:?}, retry after {pause:?}")
+            }
+            Self::Leads { token, until } => write!(f, "LEADS with token {token} until {:.3}s", until.as_secs_f64()),
+            Self::LeadsNoMore { token } => write!(f, "leads no more with token {token}"),
+            Self::WorkStarted { token } => write!(f, "on_start_leading({token})"),
+            Self::WorkEnded { token } => write!(f, "work of term {token} is gone"),
+            Self::StopCalled => f.write_str("on_stop_leading()"),
+            Self::Store(None) => f.write_str("the store works again"),
+            Self::Store(Some(outage)) => write!(f, "THE STORE FAILS: {outage:?}"),
+            Self::Deleted => f.write_str("AN OPERATOR DELETES THE OBJECT"),
+            Self::Calm(true) => f.write_str("nothing goes wrong from here on"),
+            Self::Calm(false) => f.write_str("things go wrong from here on"),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a leader does, well-behaved or not.
+
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::{LeaderCallbacks, Leadership};
+use tokio::time::sleep;
+
+use super::dice::Dice;
+use super::gate::Gated;
+use super::scenario::Trouble;
+use super::timeline::ProcessId;
+use super::world::World;
+
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// Ends as soon as it is told.
+    Obeys,
+    /// Ends so long after it is told.
+    EndsLate(Duration),
+    /// Never ends.
+    Ignores,
+    /// Ends by itself.
+    EndsEarly(Duration),
+    Panics(Duration),
+    PanicsWhenTold,
+    StepsDown(Duration),
+}
+
+impl Manner {
+    fn draw(world: &World, dice: &mut Dice) -> Self {
+        let timings = &world.scenario.timings;
+        let some_time = dice.delay(timings, timings.lease * 2);
+        let much = world.scenario.trouble == Trouble::Much;
+        if world.is_calm() || world.scenario.operator_deletes || dice.chance(if much { 0.3 } else { 0.7 }) {
+            return Self::Obeys;
+        }
+        match dice.below(if much { 6 } else { 3 }) {
+            0 => Self::EndsLate(some_time),
+            1 => Self::EndsEarly(some_time),
+            2 => Self::StepsDown(some_time),
+            3 => Self::Ignores,
+            4 => Self::Panics(some_time),
+            _ => Self::PanicsWhenTold,
+        }
+    }
+}
+
+/// The callbacks of one process, which tell the oracle of every call.
+#[derive(Clone, Debug)]
+pub(super) struct Worker {
+    pub(super) world: Arc<World>,
+    pub(super) node: usize,
+    pub(super) process: ProcessId,
+    pub(super) dice: Arc<Mutex<Dice>>,
+    /// What `on_new_leader` was called with.
+    pub(super) calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Worker {
+    pub(super) fn callbacks(&self) -> LeaderCallbacks {
+        let (starting, stopping, calls) = (self.clone(), self.clone(), Arc::clone(&self.calls));
+        let panics = self.world.scenario.callbacks_panic;
+        LeaderCallbacks::new()
+            .on_start_leading(move |leadership| starting.work(leadership, false))
+            .on_stop_leading(move || {
+                stopping.world.oracle(|oracle, now| oracle.stop_called(now, stopping.process));
+                if panics {
+                    panic_quietly();
+                }
+            })
+            .on_new_leader(move |leader| {
+                let mut calls = calls.lock().unwrap();
+                calls.push(leader.to_owned());
+                let panics = panics && calls.len().is_multiple_of(3);
+                drop(calls);
+                if panics {
+                    panic_quietly();
+                }
+            })
+    }
+
+    /// A term's work. `is_the_term` if the term ends with it.
+    pub(super) fn work(&self, leadership: Leadership, is_the_term: bool) -> impl Future<Output = ()> + Send + use<> {
+        let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap());
+        let machine = &self.world.nodes[self.node];
+        let at_work = AtWork::begin(self.clone(), leadership.fencing_token());
+        machine.starts_work.notify_waiters();
+        let (worker, watched) = (self.clone(), leadership.clone());
+        let work = async move {
+            at_work.worker.behave(manner, &leadership, is_the_term).await;
+            drop(at_work);
+        };
+        Gated::new(machine.gate.clone(), work, move || {
+            worker.world.oracle(|oracle, now| oracle.works(now, worker.process, &watched));
+        })
+    }
+
+    async fn behave(&self, manner: Manner, leadership: &Leadership, is_the_term: bool) {
+        let world = &self.world;
+        match manner {
+            Manner::EndsEarly(after) | Manner::Panics(after) | Manner::StepsDown(after) => {
+                let acts = tokio::select! {
+                    biased;
+                    () = leadership.lost() => false,
+                    () = sleep(after) => !world.is_calm(),
+                };
+                if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {
+                    world.oracle(|oracle, _| oracle.gives_up(self.process));
+                }
+                match manner {
+                    Manner::EndsEarly(_) if acts => return,
+                    Manner::Panics(_) if acts => panic_quietly(),
+                    Manner::StepsDown(_) if acts => {
+                        leadership.step_down();
+                        world.oracle(|oracle, now| oracle.stepped_down(now, self.process, true));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        leadership.lost().await;
+        world.oracle(|oracle, now| oracle.told_lost(now, self.process, leadership));
+        let retry = world.scenario.timings.retry;
+        match manner {
+            Manner::EndsLate(after) => sleep(after).await,
+            // Awaits often, so that it is seen when it should run no more.
+            Manner::Ignores => loop {
+                sleep(retry / 4).await;
+            },
+            Manner::PanicsWhenTold => panic_quietly(),
+            _ => {}
+        }
+    }
+}
+
+/// Panics without the message of a panic that nobody expected.
+fn panic_quietly() {
+    resume_unwind(Box::new("a panic on purpose"));
+}
+
+/// Tells the oracle when the work is gone, however it goes.
+struct AtWork {
+    worker: Worker,
+    token: u64,
+}
+
+impl AtWork {
+    fn begin(worker: Worker, token: u64) -> Self {
+        worker.world.oracle(|oracle, now| oracle.work_started(now, worker.process, token));
+        Self { worker, token }
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let Worker { world, process, .. } = &self.worker;
+        world.oracle(|oracle, now| oracle.work_ended(now, *process, self.token));
+    }
+}

@@ -1,0 +1,236 @@
+//! Everything that the nodes of a run share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::clock::{NodeClock, TrueTime};
+use super::dice::Dice;
+use super::faults::{Fate, Link, Outage};
+use super::gate::Gate;
+use super::oracle::Oracle;
+use super::scenario::{NODES, Scenario, Trouble};
+use super::store::Object;
+use super::timeline::{Event, ProcessId};
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) scenario: Scenario,
+    pub(super) nodes: Vec<Node>,
+    pub(super) object: Mutex<Object>,
+    origin: Instant,
+    /// Draws what becomes of requests.
+    fates: Mutex<Dice>,
+    outage: Mutex<Option<Outage>>,
+    /// When the last request that was sent so far has its last effect.
+    last_straggler: Mutex<TrueTime>,
+    oracle: Mutex<Oracle>,
+    violated: CancellationToken,
+    calm: AtomicBool,
+    /// Unlike a `watch` channel, wakes those who wait in the order in which they began to.
+    calm_changed: Notify,
+}
+
+/// One machine: it stays when its process crashes.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) clock: NodeClock,
+    pub(super) gate: Gate,
+    pub(super) sends: Notify,
+    pub(super) starts_work: Notify,
+    link: Mutex<Link>,
+    frozen: Mutex<Option<Freeze>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Freeze {
+    process: ProcessId,
+    since: TrueTime,
+    timers_too: bool,
+}
+
+impl World {
+    pub(super) fn new(scenario: Scenario, length: Duration, dice: &mut Dice) -> Arc<Self> {
+        let origin = Instant::now();
+        let node = |_| Node {
+            clock: NodeClock::draw(origin, length, scenario.rates, dice),
+            gate: Gate::default(),
+            sends: Notify::new(),
+            starts_work: Notify::new(),
+            link: Mutex::default(),
+            frozen: Mutex::default(),
+        };
+        Arc::new(Self {
+            nodes: (0..NODES).map(node).collect(),
+            object: Mutex::new(Object::new(scenario.versions_by_content)),
+            origin,
+            fates: Mutex::new(dice.fork()),
+            outage: Mutex::default(),
+            last_straggler: Mutex::default(),
+            oracle: Mutex::new(Oracle::new(scenario.clone())),
+            violated: CancellationToken::new(),
+            calm: AtomicBool::new(false),
+            calm_changed: Notify::new(),
+            scenario,
+        })
+    }
+
+    pub(super) fn now(&self) -> TrueTime {
+        self.origin.elapsed()
+    }
+
+    /// Tells or asks the oracle something; the run ends if it finds a promise broken.
+    pub(super) fn oracle<T>(&self, ask: impl FnOnce(&mut Oracle, TrueTime) -> T) -> T {
+        let mut oracle = self.oracle.lock().unwrap();
+        let answer = ask(&mut oracle, self.now());
+        if oracle.violation().is_some() {
+            self.violated.cancel();
+        }
+        answer
+    }
+
+    pub(super) fn log(&self, process: Option<ProcessId>, event: Event) {
+        self.oracle(|oracle, now| oracle.log(now, process, event));
+    }
+
+    pub(super) async fn violated(&self) {
+        self.violated.cancelled().await;
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn until_calm(&self, calm: bool) {
+        loop {
+            let changed = self.calm_changed.notified();
+            if self.is_calm() == calm {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// From here on something goes wrong, or nothing any more: then all that was wrong is right again.
+    pub(super) fn set_calm(&self, calm: bool) {
+        self.log(None, Event::Calm(calm));
+        if calm {
+            self.set_outage(None);
+            for (number, node) in self.nodes.iter().enumerate() {
+                *node.link.lock().unwrap() = Link::Up;
+                let frozen = node.frozen.lock().unwrap().map(|freeze| freeze.process);
+                if let Some(process) = frozen {
+                    self.unfreeze(number, process);
+                }
+            }
+        }
+        self.calm.store(calm, Ordering::Relaxed);
+        self.calm_changed.notify_waiters();
+    }
+
+    pub(super) fn fate(&self, node: usize) -> Fate {
+        let fate = {
+            let mut dice = self.fates.lock().unwrap();
+            let share = if self.is_calm() { 0.0 } else { self.scenario.trouble.of_requests() };
+            if dice.chance(share) {
+                Fate::bad(&self.scenario, &mut dice)
+            } else {
+                Fate::good(&self.scenario, &mut dice)
+            }
+        };
+        let fate = if self.link(node) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
+        if let Some(arrives) = fate.arrives {
+            let last = self.now() + arrives + fate.again.unwrap_or_default();
+            let mut last_straggler = self.last_straggler.lock().unwrap();
+            *last_straggler = last.max(*last_straggler);
+        }
+        fate
+    }
+
+    pub(super) fn last_straggler(&self) -> TrueTime {
+        *self.last_straggler.lock().unwrap()
+    }
+
+    pub(super) fn outage(&self) -> Option<Outage> {
+        *self.outage.lock().unwrap()
+    }
+
+    pub(super) fn set_outage(&self, outage: Option<Outage>) {
+        let before = std::mem::replace(&mut *self.outage.lock().unwrap(), outage);
+        if before != outage {
+            self.log(None, Event::Store(outage));
+        }
+    }
+
+    pub(super) fn link(&self, node: usize) -> Link {
+        *self.nodes[node].link.lock().unwrap()
+    }
+
+    pub(super) fn set_link(&self, node: usize, process: ProcessId, link: Link) {
+        *self.nodes[node].link.lock().unwrap() = link;
+        self.log(Some(process), Event::Network(link));
+    }
+
+    /// Stops a process for a while. Its clock goes on; its timers may not.
+    pub(super) fn freeze(self: &Arc<Self>, node: usize, process: ProcessId, lasts: Duration, timers_too: bool) {
+        let machine = &self.nodes[node];
+        if !machine.gate.close() {
+            return;
+        }
+        *machine.frozen.lock().unwrap() = Some(Freeze { process, since: self.now(), timers_too });
+        self.oracle(|oracle, now| oracle.frozen(now, process, Event::Frozen { lasts, timers_too }));
+        let world = Arc::clone(self);
+        tokio::spawn(async move {
+            sleep(lasts).await;
+            world.unfreeze(node, process);
+        });
+    }
+
+    /// Lets `process` go on, if it is what is frozen there.
+    pub(super) fn unfreeze(&self, node: usize, process: ProcessId) {
+        let machine = &self.nodes[node];
+        let freeze = machine.frozen.lock().unwrap().take_if(|freeze| freeze.process == process);
+        let Some(Freeze { since, timers_too, .. }) = freeze else { return };
+        if timers_too {
+            machine.clock.stop_timers_for(self.now() - since);
+        }
+        self.oracle(|oracle, now| oracle.went_on(now, process, timers_too));
+        machine.gate.open();
+    }
+
+    /// Deletes the object now and then, each time after all candidates have seen that it is held.
+    pub(super) async fn delete_at_times(self: Arc<Self>, mut dice: Dice) {
+        if !self.scenario.operator_deletes {
+            return std::future::pending().await;
+        }
+        loop {
+            self.until_calm(false).await;
+            sleep(self.scenario.longest_without_leader() + dice.up_to(self.scenario.timings.lease * 4)).await;
+            if !self.is_calm() {
+                self.object.lock().unwrap().delete();
+                self.oracle(|oracle, now| oracle.deleted(now));
+            }
+        }
+    }
+
+    /// Takes the store down now and then, as long as the run lasts.
+    pub(super) async fn make_weather(self: Arc<Self>, mut dice: Dice) {
+        let timings = self.scenario.timings;
+        let usual_gap = match self.scenario.trouble {
+            Trouble::None => return std::future::pending().await,
+            Trouble::Little => timings.lease * 40,
+            Trouble::Much => timings.lease * 12,
+        };
+        loop {
+            sleep(dice.up_to(usual_gap)).await;
+            self.until_calm(false).await;
+            self.set_outage(Some(Outage::draw(&self.scenario, &mut dice)));
+            sleep(dice.delay(&timings, timings.lease * 2)).await;
+            self.set_outage(None);
+        }
+    }
+}
