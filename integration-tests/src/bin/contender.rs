@@ -14,7 +14,7 @@ use leaderelection_integration_tests::contender::Report;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long a leader rests between two entries.
+/// How long a leader rests between two entries, and between two reports.
 const REST: Duration = Duration::from_millis(50);
 
 /// Competes for a lock, until SIGTERM or the end of its standard input.
@@ -61,16 +61,29 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn lead(leadership: Leadership, log: Log, identity: String) {
-    let token = leadership.fencing_token();
-    let mut number = 0;
+    // Side by side: a leader whose log does not answer is a leader all the same.
+    tokio::join!(claim(&leadership), write(&leadership, &log, &identity));
+    report(Report::Ended { token: leadership.fencing_token(), at: SystemClock.now() });
+}
+
+/// Says again and again that it leads, as long as it does.
+async fn claim(leadership: &Leadership) {
     loop {
         // The clock first: whoever is frozen in between does not claim the moment at which it thaws.
         let at = SystemClock.now();
         if !leadership.is_valid() {
-            break;
+            return;
         }
-        report(Report::Inside { token, at, until: leadership.valid_until() });
-        match log.append(&Entry::new(token, &identity, number.to_string())).await {
+        report(Report::Inside { token: leadership.fencing_token(), at, until: leadership.valid_until() });
+        rest(leadership).await;
+    }
+}
+
+async fn write(leadership: &Leadership, log: &Log, identity: &str) {
+    let token = leadership.fencing_token();
+    let mut number = 0;
+    while leadership.is_valid() {
+        match log.append(&Entry::new(token, identity, number.to_string())).await {
             Ok(()) => report(Report::Appended { token, number }),
             Err(AppendError::Fenced { .. }) => report(Report::Fenced { token }),
             // Whether it is in the log or not, the next entry has another number.
@@ -78,13 +91,16 @@ async fn lead(leadership: Leadership, log: Log, identity: String) {
             Err(error) => fail(&error),
         }
         number += 1;
-        tokio::select! {
-            biased;
-            () = leadership.lost() => {}
-            () = tokio::time::sleep(REST) => {}
-        }
+        rest(leadership).await;
     }
-    report(Report::Ended { token, at: SystemClock.now() });
+}
+
+async fn rest(leadership: &Leadership) {
+    tokio::select! {
+        biased;
+        () = leadership.lost() => {}
+        () = tokio::time::sleep(REST) => {}
+    }
 }
 
 fn report(report: Report) {
