@@ -68,18 +68,29 @@ impl SeaweedFs {
 
         let mut server = Command::new(weed);
         server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);
-        server.arg("server").arg(format!("-dir={}", data.display()));
+        server.args(["-logtostderr=true", "server", "-dir=."]);
         server.args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]);
+        // Relative, because the path of a socket must be short.
+        server.args(["-filer.localSocket=filer.sock", "-s3.localSocket=s3.sock"]);
+        let mut litter = Vec::new();
         for (service, port) in [("s3", port), ("master", port + 1), ("volume", port + 2), ("filer", port + 3)] {
             server.arg(format!("-{service}.port={port}"));
+            // No option moves this one.
+            litter.push(format!("/tmp/seaweedfs-{service}-grpc-{}.sock", port + GRPC_OFFSET));
         }
         server.args(["-master.telemetry=false", "-master.volumePreallocate=false", "-master.volumeSizeLimitMB=64"]);
         server.args(["-volume.max=200", "-volume.preStopSeconds=0"]);
         server.args(["-s3.autoCreateBucket=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]);
 
-        let mut process = ServerProcess::start(&server, data);
+        let mut process = ServerProcess::start_littering(&server, data, &litter);
         process.wait_until_answering(port, "/healthz", 200, Duration::from_secs(60))?;
         Ok(Self { _process: process, port, access_key, secret_key })
+    }
+
+    /// The port of the S3 gateway. The master, the volume server and the filer have the next three.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Such as `http://127.0.0.1:12345`.

@@ -23,7 +23,8 @@ use crate::store::{StoreErrorKind, Version};
 /// If a lock breaks its contract, or answers nothing but errors.
 pub async fn check_lock<L: ObjectStoreBasedLock>(new_lock: impl Fn(&str, &str) -> L, effort: Effort) {
     let other = new_lock("other", "candidate-1");
-    let version = other.create(&record("candidate-1", "0")).await.unwrap_or_else(|error| failed(&other, "create", error));
+    let version =
+        other.create(&record("candidate-1", "0")).await.unwrap_or_else(|error| failed(&other, "create", error));
     sequential(&new_lock("sequential", "candidate-1"), &new_lock("sequential", "candidate-2"), &version).await;
     let mut barren = 0;
     let mut round = 0;
