@@ -92,7 +92,14 @@ impl FakeGcs {
 
     /// How to make a client for the rest.
     pub fn control(&self) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
-        let url = self.url();
+        self.control_by(self.url())
+    }
+
+    /// How to make a client for the rest that goes by way of another address.
+    pub fn control_by(
+        &self,
+        url: String,
+    ) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
         move || {
             let credentials = anonymous::Builder::new().build();
             StorageControl::builder().with_endpoint(&url).with_credentials(credentials)

@@ -53,7 +53,11 @@ impl Cloud {
                 let signed = format!("{container}?{}", server.sas("rwdlc"));
                 Arc::new(AzureStore::new(&signed, AzureCredential::InUrl).expect("a store"))
             }
-            Self::Gcs(server) => Arc::new(GcsStore::new(server.client_by(url).await, BUCKET)),
+            Self::Gcs(server) => {
+                let control = server.control_by(url.to_owned());
+                let store = GcsStore::new(server.client_by(url).await, BUCKET);
+                Arc::new(store.with_control(move || control().build()))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod acquiring;
 mod cut_off;
 mod late;
 pub(crate) mod lies;
+mod probing;
 mod proxy;
 mod races;
 mod releasing;
@@ -83,8 +84,13 @@ on_every_server! {
     late::a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead,
     late::a_late_renewal_that_lands_during_the_release_is_given_back_too,
     cut_off::a_leader_cut_off_from_the_store_stops_before_any_other_can_start,
+    cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
     races::two_candidates_that_read_the_same_version_cannot_both_win,
     wire::the_sdk_makes_exactly_one_attempt,
+    probing::the_probe_finds_the_server_itself_fit,
+    probing::the_probe_sees_a_server_that_ignores_conditions,
+    probing::the_probe_sees_a_server_that_ignores_conditions_only_under_concurrency,
+    probing::nobody_is_elected_on_a_server_that_ignores_conditions,
     proxy::a_server_that_ignores_conditions_lets_everybody_win,
     proxy::a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise,
 }

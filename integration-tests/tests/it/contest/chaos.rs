@@ -8,7 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom as _;
 
 use super::cluster::Cluster;
-use crate::lying_network::lies::{LIES, OUTAGES};
+use crate::lying_network::lies::{HANGS, LIES, OUTAGES};
 
 /// A candidate that is denied asks so slowly that it says nothing about how soon there is a leader.
 const DENIED: u16 = 403;
@@ -41,7 +41,7 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
 }
 
 fn outage(random: &mut Xoshiro256PlusPlus) -> Fault {
-    let mut outages: Vec<Fault> = OUTAGES.map(|(_, outage)| outage).into();
+    let mut outages: Vec<Fault> = HANGS.into_iter().chain(OUTAGES).map(|(_, outage)| outage).collect();
     outages.push(Fault::new(Delivery::Held, Reply::Silence));
     outages.retain(|outage| outage.reply != Reply::Status(DENIED));
     *outages.choose(random).expect("some are left")

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use leaderelection::EndReason;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind};
 
-use super::lies::OUTAGES;
+use super::lies::{HANGS, OUTAGES};
 use super::stage::{Stage, Started, Stopped, WorkEnded};
 use super::{DEADLINE, run_all};
 use crate::cloud::Cloud;
 
-/// Which is also to say that a store that hangs cannot keep a leader past its deadline.
 pub(super) async fn a_leader_cut_off_from_the_store_stops_before_any_other_can_start(cloud: Arc<Cloud>) {
     run_all(OUTAGES.map(|(name, outage)| (name, cut_off(Arc::clone(&cloud), outage)))).await;
+}
+
+pub(super) async fn a_store_that_hangs_cannot_keep_a_leader_past_its_deadline(cloud: Arc<Cloud>) {
+    run_all(HANGS.map(|(name, hang)| (name, cut_off(Arc::clone(&cloud), hang)))).await;
 }
 
 async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {

@@ -43,10 +43,14 @@ pub(crate) const LIES: [Lie; 15] = [
     lost("denied", Reply::Status(403)),
 ];
 
-/// What a network, or a store, can do to every request for a while.
-pub(crate) const OUTAGES: [(&str, Fault); 7] = [
+/// What a store that says nothing may do.
+pub(crate) const HANGS: [(&str, Fault); 2] = [
     ("a store that hangs", Fault::new(Delivery::Never, Reply::Silence)),
     ("a store that carries out and hangs", Fault::new(Delivery::Once, Reply::Silence)),
+];
+
+/// What a network, or a store, can do to every request for a while.
+pub(crate) const OUTAGES: [(&str, Fault); 5] = [
     ("connections that break", Fault::new(Delivery::Never, Reply::Cut)),
     ("connections that break after the effect", Fault::new(Delivery::Once, Reply::Cut)),
     ("a store that fails", Fault::new(Delivery::Never, Reply::Status(500))),

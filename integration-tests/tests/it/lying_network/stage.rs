@@ -66,6 +66,11 @@ impl Stage {
         self.direct.get().await.expect("read past the proxies").expect("a record")
     }
 
+    /// Whether there is a record.
+    pub(super) async fn exists(&self) -> bool {
+        self.direct.get().await.expect("read past the proxies").is_some()
+    }
+
     /// What the store holds: holder and token.
     pub(super) async fn holder(&self) -> (String, u64) {
         let record = self.stored().await.record;
