@@ -5,8 +5,10 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::ConditionalStore;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_backends::file::FileStore;
+use leaderelection_backends::url::Location;
 use leaderelection_examples::fenced_log::{Entry, FencedLog};
 use leaderelection_integration_tests::contender::Report;
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
@@ -28,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the lock is.
 pub(super) enum Site {
     Cloud(Arc<Cloud>),
+    /// A URL, of a place where a test may do what it likes.
+    Service(String),
     Directory(TempDir),
 }
 
@@ -69,7 +73,7 @@ impl Cluster {
         for slot in 0..size {
             let proxy = match &*cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
-                Site::Directory(_) => None,
+                Site::Service(_) | Site::Directory(_) => None,
             };
             let identity = format!("contender-{slot}");
             let process = cluster.spawn(&identity, proxy.as_ref());
@@ -85,6 +89,7 @@ impl Cluster {
             (Site::Directory(directory), _) => {
                 (format!("file://{}/{}", directory.path().display(), self.key), Vec::new())
             }
+            (Site::Service(url), _) => (beneath(url, &self.key), Vec::new()),
             (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
         };
         let mut child = Command::new(env!("CARGO_BIN_EXE_contender"))
@@ -242,11 +247,38 @@ impl Cluster {
 
     /// The log, past all proxies.
     pub(super) async fn log(&self) -> Vec<Entry> {
-        let key = format!("{}-log", self.key);
-        let store = match &*self.site {
-            Site::Cloud(cloud) => cloud.store(&cloud.url()).await,
-            Site::Directory(directory) => Arc::new(FileStore::new(directory.path())),
-        };
-        FencedLog::new(store, key).entries().await.expect("a log")
+        let (store, key) = self.store().await;
+        FencedLog::new(store, format!("{key}-log")).entries().await.expect("a log")
+    }
+
+    /// Somebody else's bucket should look as it did before.
+    pub(super) async fn clear(&self) {
+        if let Site::Service(_) = &*self.site {
+            let (store, key) = self.store().await;
+            for key in store.list(&key).await.expect("a listing") {
+                let object = store.get(&key).await.expect("read").expect("an object");
+                store.delete(&key, &object.version).await.expect("deleted");
+            }
+        }
+    }
+
+    /// The store, past all proxies, and the lock's key in it.
+    async fn store(&self) -> (Arc<dyn ConditionalStore>, String) {
+        match &*self.site {
+            Site::Cloud(cloud) => (cloud.store(&cloud.url()).await, self.key.clone()),
+            Site::Service(url) => {
+                let location: Location = beneath(url, &self.key).parse().expect("a lock's URL");
+                (location.open().await.expect("a store"), location.key().to_owned())
+            }
+            Site::Directory(directory) => (Arc::new(FileStore::new(directory.path())), self.key.clone()),
+        }
+    }
+}
+
+/// The URL of an object in the folder that a URL names.
+fn beneath(url: &str, name: &str) -> String {
+    match url.split_once('?') {
+        Some((folder, query)) => format!("{folder}/{name}?{query}"),
+        None => format!("{url}/{name}"),
     }
 }
