@@ -11,6 +11,7 @@ mod attempts;
 mod candidate;
 mod failure;
 mod holder;
+mod reason;
 mod types;
 mod visit;
 
@@ -23,7 +24,8 @@ use crate::record::LeaderElectionRecord;
 use crate::store::Version;
 
 use attempts::{Attempt, Attempts, Purpose};
-pub use types::{Answer, EndReason, Event, Failure, Jitter, Request, Rules, Stamp, Term};
+pub use reason::{BeginReason, EndReason};
+pub use types::{Answer, Event, Failure, Jitter, Request, Rules, Stamp, Term};
 pub use visit::Visitor;
 
 /// One candidate's view of one lock.
@@ -46,6 +48,8 @@ pub struct Election {
     next_read: LocalInstant,
     /// Nothing is written before: after a failed write, or while standing back.
     write_after: LocalInstant,
+    /// Until then the store asked us not to write again.
+    asked_until: LocalInstant,
     announced: Option<String>,
     clash_reported: bool,
     events: VecDeque<Event>,
@@ -105,6 +109,7 @@ impl Election {
             hold_off: LocalInstant::default(),
             next_read: LocalInstant::default(),
             write_after: LocalInstant::default(),
+            asked_until: LocalInstant::default(),
             announced: None,
             clash_reported: false,
             events: VecDeque::new(),
@@ -316,7 +321,8 @@ impl Election {
         };
         if let Some(Hold { record, version, .. }) = held {
             // Nobody leads by this version: we wrote it, and have stopped.
-            self.sight = Some(Sight { found: Some(VersionedRecord { record, version }), free_at: now });
+            let free_at = now + self.courtesy(&record);
+            self.sight = Some(Sight { found: Some(VersionedRecord { record, version }), free_at });
         }
     }
 
@@ -329,6 +335,8 @@ impl Election {
             self.saw_token(found.record.leader_transitions);
             if let Some(attempt) = self.attempts.written_by_us(&found.record) {
                 self.failures = 0;
+                // The pause was for a write that failed. This one landed, and its window may be about to close.
+                self.write_after = self.write_after.min(self.asked_until);
                 return self.on_landed(now, attempt, found.clone());
             }
         }
@@ -351,13 +359,15 @@ impl Election {
         match &mut self.phase {
             Phase::Idle => {}
             Phase::Following => {
+                self.events.push_back(Event::Acquired { fencing_token: hold.token, reason: self.opening() });
                 self.sight = None;
                 self.phase = Phase::Holding(hold);
             }
             Phase::Holding(held) => held.renew(hold),
-            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => *held = Some(hold),
+            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => Hold::replace(held, hold),
         }
         self.start_if_valid(now);
+        self.hand_over_if_asked();
     }
 
     fn saw_token(&mut self, token: u64) {

@@ -15,7 +15,7 @@ use crate::support::record;
 enum Deed {
     Pass(u64),
     Poll,
-    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool },
+    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool, preferred: usize },
     ShowNothing,
     FailRead(StoreErrorKind, Option<u64>),
     Write(u8),
@@ -35,8 +35,10 @@ fn deeds() -> impl Strategy<Value = Deed> {
         3 => (0u64..4).prop_map(Deed::Pass),
         1 => time().prop_map(Deed::Pass),
         6 => Just(Deed::Poll),
-        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>())
-            .prop_map(|(holder, lease, token, version, ours)| Deed::Show { holder, lease, token, version, ours }),
+        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>(), 0usize..3)
+            .prop_map(|(holder, lease, token, version, ours, preferred)| {
+                Deed::Show { holder, lease, token, version, ours, preferred }
+            }),
         1 => Just(Deed::ShowNothing),
         1 => (kind(), prop::option::of(time())).prop_map(|(kind, after)| Deed::FailRead(kind, after)),
         4 => (0u8..4).prop_map(Deed::Write),
@@ -92,8 +94,9 @@ proptest! {
                     }
                     prop_assert!(request.is_none() || !election.is_idle());
                 }
-                Deed::Show { holder, lease, token, version, ours } => {
+                Deed::Show { holder, lease, token, version, ours, preferred } => {
                     let mut shown = record(["", "a", "b"][holder], Duration::from_nanos(lease), token);
+                    shown.preferred_holder = [None, Some("a"), Some("b")][preferred].map(str::to_owned);
                     if ours {
                         shown.write_id = Some(last_write.clone());
                     }
@@ -138,6 +141,44 @@ proptest! {
             let _ = (election.next_wake(), election.stop_by());
         }
     }
+}
+
+/// A win that was answered with an error, and is seen to have landed 50 ms before its window closes.
+fn late_win(retry_after: Option<Duration>) -> (Election, LocalInstant) {
+    let (secs, longest_pause) = (Duration::from_secs, Jitter::new(u32::MAX));
+    let timings = Rules { lease_duration: secs(15), renew_deadline: secs(10), retry_period: secs(2), ..rules(false) };
+    let (mut election, start) = (Election::new(timings), LocalInstant::default());
+    election.begin(start);
+    assert_eq!(election.poll(start, no_stamp), Some(Request::Read));
+    election.on_answer(start, Answer::Read(Ok(None)), longest_pause);
+    let Some(Request::Create { record }) = election.poll(start, stamp) else { panic!("nothing bars a first write") };
+    let now = start + secs(10) - Duration::from_millis(50);
+    let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after };
+    election.on_answer(now, Answer::Written(Err(failure)), longest_pause);
+    assert_eq!(election.poll(now, no_stamp), Some(Request::Read));
+    let landed = VersionedRecord { record, version: Version::new("1") };
+    election.on_answer(now, Answer::Read(Ok(Some(landed))), longest_pause);
+    assert!(election.leading(now).is_some());
+    (election, now)
+}
+
+#[test]
+fn a_win_that_is_seen_late_is_renewed_at_once() {
+    let (mut election, now) = late_win(None);
+    assert!(matches!(election.poll(now, stamp), Some(Request::Update { .. })), "waits out a pause after a failure");
+}
+
+#[test]
+fn a_win_that_is_seen_late_is_renewed_no_sooner_than_the_store_asked() {
+    let asked = Duration::from_millis(30);
+    let (mut election, now) = late_win(Some(asked));
+    assert_eq!(election.poll(now, no_stamp), None);
+    assert_eq!(election.next_wake(), Some(now + asked));
+    assert!(matches!(election.poll(now + asked, stamp), Some(Request::Update { .. })));
+}
+
+fn stamp() -> Stamp {
+    Stamp { write_id: "won".to_owned(), time: DateTime::UNIX_EPOCH }
 }
 
 fn no_stamp() -> Stamp {
