@@ -85,6 +85,7 @@ impl Stage {
             acquire_time: None,
             renew_time: None,
             leader_transitions: token,
+            preferred_holder: None,
             write_id: Some(unique_name()),
             unknown: UnknownFields::default(),
         };
