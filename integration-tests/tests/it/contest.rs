@@ -29,7 +29,7 @@ const TIMINGS: Timings = Timings {
 const CONTENDERS: usize = 5;
 
 /// How long there is chaos: rounds take half a second or so, and more where a contender is let go.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 32;
 
 /// What requests, timers and a busy machine may add to what the protocol promises.
 const TOLERANCE: Duration = Duration::from_secs(2);

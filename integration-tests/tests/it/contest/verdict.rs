@@ -66,6 +66,15 @@ pub(super) fn problems(said: &[Said], log: &[Entry]) -> Vec<String> {
             problems.push(format!("a token that is not larger: {before}; {after}"));
         }
     }
+    for &Said { process, report } in said {
+        if let Report::Inside { token, at, until } = report
+            && at >= until
+        {
+            let (at, until) = (at.as_nanos(), until.as_nanos());
+            problems
+                .push(format!("process {process} leads by token {token} at {at}, past its window's end at {until}"));
+        }
+    }
     for pair in log.windows(2) {
         if let [before, after] = pair
             && (after.token < before.token || (after.token == before.token && after.writer != before.writer))
@@ -99,6 +108,11 @@ fn leaders_that_overlap_fail() {
     // The second report prolongs the first window.
     let said = [said(1, "inside 0 10 20"), said(2, "inside 1 24 34"), said(1, "inside 0 15 25")];
     assert!(problems(&said, &[])[0].starts_with("two leaders at a time"));
+}
+
+#[test]
+fn a_leader_past_its_window_fails() {
+    assert!(problems(&[said(1, "inside 0 20 20")], &[])[0].contains("past its window's end"));
 }
 
 #[test]
