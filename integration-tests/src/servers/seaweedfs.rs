@@ -70,6 +70,8 @@ impl SeaweedFs {
         server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);
         server.args(["-logtostderr=true", "server", "-dir=."]);
         server.args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]);
+        // A full disk hangs writes. The default, one part in a hundred, is a lot of a large disk.
+        server.arg("-volume.minFreeSpace=50MiB");
         // Relative, because the path of a socket must be short.
         server.args(["-filer.localSocket=filer.sock", "-s3.localSocket=s3.sock"]);
         let mut litter = Vec::new();
