@@ -11,6 +11,7 @@ mod attempts;
 mod candidate;
 mod failure;
 mod holder;
+mod reason;
 mod types;
 mod visit;
 
@@ -23,7 +24,8 @@ use crate::record::LeaderElectionRecord;
 use crate::store::Version;
 
 use attempts::{Attempt, Attempts, Purpose};
-pub use types::{Answer, EndReason, Event, Failure, Jitter, Request, Rules, Stamp, Term};
+pub use reason::{BeginReason, EndReason};
+pub use types::{Answer, Event, Failure, Jitter, Request, Rules, Stamp, Term};
 pub use visit::Visitor;
 
 /// One candidate's view of one lock.
@@ -316,7 +318,8 @@ impl Election {
         };
         if let Some(Hold { record, version, .. }) = held {
             // Nobody leads by this version: we wrote it, and have stopped.
-            self.sight = Some(Sight { found: Some(VersionedRecord { record, version }), free_at: now });
+            let free_at = now + self.courtesy(&record);
+            self.sight = Some(Sight { found: Some(VersionedRecord { record, version }), free_at });
         }
     }
 
@@ -351,13 +354,15 @@ impl Election {
         match &mut self.phase {
             Phase::Idle => {}
             Phase::Following => {
+                self.events.push_back(Event::Acquired { fencing_token: hold.token, reason: self.opening() });
                 self.sight = None;
                 self.phase = Phase::Holding(hold);
             }
             Phase::Holding(held) => held.renew(hold),
-            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => *held = Some(hold),
+            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => Hold::replace(held, hold),
         }
         self.start_if_valid(now);
+        self.hand_over_if_asked();
     }
 
     fn saw_token(&mut self, token: u64) {

@@ -1,7 +1,9 @@
 //! Drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
+mod ambiguity;
 mod driver;
 mod fitness;
+mod meters;
 mod new_leader;
 mod request;
 mod term;
@@ -37,6 +39,7 @@ use driver::{Driver, StartWork};
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
+    handle: LeaderHandle,
     status: watch::Receiver<Status>,
     name: String,
     lease_duration: Duration,
@@ -84,14 +87,16 @@ impl DefaultLeaderElector {
         let lease_duration = config.rules.lease_duration;
         let span = tracing::info_span!("leader_election", lock = config.name, identity = config.rules.identity);
         let (sender, status) = watch::channel(Status::default());
+        let handle =
+            LeaderHandle::new(status.clone(), config.rules.identity.as_str().into(), Arc::clone(&config.clock));
         let driver = tokio::sync::Mutex::new(Driver::new(config, sender));
-        Self { driver, status, name, lease_duration, span }
+        Self { driver, handle, status, name, lease_duration, span }
     }
 
     /// Tells who leads, from anywhere.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        LeaderHandle::new(self.status.clone())
+        self.handle.clone()
     }
 
     /// client-go's `HealthzAdaptor`: fails when we lead by a renewal that is older than the lease

@@ -69,6 +69,7 @@
 //! Logs are `tracing` events in a span `leader_election{lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request.
 
+pub mod admin;
 mod callbacks;
 pub mod clock;
 mod config;
@@ -78,11 +79,13 @@ mod contract;
 pub mod election;
 mod elector;
 mod health;
+mod history;
 mod identity;
 mod leadership;
 mod lock;
 mod memory;
 mod object_lock;
+mod observation;
 mod patience;
 pub mod probe;
 mod race;
@@ -92,16 +95,18 @@ mod store;
 
 pub use callbacks::LeaderCallbacks;
 pub use config::{ConfigError, JITTER_FACTOR, LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use election::EndReason;
+pub use election::{BeginReason, EndReason};
 pub use elector::{DefaultLeaderElector, RunError, RunOutcome};
 pub use health::{HealthCheck, Unhealthy};
+pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
 pub use leadership::Leadership;
 pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 pub use memory::{MemoryLock, MemoryStore};
 pub use object_lock::ObjectLock;
+pub use observation::{LastError, ObservedLease};
 pub use record::{
     DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RecordError, UnknownFields,
 };
-pub use status::{ElectorDropped, LeaderHandle, LeaderStatus};
+pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
 pub use store::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};

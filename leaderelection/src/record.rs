@@ -14,6 +14,9 @@ pub const DEFAULT_MAX_LEASE_DURATION: Duration = Duration::from_secs(24 * 60 * 6
 /// The largest `leaderTransitions` that is believed: what JSON numbers hold exactly everywhere.
 pub const MAX_LEADER_TRANSITIONS: u64 = (1 << 53) - 1;
 
+/// What a released lease says of its duration, as in client-go.
+pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
+
 /// Who leads, for how long, since when, and for the how-manieth time.
 ///
 /// client-go's type of the same name, in one small JSON object:
@@ -44,6 +47,9 @@ pub struct LeaderElectionRecord {
     /// New for every write. Makes every body differ, and tells a writer whether its write arrived.
     /// `None` in records of writers that do not know it.
     pub write_id: Option<String>,
+    /// Who is to lead next: whoever holds the lease hands it over, and everybody else lets this candidate
+    /// go first. Kubernetes' field of the same name. Gone with the next term, whoever begins it.
+    pub preferred_holder: Option<String>,
     /// Fields this library does not know, kept to the letter when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -53,6 +59,12 @@ impl LeaderElectionRecord {
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.holder_identity.is_empty()
+    }
+
+    /// Whether somebody other than `identity` is to lead next, and who.
+    #[must_use]
+    pub fn prefers_other_than(&self, identity: &str) -> Option<&str> {
+        self.preferred_holder.as_deref().filter(|preferred| *preferred != identity)
     }
 
     /// Reads a record from an object's body.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Election, Event, InFlight, Jitter, Phase, Purpose, Sight, Stamp};
+use super::{BeginReason, Election, Event, InFlight, Jitter, Phase, Purpose, Sight, Stamp};
 use crate::clock::LocalInstant;
 use crate::config::JITTER_FACTOR;
 use crate::lock::VersionedRecord;
-use crate::record::{LeaderElectionRecord, UnknownFields};
+use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
 /// A candidate whose requests are refused for good asks this many times more slowly.
@@ -35,14 +35,20 @@ impl Election {
         let free_at = match &found {
             // A lease that was cut short by a deletion is waited out all the same (rule 3).
             None => self.sight.as_ref().map_or(now, |sight| sight.free_at),
-            Some(VersionedRecord { record, .. }) if record.is_released() => now,
-            Some(VersionedRecord { record, .. }) if self.is_us(record) && self.rules.reclaim_own_identity => now,
             Some(VersionedRecord { record, .. }) => {
-                now + record.lease_duration + jitter.of(self.rules.retry_period / SPREAD)
+                let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
+                let lease = if free { Duration::ZERO } else { record.lease_duration };
+                let wait = lease + self.courtesy(record);
+                // Nobody waits with us for what is free at once.
+                let spread = if wait.is_zero() { wait } else { jitter.of(self.rules.retry_period / SPREAD) };
+                now + wait + spread
             }
         };
         match &found {
             Some(VersionedRecord { record, .. }) => {
+                if self.is_exhausted() {
+                    self.events.push_back(Event::TokensExhausted);
+                }
                 self.check_for_clash(record.holder_identity == self.rules.identity);
                 let holder = record.holder_identity.clone();
                 self.announce(&holder);
@@ -55,6 +61,12 @@ impl Election {
             }
         }
         self.sight = Some(Sight { found, free_at });
+    }
+
+    /// How long after the lease is free another candidate goes first, because it is to lead (rule 14).
+    pub(super) fn courtesy(&self, record: &LeaderElectionRecord) -> Duration {
+        let lets_another = record.prefers_other_than(&self.rules.identity).is_some();
+        if lets_another { self.rules.lease_duration } else { Duration::ZERO }
     }
 
     /// A lease under our name that changes without us is alive: somebody shares our identity.
@@ -78,9 +90,29 @@ impl Election {
         }
     }
 
-    /// When a new term of ours may begin; `None` if nothing has been read yet.
+    /// Why a term of ours may begin: what its first write replaces.
+    pub(super) fn opening(&self) -> BeginReason {
+        match self.sight.as_ref().and_then(|sight| sight.found.as_ref()) {
+            None => BeginReason::Created,
+            Some(VersionedRecord { record, .. }) if record.is_released() => {
+                let preferred = record.preferred_holder.is_some() && self.courtesy(record).is_zero();
+                if preferred { BeginReason::Transferred } else { BeginReason::Released }
+            }
+            Some(VersionedRecord { record, .. }) if self.is_us(record) && self.rules.reclaim_own_identity => {
+                BeginReason::Reclaimed
+            }
+            Some(VersionedRecord { record, .. }) => BeginReason::Expired { of: record.holder_identity.clone() },
+        }
+    }
+
+    /// Whether no token is left that readers would believe.
+    fn is_exhausted(&self) -> bool {
+        self.highest_token.is_some_and(|highest| highest >= MAX_LEADER_TRANSITIONS)
+    }
+
+    /// When a new term of ours may begin; `None` if nothing has been read yet, or if none may.
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
-        self.sight.as_ref().map(|sight| sight.free_at.max(self.write_after))
+        self.sight.as_ref().filter(|_| !self.is_exhausted()).map(|sight| sight.free_at.max(self.write_after))
     }
 
     /// The write that begins a new term: its token, its record and the version it replaces (rule 3).
@@ -94,6 +126,7 @@ impl Election {
             renew_time: Some(stamp.time),
             leader_transitions: token,
             write_id: Some(stamp.write_id.clone()),
+            preferred_holder: None,
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
         };
         (token, record, seen.map(|seen| seen.version.clone()))

@@ -3,23 +3,29 @@
 use super::{Election, EndReason, Event, Hold, Jitter, Phase, Rules, Stamp};
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
-use crate::record::LeaderElectionRecord;
-use std::time::Duration;
-
-/// What a released lease says of its duration, as in client-go.
-const RELEASED_LEASE: Duration = Duration::from_secs(1);
+use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
 
 impl Election {
     /// A read that showed no write of ours but the last one that is known, or somebody else's.
     pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
-        let held = match &self.phase {
-            Phase::Holding(hold) => Some(&hold.version),
-            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => held.as_ref().map(|hold| &hold.version),
+        let held = match &mut self.phase {
+            Phase::Holding(hold) => Some(hold),
+            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => held.as_mut(),
             Phase::Idle | Phase::Following => None,
         };
-        if held.is_some() && held == found.as_ref().map(|found| &found.version) {
-            self.write_after = now + self.back_off(jitter, None);
-            return;
+        match (held, &found) {
+            (Some(hold), Some(found)) if hold.version == found.version => {
+                self.write_after = now + self.back_off(jitter, None);
+                return;
+            }
+            (Some(hold), Some(found)) if hold.is_annotated_by(&found.record) => {
+                hold.annotate(found.clone());
+                // Nothing of ours can replace the version that this one replaced.
+                self.attempts.clear();
+                self.write_after = now;
+                return self.hand_over_if_asked();
+            }
+            _ => {}
         }
         let reason = match &found {
             None => EndReason::Deleted,
@@ -63,7 +69,10 @@ impl Election {
 
     /// Ends a hold. `still_ours` if the record still names us, as far as is known.
     pub(super) fn lose(&mut self, reason: EndReason, still_ours: bool) {
-        let Phase::Holding(hold) = std::mem::replace(&mut self.phase, Phase::Following) else { return };
+        let Phase::Holding(mut hold) = std::mem::replace(&mut self.phase, Phase::Following) else { return };
+        if let EndReason::Transferred { to } = &reason {
+            hold.record.preferred_holder = Some(to.clone());
+        }
         let (started, fencing_token) = (hold.started, hold.token);
         let stop_by = if started { self.stop_work_by(&hold) } else { hold.sent_at };
         if started || still_ours {
@@ -71,6 +80,17 @@ impl Election {
         }
         if started {
             self.events.push_back(Event::Stopped { fencing_token, reason });
+        }
+    }
+
+    /// Rule 14: ends the term if the record asks for another leader.
+    pub(super) fn hand_over_if_asked(&mut self) {
+        if let Phase::Holding(hold) = &self.phase
+            && hold.started
+            && let Some(to) = hold.record.prefers_other_than(&self.rules.identity)
+        {
+            let to = to.to_owned();
+            self.lose(EndReason::Transferred { to }, true);
         }
     }
 
@@ -82,7 +102,8 @@ impl Election {
     pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {
         self.phase = Phase::Idle;
         self.rest(now);
-        self.sight = Some(super::Sight { found: Some(written), free_at: now });
+        let free_at = now + self.courtesy(&written.record);
+        self.sight = Some(super::Sight { found: Some(written), free_at });
         self.events.push_back(Event::Released);
         self.announce("");
     }
@@ -94,6 +115,31 @@ impl Hold {
         *self = Hold { started, ..newer };
     }
 
+    /// Takes over a newer write of a term that is ending, but keeps who is to lead next.
+    pub(super) fn replace(held: &mut Option<Hold>, mut newer: Hold) {
+        if let Some(preferred) = held.take().and_then(|hold| hold.record.preferred_holder) {
+            newer.record.preferred_holder = Some(preferred);
+        }
+        *held = Some(newer);
+    }
+
+    /// Whether `record` is our last write, with nothing changed but who is to lead next (rule 14).
+    fn is_annotated_by(&self, record: &LeaderElectionRecord) -> bool {
+        // The times are not compared: JSON keeps fewer digits of them.
+        record.write_id.is_some()
+            && record.write_id == self.record.write_id
+            && record.holder_identity == self.record.holder_identity
+            && record.leader_transitions == self.token
+            && record.lease_duration == self.record.lease_duration
+    }
+
+    /// Takes over what [`is_annotated_by`](Self::is_annotated_by) allows to. A wish of ours goes first.
+    fn annotate(&mut self, annotated: VersionedRecord) {
+        self.version = annotated.version;
+        let ours = self.record.preferred_holder.take();
+        self.record.preferred_holder = ours.or(annotated.record.preferred_holder);
+    }
+
     pub(super) fn renewed(&self, rules: &Rules, stamp: &Stamp) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: rules.identity.clone(),
@@ -102,6 +148,7 @@ impl Hold {
             renew_time: Some(stamp.time),
             leader_transitions: self.token,
             write_id: Some(stamp.write_id.clone()),
+            preferred_holder: self.record.prefers_other_than(&rules.identity).map(str::to_owned),
             unknown: self.record.unknown.clone(),
         }
     }
@@ -114,6 +161,7 @@ impl Hold {
             renew_time: Some(stamp.time),
             leader_transitions: self.token,
             write_id: Some(stamp.write_id.clone()),
+            preferred_holder: self.record.preferred_holder.clone(),
             unknown: self.record.unknown.clone(),
         }
     }

@@ -1,6 +1,5 @@
 //! What goes into the state machine and what comes out of it.
 
-use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,6 +8,8 @@ use crate::clock::LocalInstant;
 use crate::lock::{LockError, VersionedRecord};
 use crate::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
+
+use super::reason::{BeginReason, EndReason};
 
 /// What a candidate plays by. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +130,14 @@ pub struct Term {
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
+    /// A write of ours won the lease. The term begins with [`Started`](Self::Started), now or, if the
+    /// answer took too long, after a renewal.
+    Acquired {
+        /// The new term's token.
+        fencing_token: u64,
+        /// What made the lease free.
+        reason: BeginReason,
+    },
     /// We lead.
     Started {
         /// The new term's token.
@@ -152,55 +161,8 @@ pub enum Event {
     ReleaseGivenUp,
     /// Somebody else renews the lease under our identity.
     IdentityClash,
+    /// The lock's token is the largest that is believed, so that no term can follow.
+    TokensExhausted,
     /// The object is gone. Somebody deleted it: tokens may start again, and nobody is protected.
     Vanished,
-}
-
-/// Why a term ended, or an attempt to win one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EndReason {
-    /// The caller asked to stop.
-    Cancelled,
-    /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
-    SteppedDown,
-    /// The lease could not be renewed before the renew deadline.
-    RenewDeadline,
-    /// The record names somebody else.
-    TakenOver {
-        /// Who leads now.
-        by: String,
-    },
-    /// Somebody else released the lease.
-    Emptied,
-    /// The object is gone.
-    Deleted,
-    /// The object holds something that is not a record.
-    Unreadable,
-    /// The leader's future panicked.
-    WorkPanicked,
-    /// The leader's future of `run_while_leading` is complete.
-    WorkFinished,
-    /// The store failed the [probe](crate::probe) that was required, so that there was no term.
-    StoreUnfit {
-        /// The check that it failed, and how.
-        why: String,
-    },
-}
-
-impl fmt::Display for EndReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => f.write_str("cancelled by the caller"),
-            Self::SteppedDown => f.write_str("stepped down"),
-            Self::RenewDeadline => f.write_str("the lease could not be renewed before the renew deadline"),
-            Self::TakenOver { by } => write!(f, "the lease was taken over by {by:?}"),
-            Self::Emptied => f.write_str("the lease was released by somebody else"),
-            Self::Deleted => f.write_str("the lock's object was deleted"),
-            Self::Unreadable => f.write_str("the lock's object was replaced by something that is not a record"),
-            Self::WorkPanicked => f.write_str("the leader's work panicked"),
-            Self::WorkFinished => f.write_str("the leader's work is complete"),
-            Self::StoreUnfit { why } => write!(f, "the store failed the probe: {why}; elect leaders on another one"),
-        }
-    }
 }

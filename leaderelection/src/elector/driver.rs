@@ -10,15 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunOutcome;
 use super::fitness::Fitness;
+use super::meters::{Meters, TermMeter};
 use super::new_leader::NewLeaderCalls;
-use super::request::{self, Answered, Sent};
+use super::request::{self, About, Answered, Sent};
 use super::term::{EarlierWork, OpenTerm, WorkEnd};
 use crate::callbacks::{Start, Work};
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Election, EndReason, Event, Jitter, Stamp};
+use crate::election::{Answer, BeginReason, Election, EndReason, Event, Jitter, Stamp};
+use crate::history::Change;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
+use crate::observation::{LastError, Sighting};
 use crate::status::Status;
 use crate::store::StoreErrorKind;
 
@@ -61,6 +64,10 @@ struct TermRun {
     work: StartWork,
     in_flight: Option<Sent>,
     open: Option<OpenTerm>,
+    /// What made the lease free that we won.
+    acquired: BeginReason,
+    meters: Meters,
+    term_meter: Option<TermMeter>,
     /// When the work was dropped, the moment from which its end is not waited for any longer.
     leave_at: Option<LocalInstant>,
     outcome: RunOutcome,
@@ -115,7 +122,16 @@ impl Driver {
         let now = self.config.clock.now();
         self.election.begin(now);
         self.election.stand_back_until(now + stand_back);
-        let mut run = TermRun { work, in_flight: None, open: None, leave_at: None, outcome };
+        let mut run = TermRun {
+            work,
+            in_flight: None,
+            open: None,
+            acquired: BeginReason::Released,
+            meters: Meters::new(&self.config.name),
+            term_meter: None,
+            leave_at: None,
+            outcome,
+        };
         let mut if_dropped = ForgetWaitingCalls(Some(self.new_leader_calls.clone()));
         loop {
             self.advance(&mut run);
@@ -136,10 +152,12 @@ impl Driver {
             let request = election.poll(now, || stamp(random, config));
             self.take_events(run);
             if let Some(request) = request {
-                tracing::debug!(request = request.name(), "asking the lock");
+                let about = About::new(&request, now, self.election.leading(now).is_some());
+                tracing::debug!(request = about.operation.name(), "asking the lock");
+                run.meters.sent(&about);
                 let deadline = now + self.config.request_timeout;
                 let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
-                run.in_flight = Some(request::send(lock, clock, request, deadline));
+                run.in_flight = Some(request::send(lock, clock, about, request, deadline));
             }
             if !self.finish_stopping(now, run) {
                 return;
@@ -152,13 +170,17 @@ impl Driver {
     fn finish_stopping(&mut self, now: LocalInstant, run: &mut TermRun) -> bool {
         let Some(drop_at) = self.election.stop_by() else { return false };
         let mut release = self.config.release_on_cancel
-            || matches!(run.outcome.reason, EndReason::SteppedDown | EndReason::WorkFinished);
+            || matches!(
+                run.outcome.reason,
+                EndReason::SteppedDown | EndReason::WorkFinished | EndReason::Transferred { .. }
+            );
         if let Some(open) = run.open.as_mut().filter(|open| open.is_working()) {
             if now < drop_at {
                 return false;
             }
             let leave_at = *run.leave_at.get_or_insert_with(|| {
                 open.drop_work();
+                run.meters.overrun();
                 tracing::error!(
                     fencing_token = open.leadership.fencing_token(),
                     "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
@@ -218,9 +240,8 @@ impl Driver {
             Woken::Work(WorkEnd::Complete) if run.work.ends_term => self.election.stop(now, EndReason::WorkFinished),
             Woken::Work(_) => {}
             Woken::Answer(Answered { answer, error }) => {
-                run.in_flight = None;
-                if let Some(error) = error {
-                    log_failure(&error);
+                if let Some(sent) = run.in_flight.take() {
+                    self.take_note(now, &sent.about, &answer, error, &mut run.meters);
                 }
                 let jitter = Jitter::new(self.random.random());
                 self.election.on_answer(now, answer, jitter);
@@ -235,8 +256,14 @@ impl Driver {
     fn take_events(&mut self, run: &mut TermRun) {
         while let Some(event) = self.election.next_event() {
             match event {
+                Event::Acquired { fencing_token, reason } => {
+                    tracing::debug!(fencing_token, %reason, "won the lease");
+                    run.acquired = reason;
+                }
                 Event::Started { fencing_token } => {
-                    tracing::info!(fencing_token, "started leading");
+                    tracing::info!(fencing_token, reason = %run.acquired, "started leading");
+                    let reason = run.acquired.clone();
+                    self.remember(Change::StartedLeading { fencing_token, reason });
                     self.open_term(run);
                 }
                 Event::Stopped { fencing_token, reason } => {
@@ -244,6 +271,10 @@ impl Driver {
                     if let Some(open) = &run.open {
                         open.leadership.give_up(reason.clone());
                     }
+                    if let Some(meter) = &mut run.term_meter {
+                        meter.end(&reason);
+                    }
+                    self.remember(Change::StoppedLeading { fencing_token, reason: reason.clone() });
                     run.outcome.reason = reason;
                     self.status.send_modify(|_| {});
                 }
@@ -251,15 +282,27 @@ impl Driver {
                     tracing::info!(leader, "leader changed");
                     if let Some(leader) = &leader {
                         self.new_leader_calls.call(leader);
+                        run.meters.leader_changed();
                     }
-                    self.status.send_modify(|status| status.leader = leader);
+                    let at = self.config.clock.wall_time();
+                    self.status.send_modify(|status| {
+                        let from = std::mem::replace(&mut status.leader, leader.clone());
+                        status.history.record(at, Change::LeaderChanged { from, to: leader });
+                    });
                 }
                 Event::Released => tracing::info!("released the lease"),
                 Event::ReleaseGivenUp => {
                     tracing::warn!("could not release the lease in time; it runs out by itself");
                 }
-                Event::IdentityClash => tracing::error!(
-                    "another process renews this lock under our identity; give every process an identity of its own"
+                Event::IdentityClash => {
+                    run.meters.identity_clash();
+                    tracing::error!(
+                        "another process renews this lock under our identity; give every process an identity of its own"
+                    );
+                }
+                Event::TokensExhausted => tracing::error!(
+                    "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, \
+                     and reset the tokens that its resources remember"
                 ),
                 Event::Vanished => tracing::error!(
                     "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
@@ -268,9 +311,53 @@ impl Driver {
         }
     }
 
+    /// Reports an answer to whoever watches; changes nothing.
+    fn take_note(
+        &self,
+        now: LocalInstant,
+        about: &About,
+        answer: &Answer,
+        error: Option<LockError>,
+        meters: &mut Meters,
+    ) {
+        let at = self.config.clock.wall_time();
+        meters.answered(about, answer, now, at);
+        let error = error.and_then(|error| {
+            log_failure(&error);
+            let message = || LastError { at, message: error.chain() };
+            (error.kind() != StoreErrorKind::Conflict).then(message)
+        });
+        self.status.send_if_modified(|status| {
+            status.last_error = error.or(status.last_error.take());
+            let before = status.sighting.as_ref();
+            match (answer, &about.write) {
+                (Answer::Read(Ok(Some(found))), _) => {
+                    let terms = (&found.record).into();
+                    status.sighting = Some(Sighting::new(terms, found.version.clone(), now, before));
+                }
+                (Answer::Read(Ok(None)), _) => status.sighting = None,
+                (Answer::Written(Ok(version)), Some(write)) => {
+                    status.sighting = Some(Sighting::new(write.terms, version.clone(), now, before));
+                }
+                _ => {}
+            }
+            // Nobody is woken for what is no change of leadership.
+            false
+        });
+    }
+
+    fn remember(&self, change: Change) {
+        let at = self.config.clock.wall_time();
+        self.status.send_if_modified(|status| {
+            status.history.record(at, change);
+            false
+        });
+    }
+
     fn open_term(&mut self, run: &mut TermRun) {
         let Some(term) = self.election.leading(self.config.clock.now()) else { return };
         run.outcome.fencing_token = Some(term.fencing_token);
+        run.term_meter = Some(run.meters.term_started());
         let leadership = Leadership::new(term, Arc::clone(&self.config.clock));
         // Known to everybody before the work can ask.
         self.status.send_modify(|status| status.term = Some(leadership.clone()));
@@ -316,7 +403,7 @@ async fn work_ended(open: Option<&mut OpenTerm>) -> WorkEnd {
 
 async fn answer(in_flight: Option<&mut Sent>) -> Answered {
     match in_flight {
-        Some(sent) => sent.await,
+        Some(sent) => sent.answer.as_mut().await,
         None => std::future::pending().await,
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Answer, Failure, Request};
 use crate::lock::{LockError, ObjectStoreBasedLock};
-use crate::store::StoreErrorKind;
+use crate::observation::Terms;
+use crate::store::{StoreErrorKind, Version};
 
 /// An answer, and the error behind it.
 pub(super) struct Answered {
@@ -16,16 +17,73 @@ pub(super) struct Answered {
 }
 
 /// The request on its way. Dropping it abandons the answer; a write may still land.
-pub(super) type Sent = Pin<Box<dyn Future<Output = Answered> + Send>>;
+pub(super) struct Sent {
+    pub(super) about: About,
+    pub(super) answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+}
+
+/// What was sent, for whoever reports on it.
+#[derive(Debug)]
+pub(super) struct About {
+    pub(super) operation: Operation,
+    pub(super) sent_at: LocalInstant,
+    pub(super) while_leading: bool,
+    pub(super) write: Option<Write>,
+}
+
+/// What a write was to change.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) id: Option<String>,
+    pub(super) replaces: Option<Version>,
+    pub(super) terms: Terms,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Get,
+    Create,
+    Update,
+    Release,
+}
+
+impl Operation {
+    pub(super) const COUNT: usize = Self::Release as usize + 1;
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Release => "release",
+        }
+    }
+}
+
+impl About {
+    pub(super) fn new(request: &Request, sent_at: LocalInstant, while_leading: bool) -> Self {
+        let (operation, record, replaces) = match request {
+            Request::Read => (Operation::Get, None, None),
+            Request::Create { record } => (Operation::Create, Some(record), None),
+            Request::Update { record, expected } if record.is_released() => {
+                (Operation::Release, Some(record), Some(expected.clone()))
+            }
+            Request::Update { record, expected } => (Operation::Update, Some(record), Some(expected.clone())),
+        };
+        let write = record.map(|record| Write { id: record.write_id.clone(), replaces, terms: Terms::from(record) });
+        Self { operation, sent_at, while_leading, write }
+    }
+}
 
 /// Sends `request`, and gives up waiting at `deadline`, when its outcome counts as unknown (rule 7).
 pub(super) fn send(
     lock: Arc<dyn ObjectStoreBasedLock>,
     clock: Arc<dyn Clock>,
+    about: About,
     request: Request,
     deadline: LocalInstant,
 ) -> Sent {
-    Box::pin(async move {
+    let answer = Box::pin(async move {
         let is_read = matches!(request, Request::Read);
         tokio::select! {
             biased;
@@ -39,7 +97,8 @@ pub(super) fn send(
                 Answered { answer, error: Some(error) }
             }
         }
-    })
+    });
+    Sent { about, answer }
 }
 
 async fn execute(lock: &dyn ObjectStoreBasedLock, request: Request) -> Answered {

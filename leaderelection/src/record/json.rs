@@ -21,6 +21,7 @@ const ACQUIRE_TIME: &str = "acquireTime";
 const RENEW_TIME: &str = "renewTime";
 const LEADER_TRANSITIONS: &str = "leaderTransitions";
 const WRITE_ID: &str = "writeId";
+const PREFERRED_HOLDER: &str = "preferredHolder";
 
 /// Why an object's body is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -120,6 +121,7 @@ pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderE
         renew_time: take_time(&mut fields, RENEW_TIME)?,
         leader_transitions: take_transitions(&mut fields)?,
         write_id: take(&mut fields, WRITE_ID)?,
+        preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
         unknown: fields,
     })
 }
@@ -232,6 +234,9 @@ impl Serialize for Fields<'_> {
         map.serialize_entry(LEADER_TRANSITIONS, &record.leader_transitions)?;
         if let Some(write_id) = &record.write_id {
             map.serialize_entry(WRITE_ID, write_id)?;
+        }
+        if let Some(preferred_holder) = &record.preferred_holder {
+            map.serialize_entry(PREFERRED_HOLDER, preferred_holder)?;
         }
         for (name, value) in &record.unknown.0 {
             map.serialize_entry(name, value)?;

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MAX_LEADER_TRANSITIONS, MemoryStore,
+    Precondition, StoreErrorKind,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Fault, LEASE, Op, RETRY, TestLock, builder, elector, spawn_run, stored};
+use crate::support::{Fault, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored};
 
 const PHOTO: &[u8] = b"\xff\xd8\xff\xe0 JFIF, somebody's holidays";
 
@@ -129,4 +130,25 @@ async fn a_wall_clock_that_jumps_a_year_changes_nothing_but_the_times_people_rea
     assert!(follower.ops().iter().all(|op| *op == Op::Get));
     let record = stored(&store).await.record;
     assert!(record.renew_time.unwrap() - record.acquire_time.unwrap() != TimeDelta::zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_without_a_successor_ends_all_terms_but_writes_nothing() {
+    let store = MemoryStore::new();
+    plant(&store, &record("", LEASE, MAX_LEADER_TRANSITIONS)).await;
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    let handle = elector.handle();
+    let _running = spawn_run(elector);
+    sleep(LEASE * 10).await;
+    assert!(!handle.is_leader());
+    assert!(lock.ops().iter().all(|op| *op == Op::Get));
+
+    plant(&store, &record("", LEASE, MAX_LEADER_TRANSITIONS - 1)).await;
+    let other = crate::support::elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
+    let last = other.handle();
+    let _running = spawn_run(other);
+    sleep(RETRY).await;
+    assert_eq!(last.fencing_token(), Some(MAX_LEADER_TRANSITIONS), "the last one is still believed");
+    assert_eq!(stored(&store).await.record.leader_transitions, MAX_LEADER_TRANSITIONS);
 }

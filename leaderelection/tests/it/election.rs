@@ -15,7 +15,7 @@ use crate::support::record;
 enum Deed {
     Pass(u64),
     Poll,
-    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool },
+    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool, preferred: usize },
     ShowNothing,
     FailRead(StoreErrorKind, Option<u64>),
     Write(u8),
@@ -35,8 +35,10 @@ fn deeds() -> impl Strategy<Value = Deed> {
         3 => (0u64..4).prop_map(Deed::Pass),
         1 => time().prop_map(Deed::Pass),
         6 => Just(Deed::Poll),
-        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>())
-            .prop_map(|(holder, lease, token, version, ours)| Deed::Show { holder, lease, token, version, ours }),
+        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>(), 0usize..3)
+            .prop_map(|(holder, lease, token, version, ours, preferred)| {
+                Deed::Show { holder, lease, token, version, ours, preferred }
+            }),
         1 => Just(Deed::ShowNothing),
         1 => (kind(), prop::option::of(time())).prop_map(|(kind, after)| Deed::FailRead(kind, after)),
         4 => (0u8..4).prop_map(Deed::Write),
@@ -92,8 +94,9 @@ proptest! {
                     }
                     prop_assert!(request.is_none() || !election.is_idle());
                 }
-                Deed::Show { holder, lease, token, version, ours } => {
+                Deed::Show { holder, lease, token, version, ours, preferred } => {
                     let mut shown = record(["", "a", "b"][holder], Duration::from_nanos(lease), token);
+                    shown.preferred_holder = [None, Some("a"), Some("b")][preferred].map(str::to_owned);
                     if ours {
                         shown.write_id = Some(last_write.clone());
                     }

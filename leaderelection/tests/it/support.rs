@@ -195,6 +195,7 @@ pub(crate) fn record(holder: &str, lease: Duration, transitions: u64) -> LeaderE
         acquire_time: None,
         renew_time: None,
         leader_transitions: transitions,
+        preferred_holder: None,
         write_id: Some(format!("{holder}-{transitions}")),
         unknown: UnknownFields::default(),
     }

@@ -57,6 +57,7 @@ impl World {
     fn visit_ids(&mut self, names: &mut Names) {
         if let Some(cell) = &mut self.cell {
             names.record(&mut cell.record);
+            names.version(&mut cell.version);
         }
         for node in &mut self.nodes {
             node.election.visit(names);

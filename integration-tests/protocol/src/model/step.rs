@@ -17,6 +17,8 @@ pub enum Action {
     ArriveLate(usize),
     /// An operator deletes the object.
     Delete,
+    /// An operator asks whoever leads to hand over to a node.
+    RequestTransfer(usize),
     /// Something happens to a node.
     Node(usize, Deed),
 }
@@ -75,6 +77,9 @@ impl World {
         if setup.deletion && !self.deleted && self.cell.is_some() {
             actions.push(Action::Delete);
         }
+        if setup.transfers && !self.transferred && self.cell.is_some() {
+            actions.extend((0..self.nodes.len()).map(Action::RequestTransfer));
+        }
     }
 
     pub(super) fn after(&self, setup: &Setup, action: Action) -> World {
@@ -94,6 +99,14 @@ impl World {
                 world.cell = None;
                 world.orphans.clear();
                 world.deleted = true;
+            }
+            Action::RequestTransfer(to) => {
+                world.transferred = true;
+                if let Some(cell) = &mut world.cell {
+                    cell.record.preferred_holder = Some(setup.nodes[to].0.to_owned());
+                    cell.version = Version::new(unused_id(world.ids));
+                }
+                world.orphans.clear();
             }
             Action::Node(index, deed) => world.act(setup, index, deed),
         }
@@ -168,7 +181,7 @@ impl World {
     fn applies(&self, request: &Request) -> bool {
         match (request, &self.cell) {
             (Request::Create { .. }, None) => true,
-            (Request::Update { expected, .. }, Some(cell)) => *expected == version_of(&cell.record),
+            (Request::Update { expected, .. }, Some(cell)) => *expected == cell.version,
             _ => false,
         }
     }
@@ -184,7 +197,8 @@ impl World {
                 self.violation = Some(Violation::Erasure);
             }
         }
-        self.cell = Some(Cell { record, writer });
+        let version = version_of(&record);
+        self.cell = Some(Cell { record, version, writer });
         // Writes on any other version than this one can never be applied.
         self.orphans.clear();
     }
@@ -232,11 +246,11 @@ impl Flight {
 
 impl Cell {
     fn read(&self) -> VersionedRecord {
-        VersionedRecord { record: self.record.clone(), version: version_of(&self.record) }
+        VersionedRecord { record: self.record.clone(), version: self.version.clone() }
     }
 }
 
-/// Versions are as unique as write ids, so one serves as the other.
+/// Versions are as unique as write ids, so one serves as the other where the writer has one of its own.
 fn version_of(record: &leaderelection::LeaderElectionRecord) -> Version {
     Version::new(record.write_id.clone().unwrap_or_default())
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::LeaderElectionRecord;
 use leaderelection::election::Rules;
+use leaderelection::{LeaderElectionRecord, Version};
 use stateright::{Model, Property};
 
 use super::node::Node;
@@ -36,6 +36,8 @@ pub struct Setup {
     pub releases: bool,
     /// Whether an operator deletes the object, once. No more is promised then than that nobody is hasty.
     pub deletion: bool,
+    /// Whether an operator asks for another leader, once.
+    pub transfers: bool,
     /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
 }
@@ -62,8 +64,10 @@ impl Setup {
 /// The object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// What it says. Its write id is its version, too.
+    /// What it says.
     pub record: LeaderElectionRecord,
+    /// Its version: its write id, unless an operator wrote a request into it.
+    pub version: Version,
     /// The node that wrote it.
     pub writer: usize,
 }
@@ -97,6 +101,7 @@ pub struct World {
     pub(super) started: u64,
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
+    pub(super) transferred: bool,
     /// How many different ids this state mentions.
     pub(super) ids: usize,
 }
@@ -119,8 +124,16 @@ impl Model for Setup {
 
     fn init_states(&self) -> Vec<World> {
         let nodes = (0..self.nodes.len()).map(|index| Node::new(self, index)).collect();
-        let world =
-            World { nodes, cell: None, orphans: Vec::new(), started: 0, violation: None, deleted: false, ids: 0 };
+        let world = World {
+            nodes,
+            cell: None,
+            orphans: Vec::new(),
+            started: 0,
+            violation: None,
+            deleted: false,
+            transferred: false,
+            ids: 0,
+        };
         vec![world.canonical(self)]
     }
 
@@ -163,6 +176,14 @@ impl Model for Setup {
         ];
         if self.last_token > 0 {
             properties.push(Property::sometimes("another term", |_, world: &World| world.started > 1));
+        }
+        if self.transfers {
+            properties.push(Property::sometimes("a request obeyed", |_, world: &World| {
+                world
+                    .cell
+                    .as_ref()
+                    .is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
+            }));
         }
         if self.late_writes > 0 {
             properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));

@@ -1,0 +1,212 @@
+"""Holds the rules, the dashboard, the policies and the pages against each other and against the source. Run by docs/check/run."""
+
+import json
+import re
+import unittest
+from pathlib import Path
+
+import promql_parser
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+# What Prometheus adds to every series, and `le` of histograms.
+TARGET_LABELS = {"instance", "job", "le"}
+HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
+
+
+def slugs(page):
+    """The anchors of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", text, re.M)
+    }
+
+
+def table(page, heading):
+    """The rows of the first table under a heading."""
+    section = page.read_text().split(f"\n{heading}\n", 1)[1]
+    rows = re.search(r"(?:^\|.*\n)+", section, re.M)[0].splitlines()[2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip("|"))] for row in rows]
+
+
+def documented_metrics():
+    """Name -> (type, labels), from the table in metrics.md."""
+    return {
+        row[0].strip("`"): (row[1], {"name", *re.findall(r"`(\w+)`", row[2])}) for row in table(DOCS / "metrics.md", "## Table")
+    }
+
+
+def selectors(expression):
+    """Every selector of an expression: its metric and the labels that it matches on."""
+    found = []
+    walk(promql_parser.parse(expression), found)
+    return found
+
+
+def walk(node, found):
+    if isinstance(node, promql_parser.VectorSelector):
+        found.append((node.name, {matcher.name for matcher in node.matchers.matchers}))
+    for attribute in ("expr", "lhs", "rhs", "param", "vector_selector", "vs"):
+        child = getattr(node, attribute, None)
+        if isinstance(child, promql_parser.Expr):
+            walk(child, found)
+    for child in getattr(node, "args", None) or []:
+        walk(child, found)
+
+
+def dashboard():
+    return json.loads((DOCS / "grafana-dashboard.json").read_text())
+
+
+def dashboard_expressions():
+    for panel in dashboard()["panels"]:
+        for target in panel["targets"]:
+            # Grafana's own variables, as it would fill them in.
+            yield panel["title"], re.sub(r"\$__(rate_interval|range)", "5m", target["expr"])
+
+
+def alerts():
+    groups = yaml.safe_load((DOCS / "prometheus-alerts.yaml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def sources(*directories):
+    """The source text with strings put together that go on over the end of a line."""
+    text = "".join(path.read_text() for directory in directories for path in sorted((ROOT / directory).rglob("*.rs")))
+    return re.sub(r"\\\n\s*", "", text)
+
+
+class Expressions(unittest.TestCase):
+    def check(self, where, expression):
+        metrics = documented_metrics()
+        found = selectors(expression)
+        # The walk above must not lose a part of the expression.
+        self.assertEqual(len(found), len(re.findall(r"\bleader_election_\w+", expression)), (where, expression))
+        for name, labels in found:
+            base = name
+            for part in HISTOGRAM_PARTS:
+                if name.endswith(part) and metrics.get(name.removesuffix(part), ("",))[0] == "histogram":
+                    base = name.removesuffix(part)
+            self.assertIn(base, metrics, f"{where}: {name} is not in the table of metrics.md")
+            kind, known = metrics[base]
+            self.assertEqual(kind == "histogram", base != name, f"{where}: {name} of a {kind}")
+            self.assertLessEqual(labels, known | TARGET_LABELS, f"{where}: labels of {name}")
+        known = set().union(*(labels for _, labels in metrics.values())) | TARGET_LABELS
+        for grouped in re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", expression):
+            self.assertLessEqual(set(re.split(r",\s*", grouped)), known, f"{where}: {grouped}")
+
+    def test_alerts_use_documented_metrics(self):
+        for rule in alerts():
+            self.check(rule["alert"], rule["expr"])
+
+    def test_the_dashboard_uses_documented_metrics(self):
+        for title, expression in dashboard_expressions():
+            self.check(title, expression)
+
+    def test_the_dashboard_shows_every_metric(self):
+        text = " ".join(expression for _, expression in dashboard_expressions())
+        for name in documented_metrics():
+            self.assertIn(name, text)
+
+    def test_values_of_labels_are_documented(self):
+        page = (DOCS / "metrics.md").read_text()
+        used = " ".join([rule["expr"] for rule in alerts()] + [expression for _, expression in dashboard_expressions()])
+        values = re.findall(r'(?:reason|outcome|operation|resolution)[!=~]+"([^"]+)"', used)
+        self.assertTrue(values)
+        for value in "|".join(values).split("|"):
+            self.assertIn(f"`{value}`", page)
+
+
+class Alerts(unittest.TestCase):
+    def test_each_says_what_and_where_to_read_on(self):
+        for rule in alerts():
+            self.assertEqual(rule.keys() - {"for"}, {"alert", "expr", "labels", "annotations"}, rule["alert"])
+            self.assertIn(rule["labels"]["severity"], {"critical", "warning"})
+            self.assertEqual(rule["annotations"].keys(), {"summary", "description", "runbook_url"}, rule["alert"])
+            page, anchor = rule["annotations"]["runbook_url"].split("#")
+            self.assertIn(anchor, slugs(ROOT / page), rule["alert"])
+
+    def test_each_is_seen_to_fire_and_to_be_silent(self):
+        tests = yaml.safe_load((DOCS / "check/alerts.test.yaml").read_text())["tests"]
+        cases = [case for test in tests for case in test["alert_rule_test"]]
+        names = {rule["alert"] for rule in alerts()}
+        self.assertEqual({case["alertname"] for case in cases if case.get("exp_alerts")}, names)
+        self.assertEqual({case["alertname"] for case in cases if not case.get("exp_alerts")}, names)
+
+
+class Dashboard(unittest.TestCase):
+    def test_panels_are_distinct_and_do_not_overlap(self):
+        panels = dashboard()["panels"]
+        self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
+        taken = set()
+        for panel in panels:
+            at = panel["gridPos"]
+            self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+            self.assertFalse(taken & cells, panel["title"])
+            taken |= cells
+
+    def test_it_uses_its_variables(self):
+        board = dashboard()
+        variables = {variable["name"]: variable["type"] for variable in board["templating"]["list"]}
+        self.assertEqual(variables, {"datasource": "datasource", "name": "query"})
+        for panel in board["panels"]:
+            for query in [panel, *panel["targets"]]:
+                self.assertEqual(query["datasource"], {"type": "prometheus", "uid": "${datasource}"}, panel["title"])
+            for target in panel["targets"]:
+                metrics = re.findall(r"\bleader_election_\w+", target["expr"])
+                self.assertEqual(target["expr"].count('name=~"$name"'), len(metrics), panel["title"])
+
+
+class Pages(unittest.TestCase):
+    def test_policies_are_json_and_quoted_as_they_are(self):
+        policies = {path.name: path.read_text() for path in (DOCS / "iam").glob("*.json")}
+        self.assertTrue(policies)
+        for name, text in policies.items():
+            self.assertIsInstance(json.loads(text), dict, name)
+        quoted = re.findall(r"^```json\n(.*?)^```", (DOCS / "operations.md").read_text(), re.M | re.S)
+        self.assertTrue(quoted)
+        for block in quoted:
+            self.assertIn(block, policies.values())
+
+    def test_every_json_block_is_json(self):
+        for page in DOCS.glob("*.md"):
+            for block in re.findall(r"^```json\n(.*?)^```", page.read_text(), re.M | re.S):
+                json.loads(block)
+
+    def test_links_lead_somewhere(self):
+        for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *DOCS.glob("*.md")]:
+            for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+                path, _, anchor = link.partition("#")
+                target = (page.parent / path).resolve() if path else page
+                self.assertTrue(target.exists(), f"{page.name}: {link}")
+                if anchor:
+                    self.assertIn(anchor, slugs(target), f"{page.name}: {link}")
+
+    def test_the_log_says_what_the_page_says(self):
+        text = sources("leaderelection/src", "backends/src")
+        rows = table(DOCS / "operations.md", "### What the log says")
+        self.assertTrue(rows)
+        for _, message, _ in rows:
+            self.assertIn(message.strip("`"), text)
+
+    def test_errors_are_quoted_as_they_are(self):
+        text = sources("backends/src")
+        for error, _ in table(DOCS / "operations.md", "### The store refuses"):
+            for message in re.findall(r"`([^`]+)`", error):
+                self.assertIn(message, text)
+
+    def test_reasons_are_those_of_the_source(self):
+        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/election"), re.M | re.S)[1]
+        variants = re.findall(r"^    (\w+)", enum, re.M)
+        reasons = {re.sub(r"(?<!^)(?=[A-Z])", "_", variant).lower() for variant in variants}
+        # There is no term on a store that failed its probe.
+        documented = {row[0].strip("`") for row in table(DOCS / "metrics.md", "### Reasons")}
+        self.assertEqual(documented, reasons - {"store_unfit"})
+
+
+if __name__ == "__main__":
+    unittest.main()

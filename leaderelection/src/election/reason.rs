@@ -1,0 +1,126 @@
+//! Why terms begin and end.
+
+use std::fmt;
+
+/// Why a term could begin.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BeginReason {
+    /// There was no object.
+    Created,
+    /// Nobody held the lease.
+    Released,
+    /// The lease was handed over to us.
+    Transferred,
+    /// The holder did not renew its lease.
+    Expired {
+        /// Who held it.
+        of: String,
+    },
+    /// The lease bore our identity, and
+    /// [`reclaim_own_identity`](crate::LeaderElectionConfigBuilder::reclaim_own_identity) is set.
+    Reclaimed,
+}
+
+impl fmt::Display for BeginReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created => f.write_str("the lock was new"),
+            Self::Released => f.write_str("the lease was free"),
+            Self::Transferred => f.write_str("the lease was handed over to us"),
+            Self::Expired { of } => write!(f, "the lease of {of:?} expired"),
+            Self::Reclaimed => f.write_str("the lease bore our own identity"),
+        }
+    }
+}
+
+/// Why a term ended, or an attempt to win one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The caller asked to stop.
+    Cancelled,
+    /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
+    SteppedDown,
+    /// Somebody else is to lead: by [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to), or
+    /// by an operator's [request](crate::admin::request_transfer).
+    Transferred {
+        /// Who is to lead next.
+        to: String,
+    },
+    /// The lease could not be renewed before the renew deadline.
+    RenewDeadline,
+    /// The record names somebody else.
+    TakenOver {
+        /// Who leads now.
+        by: String,
+    },
+    /// Somebody else released the lease.
+    Emptied,
+    /// The object is gone.
+    Deleted,
+    /// The object holds something that is not a record.
+    Unreadable,
+    /// The leader's future panicked.
+    WorkPanicked,
+    /// The leader's future of `run_while_leading` is complete.
+    WorkFinished,
+    /// The store failed the [probe](crate::probe) that was required, so that there was no term.
+    StoreUnfit {
+        /// The check that it failed, and how.
+        why: String,
+    },
+}
+
+impl EndReason {
+    /// Every [`name`](Self::name) there is.
+    pub const NAMES: [&str; 11] = [
+        "cancelled",
+        "stepped_down",
+        "transferred",
+        "renew_deadline",
+        "taken_over",
+        "emptied",
+        "deleted",
+        "unreadable",
+        "work_panicked",
+        "work_finished",
+        "store_unfit",
+    ];
+
+    /// The reason's name, without its details: for the labels of metrics and for machines.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::SteppedDown => "stepped_down",
+            Self::Transferred { .. } => "transferred",
+            Self::RenewDeadline => "renew_deadline",
+            Self::TakenOver { .. } => "taken_over",
+            Self::Emptied => "emptied",
+            Self::Deleted => "deleted",
+            Self::Unreadable => "unreadable",
+            Self::WorkPanicked => "work_panicked",
+            Self::WorkFinished => "work_finished",
+            Self::StoreUnfit { .. } => "store_unfit",
+        }
+    }
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("cancelled by the caller"),
+            Self::SteppedDown => f.write_str("stepped down"),
+            Self::Transferred { to } => write!(f, "the lease is handed over to {to:?}"),
+            Self::RenewDeadline => f.write_str("the lease could not be renewed before the renew deadline"),
+            Self::TakenOver { by } => write!(f, "the lease was taken over by {by:?}"),
+            Self::Emptied => f.write_str("the lease was released by somebody else"),
+            Self::Deleted => f.write_str("the lock's object was deleted"),
+            Self::Unreadable => f.write_str("the lock's object was replaced by something that is not a record"),
+            Self::WorkPanicked => f.write_str("the leader's work panicked"),
+            Self::WorkFinished => f.write_str("the leader's work is complete"),
+            Self::StoreUnfit { why } => write!(f, "the store failed the probe: {why}; elect leaders on another one"),
+        }
+    }
+}

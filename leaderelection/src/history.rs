@@ -1,0 +1,82 @@
+//! What happened to the leadership, and why: for whoever asks at night.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use crate::election::{BeginReason, EndReason};
+
+/// How many transitions a [`LeaderHandle`](crate::LeaderHandle) remembers.
+pub const REMEMBERED_TRANSITIONS: usize = 16;
+
+/// A change of leadership, as this process saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transition {
+    /// When this process saw it, by its wall clock.
+    pub at: DateTime<Utc>,
+    /// What changed.
+    pub change: Change,
+}
+
+/// What changed, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// We began to lead.
+    StartedLeading {
+        /// The new term's token.
+        fencing_token: u64,
+        /// What made the lease free.
+        reason: BeginReason,
+    },
+    /// We stopped leading.
+    StoppedLeading {
+        /// The ended term's token.
+        fencing_token: u64,
+        /// Why.
+        reason: EndReason,
+    },
+    /// The lock names another leader.
+    LeaderChanged {
+        /// Who it named before.
+        from: Option<String>,
+        /// Whom it names now.
+        to: Option<String>,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StartedLeading { fencing_token, reason } => {
+                write!(f, "started leading with fencing token {fencing_token}: {reason}")
+            }
+            Self::StoppedLeading { fencing_token, reason } => {
+                write!(f, "stopped leading with fencing token {fencing_token}: {reason}")
+            }
+            Self::LeaderChanged { from: None, to: None } => f.write_str("nobody leads"),
+            Self::LeaderChanged { from: None, to: Some(to) } => write!(f, "{to:?} leads"),
+            Self::LeaderChanged { from: Some(from), to: None } => write!(f, "{from:?} does not lead any more"),
+            Self::LeaderChanged { from: Some(from), to: Some(to) } => write!(f, "{to:?} leads after {from:?}"),
+        }
+    }
+}
+
+/// The last transitions, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History(VecDeque<Transition>);
+
+impl History {
+    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: Change) {
+        if self.0.len() == REMEMBERED_TRANSITIONS {
+            self.0.pop_front();
+        }
+        self.0.push_back(Transition { at, change });
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<Transition> {
+        self.0.iter().cloned().collect()
+    }
+}

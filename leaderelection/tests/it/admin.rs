@@ -1,0 +1,124 @@
+//! What operators do to a lock: by compare-and-swap, without lowering a token.
+
+use std::time::Duration;
+
+use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
+use leaderelection::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, MemoryLock, MemoryStore, StoreErrorKind};
+use tokio::time::sleep;
+
+use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, elector, plant, record, spawn_run, stored};
+
+fn held() -> LeaderElectionRecord {
+    let body = br#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":7,"writeId":"w","zone":"north"}"#;
+    LeaderElectionRecord::from_json(body, LEASE).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_release_keeps_the_token_and_the_unknown_fields() {
+    let store = MemoryStore::new();
+    plant(&store, &held()).await;
+    let done = force_release(&TestLock::new(&store, "operator")).await.unwrap();
+    assert_eq!(done.before, held());
+    let now = stored(&store).await.record;
+    assert!(now.is_released());
+    assert_eq!((now.leader_transitions, now.lease_duration), (7, Duration::from_secs(1)));
+    assert_eq!(now.unknown.get("zone"), Some(r#""north""#));
+    assert_eq!(now.write_id, done.after.write_id);
+    assert_ne!(now.write_id, held().write_id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_taken_away_stops_and_the_next_token_is_larger() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let journal = Journal::default();
+    let (_cancel, running) = spawn_run(elector(lock, journal.callbacks()));
+    sleep(RETRY / 2).await;
+    force_release(&TestLock::new(&store, "operator")).await.unwrap();
+    let outcome = running.await.unwrap();
+    assert_eq!(outcome.reason, leaderelection::EndReason::Emptied);
+    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    let (_cancel, _running) = spawn_run(elector(TestLock::new(&store, "b"), Journal::default().callbacks()));
+    sleep(RETRY / 2).await;
+    assert_eq!(stored(&store).await.record.leader_transitions, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_released_already_is_left_alone() {
+    let store = MemoryStore::new();
+    plant(&store, &record("", LEASE, 3)).await;
+    let lock = TestLock::new(&store, "operator");
+    let done = force_release(&lock).await.unwrap();
+    assert_eq!(done.before, done.after);
+    assert_eq!(lock.ops(), [Op::Get]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_whose_answer_is_lost_is_told_as_it_was() {
+    for fault in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThen(StoreErrorKind::Conflict)] {
+        let store = MemoryStore::new();
+        plant(&store, &held()).await;
+        let done = force_release(&TestLock::new(&store, "operator").with_fault(Op::Update, 0, fault)).await.unwrap();
+        assert_eq!(done.before, held());
+        assert!(done.after.is_released());
+
+        plant(&store, &held()).await;
+        let lock = TestLock::new(&store, "operator").with_fault(Op::Update, 0, fault);
+        let done = request_transfer(&lock, "b").await.unwrap();
+        assert_eq!(done.before.preferred_holder, None);
+        assert_eq!(done.after.preferred_holder.as_deref(), Some("b"));
+        assert_eq!(lock.ops(), [Op::Get, Op::Update, Op::Get]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_was_not_made_is_made_again_or_reported() {
+    let store = MemoryStore::new();
+    plant(&store, &held()).await;
+    let lock = TestLock::new(&store, "operator").with_fault(Op::Update, 0, Fault::Refuse(StoreErrorKind::Ambiguous));
+    assert!(force_release(&lock).await.unwrap().after.is_released());
+    assert!(stored(&store).await.record.is_released());
+
+    plant(&store, &held()).await;
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Fatal)));
+    let error = force_release(&lock).await.unwrap_err();
+    assert!(matches!(error, AdminError::Lock(_)), "{error}");
+    assert_eq!(stored(&store).await.record, held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_make_no_sense_are_refused() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "operator");
+    let error = request_transfer(&lock, "b").await.unwrap_err();
+    assert_eq!(error.to_string(), "memory:lock does not exist; check the name, or start a candidate to create it");
+    plant(&store, &held()).await;
+    let error = request_transfer(&lock, "a").await.unwrap_err();
+    assert_eq!(error.to_string(), "\"a\" holds memory:lock already; name another candidate");
+    let error = request_transfer(&lock, "").await.unwrap_err();
+    assert!(error.to_string().contains("the identity is empty"), "{error}");
+    assert_eq!(stored(&store).await.record, held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_deleted_is_made_anew_with_its_token() {
+    let store = MemoryStore::new();
+    let lock = MemoryLock::new(store.clone(), "lock", "operator");
+    assert!(matches!(recreate(&lock, MAX_LEADER_TRANSITIONS).await, Err(AdminError::BadToken { .. })));
+    recreate(&lock, 41).await.unwrap();
+    assert!(matches!(recreate(&lock, 99).await, Err(AdminError::Exists { .. })));
+    let (_cancel, _running) = spawn_run(elector(TestLock::new(&store, "a"), Journal::default().callbacks()));
+    sleep(RETRY).await;
+    assert_eq!(stored(&store).await.record.leader_transitions, 42);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_whose_answer_is_lost_is_found() {
+    let store = MemoryStore::new();
+    let fault = Fault::ApplyThen(StoreErrorKind::Ambiguous);
+    recreate(&TestLock::new(&store, "operator").with_fault(Op::Create, 0, fault), 41).await.unwrap();
+    let fault = Fault::Refuse(StoreErrorKind::Ambiguous);
+    let empty = MemoryStore::new();
+    let error = recreate(&TestLock::new(&empty, "operator").with_fault(Op::Create, 0, fault), 41).await.unwrap_err();
+    assert!(matches!(error, AdminError::Lock(_)), "{error}");
+}

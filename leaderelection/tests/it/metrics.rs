@@ -1,0 +1,144 @@
+//! What the `metrics` facade is told.
+
+use std::collections::BTreeMap;
+
+use leaderelection::{MemoryStore, StoreErrorKind};
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use tokio::time::{pause, sleep};
+
+use crate::support::{DEADLINE, Fault, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run};
+
+/// Runs `scenario` on paused time with a recorder of its own; `scenario` may look at the figures.
+fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
+    let recorder = DebuggingRecorder::new();
+    let figures = Figures(recorder.snapshotter());
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            pause();
+            scenario(figures).await;
+        });
+    });
+}
+
+#[derive(Clone)]
+struct Figures(Snapshotter);
+
+impl Figures {
+    /// Every figure since the last call, by its name and labels as Prometheus writes them. Of a histogram, the number of its
+    /// values.
+    fn take(&self) -> BTreeMap<String, f64> {
+        let snapshot = self.0.snapshot().into_vec();
+        let named = snapshot.into_iter().map(|(key, _, _, value)| {
+            let (_, key) = key.into_parts();
+            let labels: Vec<_> = key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+            let value = match value {
+                DebugValue::Counter(count) => count as f64,
+                DebugValue::Gauge(value) => value.into_inner(),
+                DebugValue::Histogram(values) => values.len() as f64,
+            };
+            (format!("{}{{{}}}", key.name(), labels.join(",")), value)
+        });
+        named.filter(|(_, value)| *value != 0.0).collect()
+    }
+}
+
+fn assert_figures(figures: &BTreeMap<String, f64>, expected: &[(&str, f64)]) {
+    let expected: BTreeMap<_, _> =
+        expected.iter().map(|(name, value)| (format!("leader_election_{name}"), *value)).collect();
+    let figures: BTreeMap<_, _> =
+        figures.iter().filter(|(name, _)| !name.contains("timestamp")).map(|(n, v)| (n.clone(), *v)).collect();
+    assert_eq!(figures, expected);
+}
+
+#[test]
+fn a_quiet_term_is_told_in_full() {
+    recorded(|figures| async move {
+        let store = MemoryStore::new();
+        let config = builder(TestLock::new(&store, "a"), Journal::default().callbacks())
+            .name("scheduler")
+            .release_on_cancel(true);
+        let (cancel, running) = spawn_run(leaderelection::DefaultLeaderElector::new(config.build().unwrap()));
+        sleep(RETRY * 5 / 2).await;
+        assert_figures(
+            &figures.take(),
+            &[
+                ("master_status{name=scheduler}", 1.0),
+                ("terms_total{name=scheduler}", 1.0),
+                ("transitions_total{name=scheduler}", 1.0),
+                ("renewal_duration_seconds{name=scheduler}", 2.0),
+                ("store_requests_total{name=scheduler,operation=get,outcome=missing}", 1.0),
+                ("store_requests_total{name=scheduler,operation=create,outcome=ok}", 1.0),
+                ("store_requests_total{name=scheduler,operation=update,outcome=ok}", 2.0),
+            ],
+        );
+        cancel.cancel();
+        running.await.unwrap();
+        assert_figures(
+            &figures.take(),
+            &[
+                ("terms_ended_total{name=scheduler,reason=cancelled}", 1.0),
+                ("store_requests_total{name=scheduler,operation=release,outcome=ok}", 1.0),
+            ],
+        );
+    });
+}
+
+#[test]
+fn trouble_is_told() {
+    recorded(|figures| async move {
+        let store = MemoryStore::new();
+        let lock = TestLock::new(&store, "a")
+            .with_fault(Op::Update, 0, Fault::ApplyThen(StoreErrorKind::Ambiguous))
+            .with_fault(Op::Update, 1, Fault::Refuse(StoreErrorKind::Ambiguous));
+        let (_cancel, running) = spawn_run(elector(lock.clone(), Journal::default().callbacks()));
+        sleep(RETRY * 5 / 2 + RETRY).await;
+        let seen = figures.take();
+        let of = |name: &str| seen.get(&format!("leader_election_{name}")).copied().unwrap_or_default();
+        assert_eq!(of("slowpath_total{name=memory:lock}"), 2.0);
+        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=landed}"), 1.0);
+        assert_eq!(of("ambiguous_writes_total{name=memory:lock,resolution=lost}"), 1.0);
+        assert_eq!(of("store_requests_total{name=memory:lock,operation=update,outcome=ambiguous}"), 2.0);
+
+        lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
+        assert_eq!(running.await.unwrap().reason.name(), "renew_deadline");
+        let seen = figures.take();
+        let of = |name: &str| seen.get(&format!("leader_election_{name}")).copied().unwrap_or_default();
+        assert_eq!(of("master_status{name=memory:lock}"), 0.0);
+        assert_eq!(of("terms_ended_total{name=memory:lock,reason=renew_deadline}"), 1.0);
+        assert!(of("ambiguous_writes_total{name=memory:lock,resolution=unknown}") >= 1.0, "{seen:?}");
+    });
+}
+
+#[test]
+fn a_dropped_election_does_not_lead_in_the_figures() {
+    recorded(|figures| async move {
+        let (_cancel, running) =
+            spawn_run(elector(TestLock::new(&MemoryStore::new(), "a"), Journal::default().callbacks()));
+        sleep(RETRY).await;
+        figures.take();
+        running.abort();
+        drop(running.await);
+        assert_figures(&figures.take(), &[("terms_ended_total{name=memory:lock,reason=cancelled}", 1.0)]);
+    });
+}
+
+#[test]
+fn work_that_overruns_and_shared_identities_are_told() {
+    recorded(|figures| async move {
+        let store = MemoryStore::new();
+        let callbacks = leaderelection::LeaderCallbacks::new().on_start_leading(|_| std::future::pending());
+        let (cancel, running) = spawn_run(elector(TestLock::new(&store, "a"), callbacks));
+        sleep(RETRY).await;
+        cancel.cancel();
+        running.await.unwrap();
+        assert_eq!(figures.take().get("leader_election_overruns_total{name=memory:lock}"), Some(&1.0));
+
+        let (_cancel, _running) = spawn_run(elector(TestLock::new(&store, "a"), Journal::default().callbacks()));
+        for transitions in 5..8 {
+            plant(&store, &record("a", DEADLINE, transitions)).await;
+            sleep(RETRY * 3).await;
+        }
+        assert_eq!(figures.take().get("leader_election_identity_clashes_total{name=memory:lock}"), Some(&1.0));
+    });
+}

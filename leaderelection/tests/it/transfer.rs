@@ -1,0 +1,254 @@
+//! Rule 14: the leader hands over, the named candidate goes first, the others wait, but not for ever.
+
+use std::time::Duration;
+
+use leaderelection::admin::request_transfer;
+use leaderelection::{
+    BeginReason, Change, DefaultLeaderElector, EndReason, LeaderHandle, MemoryLock, MemoryStore, StoreErrorKind,
+    TransferError,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, stored};
+
+/// The longest pause between two polls of a candidate.
+const LONGEST_POLL: Duration = RETRY.saturating_mul(11).checked_div(5).unwrap();
+
+/// Campaigns on a task of its own, until the runtime of the test is gone.
+fn campaign(elector: DefaultLeaderElector) -> LeaderHandle {
+    let handle = elector.handle();
+    drop(tokio::spawn(async move { elector.campaign(CancellationToken::new()).await }));
+    handle
+}
+
+async fn until_leading(handle: &LeaderHandle) {
+    until("it leads", || handle.is_leader()).await;
+}
+
+/// Waits on paused time, far longer than anything here takes.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LEASE * 10, "waited in vain until {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A leader `a` and two candidates, `b` and `c`.
+async fn three(store: &MemoryStore) -> [LeaderHandle; 3] {
+    let a = campaign(elector(TestLock::new(store, "a"), Journal::default().callbacks()));
+    until_leading(&a).await;
+    let [b, c] = ["b", "c"].map(|name| campaign(elector(TestLock::new(store, name), Journal::default().callbacks())));
+    [a, b, c]
+}
+
+fn operator(store: &MemoryStore) -> MemoryLock {
+    MemoryLock::new(store.clone(), "lock", "operator")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_named_candidate_leads_next() {
+    // Often enough that chance alone would let the other one win.
+    for named in ["b", "c"].into_iter().cycle().take(10) {
+        let store = MemoryStore::new();
+        let [a, b, c] = three(&store).await;
+        sleep(RETRY * 3).await;
+        a.transfer_to(named).unwrap();
+        assert!(!a.is_leader());
+        let start = Instant::now();
+        let next = if named == "b" { &b } else { &c };
+        until_leading(next).await;
+        assert!(start.elapsed() <= LONGEST_POLL, "{:?}", start.elapsed());
+        let now = stored(&store).await.record;
+        assert_eq!((now.holder_identity.as_str(), now.leader_transitions), (named, 1));
+        assert_eq!(now.preferred_holder, None, "the request is fulfilled");
+        let end = Change::StoppedLeading { fencing_token: 0, reason: EndReason::Transferred { to: named.to_owned() } };
+        assert!(a.transitions().iter().any(|transition| transition.change == end));
+        let begin = Change::StartedLeading { fencing_token: 1, reason: BeginReason::Transferred };
+        assert!(next.transitions().iter().any(|transition| transition.change == begin));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_release_names_the_next_leader_and_waits_for_the_work() {
+    let store = MemoryStore::new();
+    let journal = Journal::default();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), journal.callbacks());
+    let handle = elector.handle();
+    let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+    until_leading(&handle).await;
+    handle.transfer_to("b").unwrap();
+    let outcome = running.await.unwrap();
+
+    assert_eq!(outcome.reason, EndReason::Transferred { to: "b".to_owned() });
+    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+    assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
+    let left = stored(&store).await.record;
+    assert!(left.is_released());
+    assert_eq!((left.leader_transitions, left.preferred_holder.as_deref()), (0, Some("b")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_the_named_candidate_never_comes_another_takes_over_after_one_lease() {
+    let store = MemoryStore::new();
+    let [a, b, c] = three(&store).await;
+    sleep(RETRY * 3).await;
+    let start = Instant::now();
+    a.transfer_to("nobody").unwrap();
+    until("somebody leads", || a.is_leader() || b.is_leader() || c.is_leader()).await;
+    assert!(start.elapsed() >= LEASE, "everybody waits a lease for the named candidate: {:?}", start.elapsed());
+    assert!(start.elapsed() <= LEASE + LONGEST_POLL + RETRY, "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_obeys_a_request_that_an_operator_wrote() {
+    let store = MemoryStore::new();
+    let [a, b, c] = three(&store).await;
+    sleep(RETRY * 3).await;
+    let start = Instant::now();
+    let done = request_transfer(&operator(&store), "c").await.unwrap();
+    assert_eq!((done.before.preferred_holder, done.after.preferred_holder), (None, Some("c".to_owned())));
+    assert_eq!(done.after.holder_identity, "a", "the leader goes on until it has seen it");
+    until_leading(&c).await;
+
+    assert!(start.elapsed() <= RETRY + LONGEST_POLL, "{:?}", start.elapsed());
+    assert!(!a.is_leader() && !b.is_leader());
+    assert_eq!(c.fencing_token(), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_meets_a_renewal_without_an_answer_is_obeyed() {
+    let store = MemoryStore::new();
+    // The second renewal lands, its answer is lost, and the request is written before it is read back.
+    let lock = TestLock::new(&store, "a").with_fault(Op::Update, 1, Fault::ApplyThenHang);
+    let journal = Journal::default();
+    let a = campaign(elector(lock.clone(), journal.callbacks()));
+    until_leading(&a).await;
+    until("the second renewal is sent", || lock.ops().iter().filter(|op| **op == Op::Update).count() == 2).await;
+    request_transfer(&operator(&store), "b").await.unwrap();
+    until("the term is over", || journal.entries().len() == 3).await;
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
+    assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_for_the_leader_itself_changes_nothing() {
+    let store = MemoryStore::new();
+    let [a, ..] = three(&store).await;
+    let mut annotated = stored(&store).await.record;
+    annotated.preferred_holder = Some("a".to_owned());
+    plant(&store, &annotated).await;
+    sleep(LEASE * 2).await;
+
+    assert!(a.is_leader());
+    assert_eq!(a.fencing_token(), Some(0));
+    assert_eq!(stored(&store).await.record.preferred_holder, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_leaders_lease_runs_out_and_the_named_candidate_goes_first() {
+    for named in ["b", "c"].into_iter().cycle().take(10) {
+        let store = MemoryStore::new();
+        plant(&store, &record("dead", LEASE, 4)).await;
+        request_transfer(&operator(&store), named).await.unwrap();
+        let start = Instant::now();
+        let [b, c] =
+            ["b", "c"].map(|name| campaign(elector(TestLock::new(&store, name), Journal::default().callbacks())));
+        let next = if named == "b" { &b } else { &c };
+        until_leading(next).await;
+        assert!(start.elapsed() >= LEASE, "the lease is not cut short");
+        assert!(start.elapsed() <= LEASE + RETRY, "{:?}", start.elapsed());
+        assert_eq!(next.fencing_token(), Some(5));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_elses_write_is_not_taken_for_a_request() {
+    let store = MemoryStore::new();
+    let journal = Journal::default();
+    let a = campaign(elector(TestLock::new(&store, "a"), journal.callbacks()));
+    until_leading(&a).await;
+    // Our name and token, but not our write: a process that shares our identity.
+    let twin = record("a", LEASE, 0);
+    plant(&store, &leaderelection::LeaderElectionRecord { preferred_holder: Some("b".to_owned()), ..twin }).await;
+    sleep(RETRY * 2).await;
+
+    assert!(!a.is_leader());
+    assert_eq!(stored(&store).await.record.write_id.as_deref(), Some("a-0"), "nothing is written over it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_hand_over_is_told_why() {
+    let store = MemoryStore::new();
+    let [a, b, _] = three(&store).await;
+    assert_eq!(b.transfer_to("a"), Err(TransferError::NotLeading));
+    assert_eq!(a.transfer_to("a"), Err(TransferError::ToOurselves { identity: "a".to_owned() }));
+    assert!(matches!(a.transfer_to(""), Err(TransferError::BadIdentity { .. })));
+    assert!(a.is_leader(), "a refused transfer changes nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_whose_answer_is_lost_still_names_the_next_leader() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::Refuse(StoreErrorKind::Ambiguous));
+    let a = elector(lock.clone(), Journal::default().callbacks());
+    let handle = a.handle();
+    let running = tokio::spawn(async move { a.run(CancellationToken::new()).await });
+    until_leading(&handle).await;
+    handle.transfer_to("b").unwrap();
+    running.await.unwrap();
+
+    assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update, Op::Get, Op::Update]);
+    assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_builders_own_release_setting_does_not_matter() {
+    for release_on_cancel in [false, true] {
+        let store = MemoryStore::new();
+        let config = builder(TestLock::new(&store, "a"), Journal::default().callbacks())
+            .release_on_cancel(release_on_cancel)
+            .build()
+            .unwrap();
+        let a = campaign(DefaultLeaderElector::new(config));
+        until_leading(&a).await;
+        a.transfer_to("b").unwrap();
+        sleep(Duration::from_millis(10)).await;
+        assert!(stored(&store).await.record.is_released());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
+    let store = MemoryStore::new();
+    // It lands, but nobody hears of it, while the leader is asked to hand over.
+    let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::ApplyThenHang);
+    let elector = elector(lock.clone(), Journal::default().callbacks());
+    let handle = elector.handle();
+    let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+    until("the renewal is sent", || lock.ops().len() == 3).await;
+    handle.transfer_to("b").unwrap();
+    running.await.unwrap();
+
+    let left = stored(&store).await.record;
+    assert!(left.is_released());
+    assert_eq!(left.preferred_holder.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_could_not_release_lets_the_named_candidate_go_first_all_the_same() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let a = campaign(elector(lock.clone(), Journal::default().callbacks()));
+    until_leading(&a).await;
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+    let start = Instant::now();
+    a.transfer_to("b").unwrap();
+    sleep(LEASE).await;
+    lock.set_outage(None);
+    until_leading(&a).await;
+    assert!(start.elapsed() >= LEASE * 2, "{:?}", start.elapsed());
+}
