@@ -63,12 +63,20 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     async fn sleep_until(&self, deadline: LocalInstant);
 }
 
+/// How late a sleep of [`SystemClock`] may end after a suspend.
+///
+/// Shorter slices would wake an idle process more often, longer ones would keep a leader that was
+/// suspended past its window from being told: see [`sleep_in_slices`]. A second is half a retry period of the
+/// defaults, so that a leader is woken once more between two renewals.
+pub const SLICE: Duration = Duration::from_secs(1);
+
 /// The machine's clock.
 ///
 /// Monotonic time counts suspend: `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on Apple
 /// systems (which counts it there), the standard library's clock elsewhere.
-/// Timers are tokio's and do not count suspend everywhere: after a suspend a sleep may end late, which
-/// is why every decision compares clocks anew.
+/// Timers are tokio's and do not count suspend everywhere, so it [sleeps in slices](sleep_in_slices): when the
+/// machine goes on after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at once, and
+/// [`Leadership::lost`](crate::Leadership::lost) completes within one [`SLICE`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -83,7 +91,7 @@ impl Clock for SystemClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_by(|| self.now(), deadline).await;
+        sleep_in_slices(|| self.now(), tokio::time::sleep, deadline).await;
     }
 }
 
@@ -141,16 +149,31 @@ impl Clock for TokioClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_by(|| self.now(), deadline).await;
+        // Clock and timers stand still together.
+        loop {
+            let left = deadline.saturating_since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
     }
 }
 
-async fn sleep_by(now: impl Fn() -> LocalInstant, deadline: LocalInstant) {
+/// Sleeps until `now` shows `deadline`, however the time until then passes: for a [`Clock`] that counts
+/// suspend, by a `timer` that does not.
+///
+/// Such a timer stands still while the machine is suspended, and ends late by what was left of it. So no
+/// timer is set for longer than one [`SLICE`], and the clock is read after each.
+pub async fn sleep_in_slices<T>(now: impl Fn() -> LocalInstant, timer: impl Fn(Duration) -> T, deadline: LocalInstant)
+where
+    T: Future<Output = ()>,
+{
     loop {
         let left = deadline.saturating_since(now());
         if left.is_zero() {
             return;
         }
-        tokio::time::sleep(left).await;
+        timer(left.min(SLICE)).await;
     }
 }

@@ -48,6 +48,8 @@ pub struct Election {
     next_read: LocalInstant,
     /// Nothing is written before: after a failed write, or while standing back.
     write_after: LocalInstant,
+    /// Until then the store asked us not to write again.
+    asked_until: LocalInstant,
     announced: Option<String>,
     clash_reported: bool,
     events: VecDeque<Event>,
@@ -107,6 +109,7 @@ impl Election {
             hold_off: LocalInstant::default(),
             next_read: LocalInstant::default(),
             write_after: LocalInstant::default(),
+            asked_until: LocalInstant::default(),
             announced: None,
             clash_reported: false,
             events: VecDeque::new(),
@@ -332,6 +335,8 @@ impl Election {
             self.saw_token(found.record.leader_transitions);
             if let Some(attempt) = self.attempts.written_by_us(&found.record) {
                 self.failures = 0;
+                // The pause was for a write that failed. This one landed, and its window may be about to close.
+                self.write_after = self.write_after.min(self.asked_until);
                 return self.on_landed(now, attempt, found.clone());
             }
         }

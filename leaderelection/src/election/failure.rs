@@ -17,6 +17,7 @@ impl Election {
                 // The read comes at once; another write, if it comes to that, after the pause.
                 self.attempts.must_read = true;
                 self.write_after = self.write_after.max(now + pause);
+                self.asked_until = now + self.asked_pause(&failure);
             }
             StoreErrorKind::Fatal if matches!(self.phase, Phase::Following) => {
                 self.hold_off = now + self.slow_pause(jitter);
@@ -62,7 +63,10 @@ impl Election {
         if longest < self.rules.retry_period {
             self.failures += 1;
         }
-        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
-        jitter.of(longest).max(asked.min(self.rules.lease_duration))
+        jitter.of(longest).max(failure.map_or(Duration::ZERO, |failure| self.asked_pause(failure)))
+    }
+
+    fn asked_pause(&self, failure: &Failure) -> Duration {
+        failure.retry_after.unwrap_or_default().min(self.rules.lease_duration)
     }
 }

@@ -32,6 +32,7 @@ impl Election {
         visitor.timer(&mut self.hold_off);
         visitor.timer(&mut self.next_read);
         visitor.timer(&mut self.write_after);
+        visitor.timer(&mut self.asked_until);
         if let Some(sight) = &mut self.sight {
             visitor.timer(&mut sight.free_at);
             if let Some(found) = &mut sight.found {

@@ -143,6 +143,44 @@ proptest! {
     }
 }
 
+/// A win that was answered with an error, and is seen to have landed 50 ms before its window closes.
+fn late_win(retry_after: Option<Duration>) -> (Election, LocalInstant) {
+    let (secs, longest_pause) = (Duration::from_secs, Jitter::new(u32::MAX));
+    let timings = Rules { lease_duration: secs(15), renew_deadline: secs(10), retry_period: secs(2), ..rules(false) };
+    let (mut election, start) = (Election::new(timings), LocalInstant::default());
+    election.begin(start);
+    assert_eq!(election.poll(start, no_stamp), Some(Request::Read));
+    election.on_answer(start, Answer::Read(Ok(None)), longest_pause);
+    let Some(Request::Create { record }) = election.poll(start, stamp) else { panic!("nothing bars a first write") };
+    let now = start + secs(10) - Duration::from_millis(50);
+    let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after };
+    election.on_answer(now, Answer::Written(Err(failure)), longest_pause);
+    assert_eq!(election.poll(now, no_stamp), Some(Request::Read));
+    let landed = VersionedRecord { record, version: Version::new("1") };
+    election.on_answer(now, Answer::Read(Ok(Some(landed))), longest_pause);
+    assert!(election.leading(now).is_some());
+    (election, now)
+}
+
+#[test]
+fn a_win_that_is_seen_late_is_renewed_at_once() {
+    let (mut election, now) = late_win(None);
+    assert!(matches!(election.poll(now, stamp), Some(Request::Update { .. })), "waits out a pause after a failure");
+}
+
+#[test]
+fn a_win_that_is_seen_late_is_renewed_no_sooner_than_the_store_asked() {
+    let asked = Duration::from_millis(30);
+    let (mut election, now) = late_win(Some(asked));
+    assert_eq!(election.poll(now, no_stamp), None);
+    assert_eq!(election.next_wake(), Some(now + asked));
+    assert!(matches!(election.poll(now + asked, stamp), Some(Request::Update { .. })));
+}
+
+fn stamp() -> Stamp {
+    Stamp { write_id: "won".to_owned(), time: DateTime::UNIX_EPOCH }
+}
+
 fn no_stamp() -> Stamp {
     unreachable!("nothing is written over a lease that is alive")
 }

@@ -4,6 +4,7 @@
 mod admin;
 mod bad_input;
 mod broken_store;
+mod clock;
 mod config;
 mod conformance;
 mod election;

@@ -6,10 +6,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leaderelection::clock::TokioClock;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore};
-use tokio::time::{advance, sleep};
+use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, plant, record, spawn_run};
+
+/// Far longer than anything here takes.
+const BOUND: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
 async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
@@ -99,6 +102,58 @@ async fn new_leaders_are_told_in_order_and_never_an_empty_one() {
         sleep(RETRY * 3).await;
     }
     assert_eq!(*leaders.lock().unwrap(), ["a", "b", "c", "a"]);
+}
+
+/// The simulation cannot show this: time stands still there while a thread is blocked.
+#[test]
+fn new_leaders_who_come_during_a_slow_call_are_told_in_order_and_one_at_a_time() {
+    // One thread for the call that is slow, and one for calls that do not wait for it, were there any.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let store = MemoryStore::new();
+        let (let_go, blocked) = mpsc::channel::<()>();
+        let blocked = Mutex::new(Some(blocked));
+        let journal = Journal::default();
+        let called = journal.clone();
+        let callbacks = LeaderCallbacks::new().on_new_leader(move |leader| {
+            called.write(format!("{leader} begins"));
+            let slow = blocked.lock().unwrap().take();
+            slow.inspect(|slow| slow.recv().unwrap());
+            called.write(format!("{leader} ends"));
+        });
+        let ms = Duration::from_millis;
+        let config = LeaderElectionConfig::builder(TestLock::new(&store, "a"), callbacks)
+            .lease_duration(ms(30_000))
+            .renew_deadline(ms(20_000))
+            .retry_period(ms(10))
+            .build()
+            .unwrap();
+        let elector = DefaultLeaderElector::new(config);
+        let mut handle = elector.handle();
+        let cancel = CancellationToken::new();
+        let campaign = tokio::spawn({
+            let cancel = cancel.clone();
+            async move { elector.campaign(cancel).await }
+        });
+        for (token, leader) in [(0, "a"), (1, "b"), (2, "c"), (3, "d")] {
+            if token > 0 {
+                plant(&store, &record(leader, LEASE, token)).await;
+            }
+            let known = async { while handle.leader().as_deref() != Some(leader) && handle.changed().await.is_ok() {} };
+            timeout(BOUND, known).await.unwrap();
+        }
+        // Whatever else was to run on threads has run when this has: they take what they are given in order.
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+        assert_eq!(journal.entries(), ["a begins"]);
+        let_go.send(()).unwrap();
+        cancel.cancel();
+        campaign.await.unwrap();
+        while journal.entries().len() < 8 {
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+        }
+        let expected = ["a", "b", "c", "d"].map(|leader| [format!("{leader} begins"), format!("{leader} ends")]);
+        assert_eq!(journal.entries(), expected.concat());
+    });
 }
 
 #[tokio::test(flavor = "current_thread")]

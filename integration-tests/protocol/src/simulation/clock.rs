@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use leaderelection::clock::{Clock, LocalInstant};
+use leaderelection::clock::{Clock, LocalInstant, sleep_in_slices};
 use tokio::time::Instant;
 
 use super::dice::Dice;
@@ -27,7 +27,7 @@ pub(super) struct NodeClock(Arc<Course>);
 struct Course {
     origin: Instant,
     pieces: Vec<Piece>,
-    /// How long the node's timers stood still, while its clock went on.
+    /// How long the node's timers stood still, while its clock went on; by that clock.
     timers_lost: AtomicU64,
 }
 
@@ -83,13 +83,26 @@ impl NodeClock {
         Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
     }
 
-    /// Lets every pending timer end this much later, as a suspend does on some systems.
-    pub(super) fn stop_timers_for(&self, time: Duration) {
-        self.0.timers_lost.fetch_add(nanos(time), Ordering::Relaxed);
+    /// Lets every pending timer end later by the time since then, as a suspend does on some systems.
+    pub(super) fn timers_stood_since(&self, since: TrueTime) {
+        let lost = self.now().saturating_since(self.local_at(since));
+        self.0.timers_lost.fetch_add(nanos(lost), Ordering::Relaxed);
     }
 
     fn timers_lost(&self) -> Duration {
         Duration::from_nanos(self.0.timers_lost.load(Ordering::Relaxed))
+    }
+
+    /// Ends when the node has run for this long by its clock, which a suspend does not count for.
+    async fn timer(&self, lasts: Duration) {
+        let (end, lost_before) = (self.now() + lasts, self.timers_lost());
+        loop {
+            let end = self.true_at(end + (self.timers_lost() - lost_before));
+            if self.true_now() >= end {
+                return;
+            }
+            tokio::time::sleep_until(self.0.origin + end).await;
+        }
     }
 
     fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
@@ -120,14 +133,7 @@ impl Clock for NodeClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        let lost_before = self.timers_lost();
-        loop {
-            let end = self.true_at(deadline) + (self.timers_lost() - lost_before);
-            if self.true_now() >= end {
-                return;
-            }
-            tokio::time::sleep_until(self.0.origin + end).await;
-        }
+        sleep_in_slices(|| self.now(), |lasts| self.timer(lasts), deadline).await;
     }
 }
 

@@ -34,10 +34,13 @@ pub enum Property {
     NoErasure,
     /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
     StopOncePerStart,
-    /// `on_new_leader` is called with the holders that were seen, in order, and never with nobody.
+    /// `on_new_leader` is called with the holders that were seen, in order, and never with nobody. That slow
+    /// calls wait for each other is not seen here: time stands still while a thread blocks.
     NewLeaderInOrder,
     /// The leader's future does not run when its lease has run out.
     WorkWithinLease,
+    /// The leader's work is told when its window has closed.
+    ToldInTime,
     /// The lease is released after the work has ended.
     ReleaseAfterWork,
     /// Leadership is over when `step_down` returns, and before anything is sent about it.

@@ -196,7 +196,7 @@ impl World {
         let freeze = machine.frozen.lock().unwrap().take_if(|freeze| freeze.process == process);
         let Some(Freeze { since, timers_too, .. }) = freeze else { return };
         if timers_too {
-            machine.clock.stop_timers_for(self.now() - since);
+            machine.clock.timers_stood_since(since);
         }
         self.oracle(|oracle, now| oracle.went_on(now, process, timers_too));
         machine.gate.open();

@@ -2,6 +2,7 @@
 
 use leaderelection::Leadership;
 
+use super::terms::GRAIN;
 use super::{Newcomer, Oracle, Property, Watched};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{Event, ProcessId};
@@ -78,19 +79,9 @@ impl Oracle {
     pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
         let timings = self.scenario.timings;
         let watched = &self.processes[process];
-        // What resumes a process lets its work run before its elector can look at the clock.
-        if watched.went_on_at == Some(now) {
-            return;
-        }
-        let valid_until = leadership.valid_until();
-        let lease_end = valid_until + (timings.lease - timings.deadline);
-        // Where timers stand still during a suspend, those that were pending end too late.
-        let sent = valid_until - timings.deadline;
-        if watched.timers_stood_until.is_some_and(|until| watched.clock.local_at(until) >= sent) {
-            return;
-        }
+        let lease_end = leadership.valid_until() + (timings.lease - timings.deadline);
         let local = watched.clock.local_at(now);
-        if local >= lease_end {
+        if local >= lease_end && !watched.may_be_late(local) {
             let late = local.saturating_since(lease_end);
             let token = leadership.fencing_token();
             let what = format!("p{process}'s work of term {token} runs {late:?} after its lease");
@@ -100,9 +91,16 @@ impl Oracle {
 
     /// The work was told that its leadership is lost.
     pub(in crate::simulation) fn told_lost(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+        let watched = &self.processes[process];
+        let local = watched.clock.local_at(now);
+        let late = local.saturating_since(leadership.valid_until());
         if leadership.is_valid() {
             let what = format!("p{process}'s work was told of its loss, and its Leadership is valid");
             self.violated(now, Property::EndsAtOnce, what);
+        } else if late > GRAIN && !watched.may_be_late(local) {
+            let token = leadership.fencing_token();
+            let what = format!("p{process}'s work was told of the end of term {token} only {late:?} later");
+            self.violated(now, Property::ToldInTime, what);
         }
     }
 
@@ -150,10 +148,7 @@ impl Oracle {
     pub(in crate::simulation) fn went_on(&mut self, now: TrueTime, process: ProcessId, timers_stood: bool) {
         self.log(now, Some(process), Event::WentOn);
         let watched = &mut self.processes[process];
-        watched.went_on_at = Some(now);
-        if timers_stood {
-            watched.timers_stood_until = Some(now);
-        }
+        watched.went_on(now, timers_stood);
     }
 
     /// The calls must be what was seen, in order. A call may be missing: of holders that were seen only

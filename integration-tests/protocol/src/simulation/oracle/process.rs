@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaderelection::clock::LocalInstant;
+use leaderelection::clock::{LocalInstant, SLICE};
 use leaderelection::{LeaderHandle, Leadership};
 
+use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::timeline::RequestId;
 
@@ -42,8 +43,9 @@ pub(in crate::simulation) struct Watched {
     pub(super) holders: Vec<String>,
     pub(super) calls: Arc<Mutex<Vec<String>>>,
     tried: VecDeque<Tried>,
-    pub(super) went_on_at: Option<TrueTime>,
-    pub(super) timers_stood_until: Option<TrueTime>,
+    went_on_at: Option<TrueTime>,
+    /// Until when its elector may not have noticed yet that it was stopped.
+    unaware_until: Option<LocalInstant>,
 }
 
 /// A term, as last seen.
@@ -82,7 +84,7 @@ impl From<Newcomer> for Watched {
             calls,
             tried: VecDeque::new(),
             went_on_at: None,
-            timers_stood_until: None,
+            unaware_until: None,
         }
     }
 }
@@ -115,6 +117,20 @@ impl Watched {
     pub(super) fn trouble_since(&self, since: LocalInstant) -> (u32, bool) {
         let wrong = || self.tried.iter().filter(|tried| tried.sent >= since && !tried.good);
         (u32::try_from(wrong().count()).unwrap_or(u32::MAX), wrong().any(|tried| tried.told_to_wait))
+    }
+
+    /// After a stop, the elector looks at the clock when it next runs. What resumes a process may let its
+    /// work run first, in the same moment; and after a suspend, the timer that wakes the elector goes on
+    /// where it stood: for the rest of a slice.
+    pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
+        self.went_on_at = Some(now);
+        let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };
+        self.unaware_until = Some(self.clock.local_at(now) + wakes_after);
+    }
+
+    /// Whether a stop excuses that something is done late.
+    pub(super) fn may_be_late(&self, now: LocalInstant) -> bool {
+        self.unaware_until.is_some_and(|until| now <= until)
     }
 
     pub(super) fn was_frozen_since(&self, since: LocalInstant) -> bool {

@@ -15,7 +15,7 @@ use crate::simulation::scenario::Timings;
 use crate::simulation::timeline::{Event, ProcessId};
 
 /// How much later than asked a timer may end, for every wait.
-const GRAIN: Duration = Duration::from_millis(5);
+pub(super) const GRAIN: Duration = Duration::from_millis(5);
 
 impl Oracle {
     /// Looks at a process whose leadership may just have changed.

@@ -1,0 +1,90 @@
+//! Sleeps by a clock that counts suspend, with timers that do not.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use leaderelection::clock::{Clock, LocalInstant, SLICE, SystemClock, sleep_in_slices};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Goes on during suspend, which tokio's paused time, and so every timer, knows nothing of.
+#[derive(Clone)]
+struct MachineClock {
+    start: Instant,
+    suspended: Arc<AtomicU64>,
+}
+
+impl MachineClock {
+    fn new() -> Self {
+        Self { start: Instant::now(), suspended: Arc::default() }
+    }
+
+    fn now(&self) -> LocalInstant {
+        let suspended = Duration::from_nanos(self.suspended.load(Ordering::Relaxed));
+        LocalInstant::default() + self.start.elapsed() + suspended
+    }
+
+    fn suspend(&self, lasts: Duration) {
+        self.suspended.fetch_add(u64::try_from(lasts.as_nanos()).unwrap(), Ordering::Relaxed);
+    }
+
+    fn sleep(&self, lasts: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let (clock, deadline) = (self.clone(), self.now() + lasts);
+        async move { sleep_in_slices(|| clock.now(), sleep, deadline).await }
+    }
+}
+
+/// What timers may add to every slice.
+const GRAIN: Duration = Duration::from_millis(2);
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_across_a_suspend_ends_within_a_slice_of_its_end() {
+    for (asleep_for, suspended_for) in [(0, 3_600_000), (400, 3_600_000), (8_700, 3_600_000), (400, 9_500)] {
+        let (asleep_for, suspended_for) = (Duration::from_millis(asleep_for), Duration::from_millis(suspended_for));
+        let clock = MachineClock::new();
+        let woken = tokio::spawn(clock.sleep(Duration::from_secs(10)));
+        sleep(asleep_for).await;
+        assert!(!woken.is_finished());
+        clock.suspend(suspended_for);
+        let resumed = Instant::now();
+        woken.await.unwrap();
+        let late = resumed.elapsed();
+        assert!(late <= SLICE + GRAIN, "suspended after {asleep_for:?}: woke {late:?} after it went on");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspend_that_ends_before_the_sleep_shortens_it() {
+    let clock = MachineClock::new();
+    let (start, woken) = (Instant::now(), tokio::spawn(clock.sleep(Duration::from_secs(10))));
+    sleep(Duration::from_millis(2_500)).await;
+    clock.suspend(Duration::from_secs(4));
+    woken.await.unwrap();
+    let awake = start.elapsed();
+    let expected = Duration::from_secs(6);
+    assert!(awake >= expected && awake <= expected + GRAIN * 7, "{awake:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_never_ends_early_and_one_that_is_over_ends_at_once() {
+    for lasts in [0, 1, 999, 1_000, 1_001, 12_345].map(Duration::from_millis) {
+        let (clock, start) = (MachineClock::new(), Instant::now());
+        clock.sleep(lasts).await;
+        let took = start.elapsed();
+        assert!(took >= lasts && took <= lasts + GRAIN * 14, "{lasts:?}: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_machines_clock_looks_at_the_time_after_every_slice() {
+    let mut sleeping = SystemClock.sleep_until(SystemClock.now() + Duration::from_secs(3_600));
+    let mut polls = 0;
+    let counted = poll_fn(|context| {
+        polls += 1;
+        sleeping.as_mut().poll(context)
+    });
+    assert!(timeout(SLICE * 9 / 2, counted).await.is_err(), "tokio's time passed, the machine's did not");
+    // At first, after each of four slices, and when the timeout ends.
+    assert_eq!(polls, 6);
+}
