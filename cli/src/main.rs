@@ -9,6 +9,7 @@ mod exit;
 mod lock;
 mod man;
 mod output;
+mod serve;
 mod timing;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -49,6 +51,7 @@ enum Command {
 impl Command {
     async fn run(self, output: &Output) -> Result<Exit, Failure> {
         match self {
+            Self::Serve(args) => serve::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
         }
