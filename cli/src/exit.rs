@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
 use leaderelection_backends::url::UrlError;
@@ -86,6 +87,13 @@ impl Failure {
     /// A message in lower case and without a full stop, which holds no secret.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
+    }
+
+    /// A store that does not answer.
+    pub(crate) fn silent(place: &str, patience: Duration) -> Self {
+        let patience = humantime::format_duration(patience);
+        let message = format!("{place} does not answer within {patience}; check the network and the endpoint");
+        Self::new(Exit::Unavailable, message)
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

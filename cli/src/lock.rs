@@ -15,6 +15,9 @@ use crate::exit::Failure;
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
 
+/// Who we are where we do not compete.
+const ONLOOKER: &str = "leaderelect";
+
 /// The lock that a command is about. Shown without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LockUrl(Location);
@@ -30,12 +33,11 @@ impl LockUrl {
         Ok(self.0.lock(identity).await?)
     }
 
-    /// The lock, for somebody who only looks.
+    /// The lock, for somebody who does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
-        self.open("leaderelect").await
+        self.open(ONLOOKER).await
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the probe will look at it"))]
     pub(crate) fn location(&self) -> &Location {
         &self.0
     }
@@ -44,6 +46,71 @@ impl LockUrl {
 impl fmt::Display for LockUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A part of a store: all keys that begin alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PrefixUrl {
+    /// Some lock there.
+    location: Location,
+    prefix: String,
+}
+
+impl PrefixUrl {
+    /// Reads the URL of a prefix, without repeating it in a complaint.
+    pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
+        QuietParser(Self::parse)
+    }
+
+    /// A prefix may be empty, as no key can be: so it is read as part of a key.
+    fn parse(text: &str) -> Result<Self, UrlError> {
+        const REST: &str = "x";
+        let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+        let slash = match path.split_once("://") {
+            // A bucket alone.
+            Some((scheme, rest)) if scheme != "file" && !rest.contains('/') => "/",
+            _ => "",
+        };
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let location: Location = format!("{path}{slash}{REST}{query}").parse()?;
+        let prefix = location.key().strip_suffix(REST).unwrap_or_default().to_owned();
+        Ok(Self { location, prefix })
+    }
+
+    pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
+        Ok(self.location.open().await?)
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The lock at `key`, and its URL.
+    pub(crate) fn lock(&self, store: &Arc<dyn ConditionalStore>, key: &str) -> (LockUrl, Lock) {
+        let mut location = self.location.clone();
+        match &mut location {
+            #[cfg(feature = "s3")]
+            Location::S3(location) => key.clone_into(&mut location.key),
+            #[cfg(feature = "gcs")]
+            Location::Gcs(location) => key.clone_into(&mut location.key),
+            #[cfg(feature = "azure")]
+            Location::Azure(location) => key.clone_into(&mut location.key),
+            #[cfg(unix)]
+            Location::File(location) => key.clone_into(&mut location.key),
+            Location::Memory(location) => key.clone_into(&mut location.key),
+            _ => {}
+        }
+        (LockUrl(location), Lock::new(Arc::clone(store), key, ONLOOKER))
+    }
+}
+
+impl fmt::Display for PrefixUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.location.to_string();
+        let (path, query) = url.split_once('?').map_or((url.as_str(), ""), |(path, query)| (path, query));
+        let separator = if query.is_empty() { "" } else { "?" };
+        write!(f, "{}{separator}{query}", path.strip_suffix('x').unwrap_or(path))
     }
 }
 
@@ -61,5 +128,38 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for QuietParser<T> {
             let message = format!("invalid value for '{name}': {error}\n");
             clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_may_be_a_whole_bucket_a_folder_or_the_beginning_of_a_name() {
+        for (text, prefix, shown) in [
+            ("memory:", "", "memory:"),
+            ("memory:lo", "lo", "memory:lo"),
+            ("file:///dir/sub/", "", "file:///dir/sub/"),
+            ("file:///dir/sub", "sub", "file:///dir/sub"),
+            ("file:///", "", "file:///"),
+            ("s3://bucket", "", "s3://bucket/"),
+            ("s3://bucket/locks/?region=eu-west-1", "locks/", "s3://bucket/locks/?region=eu-west-1"),
+            ("gs://bucket/a%20b", "a b", "gs://bucket/a%20b"),
+            ("az://account/container/", "", "az://account/container/"),
+            ("https://a.blob.core.windows.net/c/x?sig=secret", "x", "az://a/c/x"),
+        ] {
+            let url = PrefixUrl::parse(text).unwrap();
+            assert_eq!((url.prefix(), url.to_string().as_str()), (prefix, shown), "{text}");
+        }
+        assert!(PrefixUrl::parse("bucket/locks").is_err());
+    }
+
+    #[test]
+    fn the_urls_of_locks_under_a_prefix_are_whole() {
+        let url = PrefixUrl::parse("s3://bucket/locks/?endpoint=http://127.0.0.1:1").unwrap();
+        let store: Arc<dyn ConditionalStore> = Arc::new(leaderelection::MemoryStore::new());
+        let (lock, _) = url.lock(&store, "locks/a b");
+        assert_eq!(lock.to_string(), "s3://bucket/locks/a%20b?endpoint=http%3A%2F%2F127.0.0.1%3A1");
     }
 }

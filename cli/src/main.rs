@@ -6,11 +6,18 @@
 
 mod completions;
 mod exit;
+mod list;
 mod lock;
 mod man;
+mod observe;
 mod output;
+#[cfg(unix)]
+mod run;
 mod serve;
+mod status;
 mod timing;
+mod view;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -43,17 +50,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Args),
+    #[cfg(unix)]
+    Run(run::Args),
+    Status(status::Args),
+    Watch(watch::Args),
+    List(list::Args),
+    Serve(Box<serve::Args>),
     Completions(completions::Args),
     Man(man::Args),
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Start(run::StartArgs),
+    #[cfg(unix)]
+    #[command(hide = true)]
+    Watchdog(run::WatchdogArgs),
 }
 
 impl Command {
     async fn run(self, output: &Output) -> Result<Exit, Failure> {
         match self {
-            Self::Serve(args) => serve::run(args, output).await,
+            #[cfg(unix)]
+            Self::Run(args) => run::run(args, output).await,
+            Self::Status(args) => status::run(args, output).await,
+            Self::Watch(args) => watch::run(args, output).await,
+            Self::List(args) => list::run(args, output).await,
+            Self::Serve(args) => serve::run(*args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
+            #[cfg(unix)]
+            Self::Start(args) => run::start(args),
+            #[cfg(unix)]
+            Self::Watchdog(args) => run::watchdog(&args),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The page for people.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{LastError, Transition};
 
 use super::site::Site;
 use super::snapshot::Snapshot;
+use crate::view;
 
 pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
@@ -89,34 +91,23 @@ impl Verdict {
     }
 }
 
-/// As people read times.
-fn time(at: &DateTime<Utc>) -> String {
-    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
-}
-
-/// As programs do.
+/// A time for programs.
 fn stamp(at: &DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+    view::time(*at)
 }
 
-/// How long something takes, as exactly as anybody cares.
-pub(super) fn span(duration: &Duration) -> String {
-    if *duration < Duration::from_secs(10) {
-        format!("{:.1}s", duration.as_secs_f64())
-    } else {
-        humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
-    }
+fn span(duration: &Duration) -> String {
+    view::short(*duration)
+}
+
+/// A time for people.
+fn time(at: &DateTime<Utc>) -> impl Display {
+    at.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spans_are_short() {
-        let spans = [0, 1_234, 9_949, 12_900, 90_500].map(|millis| span(&Duration::from_millis(millis)));
-        assert_eq!(spans, ["0.0s", "1.2s", "9.9s", "12s", "1m 30s"]);
-    }
 
     #[test]
     fn the_verdict_doubts_what_is_old() {
@@ -130,7 +121,7 @@ mod tests {
             lease_duration: None,
             age: Some(Duration::from_secs(14)),
             unchanged_for: None,
-            remaining: None,
+            left: None,
         };
         let verdict = |snapshot: Snapshot, draining| Verdict::of(&snapshot, Duration::from_secs(15), draining);
         assert_eq!(verdict(fresh.clone(), false), Verdict::Following);

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::access::Token;
 use super::page;
 use super::snapshot::Snapshot;
+use crate::view::short;
 
 /// What the answers are made of.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ async fn readyz(State(site): SharedSite) -> (StatusCode, String) {
         return (StatusCode::OK, "ok\n".to_owned());
     }
     let problem = match snapshot.age {
-        Some(age) => format!("not ready: the store last answered {} ago\n", page::span(&age)),
+        Some(age) => format!("not ready: the store last answered {} ago\n", short(age)),
         None => "not ready: the store has not answered yet, or has no lock yet\n".to_owned(),
     };
     (StatusCode::SERVICE_UNAVAILABLE, problem)

@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use leaderelection::{LeaderHandle, ObservedLease};
 use serde::Serialize;
 
+use crate::view::{as_seconds, as_time};
+
 /// What /leader says. The page says the same to people.
 ///
 /// `name` alone is what Kubernetes' leader-elector sidecar said.
@@ -21,21 +23,23 @@ pub(super) struct Snapshot {
     /// Who this process is.
     pub(super) identity: String,
     /// Since when, by the holder's wall clock.
+    #[serde(serialize_with = "as_time")]
     pub(super) acquire_time: Option<DateTime<Utc>>,
     /// When the holder last renewed the lease, by its wall clock.
+    #[serde(serialize_with = "as_time")]
     pub(super) renew_time: Option<DateTime<Utc>>,
     /// How long the lease lasts after a renewal.
-    #[serde(rename = "leaseDurationSeconds", serialize_with = "seconds")]
+    #[serde(rename = "leaseDurationSeconds", serialize_with = "as_seconds")]
     pub(super) lease_duration: Option<Duration>,
     /// How long ago the store said so.
-    #[serde(rename = "ageSeconds", serialize_with = "seconds")]
+    #[serde(rename = "ageSeconds", serialize_with = "as_seconds")]
     pub(super) age: Option<Duration>,
     /// For how long the store has been saying exactly this.
-    #[serde(rename = "unchangedSeconds", serialize_with = "seconds")]
+    #[serde(rename = "unchangedForSeconds", serialize_with = "as_seconds")]
     pub(super) unchanged_for: Option<Duration>,
     /// While we lead: until when, unless we renew. Else: until somebody else may, unless the holder does.
-    #[serde(rename = "remainingSeconds", serialize_with = "seconds")]
-    pub(super) remaining: Option<Duration>,
+    #[serde(rename = "leftSeconds", serialize_with = "as_seconds")]
+    pub(super) left: Option<Duration>,
 }
 
 impl Snapshot {
@@ -51,7 +55,7 @@ impl Snapshot {
                 .map(|term| term.fencing_token())
                 .or_else(|| held.map(|lease| lease.fencing_token)),
             leading: leadership.is_some(),
-            remaining: leadership.map(|term| term.remaining()).or_else(|| held.map(until_expiry)),
+            left: leadership.map(|term| term.remaining()).or_else(|| held.map(until_expiry)),
             name: leader.unwrap_or_default(),
             identity: handle.identity().to_owned(),
             acquire_time: held.and_then(|lease| lease.acquire_time),
@@ -71,9 +75,4 @@ impl Snapshot {
 /// How long, at most, until the lease is known to have expired unless it is renewed.
 fn until_expiry(lease: &ObservedLease) -> Duration {
     lease.lease_duration.saturating_sub(lease.unchanged_for)
-}
-
-#[expect(clippy::ref_option, reason = "serde passes it so")]
-fn seconds<S: serde::Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    duration.map(|duration| (duration.as_secs_f64() * 1e3).round() / 1e3).serialize(serializer)
 }

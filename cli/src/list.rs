@@ -1,0 +1,101 @@
+//! `leaderelect list`.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::exit::{Exit, Failure};
+use crate::lock::PrefixUrl;
+use crate::output::{Format, Output};
+use crate::timing::duration;
+use crate::view::{self, State, View};
+
+/// Show all locks whose names begin alike, as `kubectl get leases` does
+///
+/// SINCE and RENEWED are by the clocks of the holders, and only as right as these. Whether a holder is
+/// alive, `leaderelect status --watch-for` tells.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What the locks begin with, such as s3://bucket/locks/ or file:///directory/
+    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
+    prefix: PrefixUrl,
+    /// How long one request may take
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    /// In which form to print them: json is one object per line
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// How many objects are read at a time.
+const AT_A_TIME: usize = 16;
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let store = args.prefix.open().await?;
+    let keys = tokio::time::timeout(args.request_timeout, store.list(args.prefix.prefix()))
+        .await
+        .map_err(|_| Failure::silent(&args.prefix.to_string(), args.request_timeout))??;
+    let count = keys.len();
+    let mut looks = stream::iter(&keys)
+        .map(|key| {
+            let (url, lock) = args.prefix.lock(&store, key);
+            async move {
+                match View::of(&url, &lock, args.request_timeout).await {
+                    Ok(view) => view,
+                    // One that cannot be read does not hide the others.
+                    Err(failure) => View::unreachable(&url, &failure),
+                }
+            }
+        })
+        .buffered(AT_A_TIME);
+    let mut views = Vec::with_capacity(count);
+    while let Some(view) = looks.next().await {
+        views.push(view);
+        output.progress(format_args!("read {} of {count}", views.len()));
+    }
+    output.done();
+    match args.output {
+        Format::Json => views.iter().try_for_each(|view| output.json(view))?,
+        Format::Text if views.is_empty() => output.say(format_args!("no locks under {}", args.prefix)),
+        Format::Text => {
+            let table = table(keys.iter().map(String::as_str).zip(&views), Utc::now());
+            writeln!(output.stdout(), "{table}")?;
+        }
+    }
+    let all_failed = count > 0 && views.iter().all(|view| view.state == State::Unreachable);
+    Ok(if all_failed { Exit::Unavailable } else { Exit::Done })
+}
+
+fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a View)>, now: DateTime<Utc>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["LOCK", "HOLDER", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
+    for (key, view) in rows {
+        let times = view.by_holders_clock.filter(|_| view.holder.is_some());
+        let age = |time: Option<DateTime<Utc>>| time.map_or_else(|| "-".to_owned(), |time| view::ago(time, now));
+        let holder = match view.state {
+            State::Held => view.holder.clone().unwrap_or_default(),
+            State::Free => "-".to_owned(),
+            State::Absent => "(gone)".to_owned(),
+            State::Unreadable => "(not a record)".to_owned(),
+            State::Unreachable => "(cannot be read)".to_owned(),
+        };
+        let lease = view.lease_duration.filter(|_| view.holder.is_some());
+        table.add_row([
+            Cell::new(key),
+            Cell::new(holder),
+            Cell::new(view.fencing_token.map_or_else(|| "-".to_owned(), |token| token.to_string()))
+                .set_alignment(CellAlignment::Right),
+            Cell::new(lease.map_or_else(|| "-".to_owned(), |lease| humantime::format_duration(lease).to_string())),
+            Cell::new(age(times.and_then(|times| times.acquire_time))),
+            Cell::new(age(times.and_then(|times| times.renew_time))),
+        ]);
+    }
+    let columns: Vec<_> = table.column_iter_mut().collect();
+    for column in columns {
+        column.set_padding((0, 3));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}

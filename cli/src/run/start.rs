@@ -1,0 +1,47 @@
+//! The last steps before the command, in its own process.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use rustix::process::{Pid, getppid};
+
+use crate::exit::{Exit, Failure};
+
+/// Become the command, and die with the process that asked for it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The process that asked for it
+    #[arg(long)]
+    parent: i32,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Never returns if all goes well.
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    die_with_parent()?;
+    // It may have died before we asked to be told.
+    if getppid() != Pid::from_raw(args.parent) {
+        return Err(Failure::new(Exit::Internal, "leaderelect is gone; the command is not run"));
+    }
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Failure::usage("no command; name one behind --"));
+    };
+    let error = Command::new(program).args(arguments).exec();
+    let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+    Err(Failure::new(Exit::Code(code), format!("cannot run {}: {error}", program.display())))
+}
+
+/// Survives `exec`, but for programs that gain privileges by it. Elsewhere than on Linux and FreeBSD the
+/// watchdog does it alone.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn die_with_parent() -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot ask to die with leaderelect: {error}")))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn die_with_parent() -> Result<(), Failure> {
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `leaderelect status`.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use chrono::Utc;
+use leaderelection::clock::{Clock as _, SystemClock};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+use crate::lock::LockUrl;
+use crate::observe::{Age, Observer};
+use crate::output::{BOLD, Format, Output};
+use crate::timing::duration;
+use crate::view::{self, State, View};
+
+/// Show who leads
+///
+/// One look tells who holds the lease, not whether the holder is alive: clocks of different machines are
+/// not compared. An observer has to watch: either a renewal is seen, or the lease is seen to run out. Do
+/// so with --watch-for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The lock, such as s3://bucket/key or file:///directory/name
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    lock: LockUrl,
+    /// Watch until it is known whether the lease is alive, and no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    watch_for: Option<Duration>,
+    /// How long one request may take
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    /// In which form to print it
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// How often a lock is looked at while it is watched.
+const PERIOD: Duration = Duration::from_millis(500);
+
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    view: &'a View,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<Age>,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let mut observer = Observer::new(&args.lock, args.request_timeout).await?;
+    let mut view = observer.look().await?.clone();
+    if let Some(watch_for) = args.watch_for {
+        let end = SystemClock.now() + watch_for;
+        while SystemClock.now() < end && !observer.knows() {
+            let left = end.saturating_since(SystemClock.now());
+            output.progress(format_args!("watching for a renewal, for another {} at most", view::short(left)));
+            let next = SystemClock.now() + PERIOD;
+            SystemClock.sleep_until(observer.expiry().into_iter().chain([next, end]).min().unwrap_or(end)).await;
+            view = observer.look().await?.clone();
+        }
+        output.done();
+    }
+    let observed = observer.age().filter(|_| args.watch_for.is_some());
+    match args.output {
+        Format::Json => output.json(&Report { view: &view, observed })?,
+        Format::Text => print(&view, observed, output)?,
+    }
+    Ok(if view.state == State::Unreadable { Exit::NotARecord } else { Exit::Done })
+}
+
+fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Failure> {
+    let mut out = output.stdout();
+    writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
+    let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{text}{style:#}");
+    let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
+    let expired = observed.is_some_and(|age| age.expired);
+    let style = if view.holder.is_some() && !expired { good } else { bad };
+    line("leader", style, view.leader())?;
+    if let Some(problem) = &view.problem {
+        line("problem", bad, problem)?;
+    }
+    if let Some(token) = view.fencing_token {
+        let of = if view.holder.is_some() { "" } else { " (of the last term)" };
+        line("fencing token", plain, &format!("{token}{of}"))?;
+    }
+    if let Some(next) = &view.preferred_holder {
+        line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
+    }
+    if let Some(times) = view.by_holders_clock {
+        let now = Utc::now();
+        let (first, second) = if view.holder.is_some() { ("since", "renewed") } else { ("free since", "") };
+        let whose = if view.holder.is_some() { "the holder's" } else { "the last holder's" };
+        for (name, time) in [(first, times.acquire_time), (second, times.renew_time)] {
+            if let Some(time) = time.filter(|_| !name.is_empty()) {
+                let text = format!("{} ({}, by {whose} clock)", view::time(time), view::ago(time, now));
+                line(name, plain, &text)?;
+            }
+        }
+    }
+    if let (Some(lease), Some(_)) = (view.lease_duration, &view.holder) {
+        line("lease", plain, &humantime::format_duration(lease).to_string())?;
+        let (is_bad, text) = time_left(observed, lease);
+        line("time left", if is_bad { bad } else { plain }, &text)?;
+    }
+    Ok(())
+}
+
+/// What can be said of the end of the lease, and whether it is bad news.
+fn time_left(observed: Option<Age>, lease: Duration) -> (bool, String) {
+    match observed {
+        None => {
+            let lease = humantime::format_duration(lease);
+            (false, format!("one look does not tell; an observer must watch: --watch-for {lease}"))
+        }
+        Some(Age { expired: true, unchanged_for, .. }) => {
+            let unchanged = view::short(unchanged_for.unwrap_or_default());
+            (true, format!("none: not renewed for {unchanged}, so the next candidate takes over"))
+        }
+        Some(Age { left: Some(left), unchanged_for, .. }) => {
+            let unchanged = view::short(unchanged_for.unwrap_or_default());
+            (false, format!("{}, unless it is renewed: a renewal was seen {unchanged} ago", view::short(left)))
+        }
+        Some(Age { unchanged_for, .. }) => {
+            let unchanged = view::short(unchanged_for.unwrap_or_default());
+            let lease = humantime::format_duration(lease);
+            (false, format!("unknown: not renewed for {unchanged}, and the lease is {lease}; watch longer"))
+        }
+    }
+}
+
+fn colour(colour: AnsiColor) -> Style {
+    Style::new().fg_color(Some(colour.into()))
+}

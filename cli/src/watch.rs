@@ -1,0 +1,147 @@
+//! `leaderelect watch`.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use chrono::Utc;
+use leaderelection::clock::{Clock as _, SystemClock};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+use crate::lock::LockUrl;
+use crate::observe::Observer;
+use crate::output::{Format, Output};
+use crate::timing::duration;
+use crate::view::{self, State, View};
+
+/// Follow who leads: one line, or one JSON object, for every change
+///
+/// The lock is read again and again; what changes and changes back between two reads is not seen. Times
+/// are those at which this machine saw the change.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The lock, such as s3://bucket/key or file:///directory/name
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    lock: LockUrl,
+    /// The pause between reads; each is a request
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
+    interval: Duration,
+    /// Show renewals too
+    #[arg(long)]
+    renewals: bool,
+    /// How long one request may take
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    /// In which form to print changes
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// What changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Event {
+    /// Somebody else holds the lease, or holds it for another term.
+    Leading,
+    Renewed,
+    /// It was seen not to be renewed for as long as it lasts.
+    Expired,
+    /// Nobody holds it.
+    Free,
+    HandoverRequested,
+    Absent,
+    Unreadable,
+    Unreachable,
+    Reachable,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    event: Event,
+    #[serde(flatten)]
+    view: &'a View,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let mut observer = Observer::new(&args.lock, args.request_timeout).await?;
+    // A URL that is wrong is told at once. Later the store may come and go.
+    let mut last = observer.look().await?.clone();
+    print(&args, first(&last), &last, output)?;
+    let (mut reachable, mut expired) = (true, false);
+    loop {
+        let next = SystemClock.now() + args.interval;
+        SystemClock.sleep_until(observer.expiry().map_or(next, |expiry| expiry.min(next))).await;
+        match observer.look().await {
+            Err(failure) if reachable => {
+                reachable = false;
+                print(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), output)?;
+            }
+            Err(_) => {}
+            Ok(view) => {
+                if !reachable {
+                    reachable = true;
+                    print(&args, Event::Reachable, view, output)?;
+                }
+                if let Some(event) = change(&last, view)
+                    && (event != Event::Renewed || args.renewals || expired)
+                {
+                    print(&args, event, view, output)?;
+                }
+                expired &= *view == last;
+                last = view.clone();
+            }
+        }
+        if reachable && !expired && observer.age().is_some_and(|age| age.expired) {
+            expired = true;
+            print(&args, Event::Expired, &last, output)?;
+        }
+    }
+}
+
+fn first(view: &View) -> Event {
+    match view.state {
+        State::Held => Event::Leading,
+        State::Free => Event::Free,
+        State::Absent => Event::Absent,
+        State::Unreadable => Event::Unreadable,
+        State::Unreachable => Event::Unreachable,
+    }
+}
+
+fn change(before: &View, after: &View) -> Option<Event> {
+    let term = |view: &View| (view.state, view.holder.clone(), view.fencing_token);
+    if term(before) != term(after) {
+        return Some(first(after));
+    }
+    if after.preferred_holder.is_some() && before.preferred_holder != after.preferred_holder {
+        return Some(Event::HandoverRequested);
+    }
+    (before.state == State::Held && before.version != after.version).then_some(Event::Renewed)
+}
+
+fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
+    let time = view::time(Utc::now());
+    if args.output == Format::Json {
+        return output.json(&Line { time, event, view });
+    }
+    let holder = view.holder.as_deref().unwrap_or("nobody");
+    let token = view.fencing_token.unwrap_or_default();
+    let lease = humantime::format_duration(view.lease_duration.unwrap_or_default());
+    let next = view.preferred_holder.as_deref().unwrap_or("somebody else");
+    let problem = view.problem.as_deref().unwrap_or_default();
+    let text = match event {
+        Event::Leading => format!("{holder} leads (fencing token {token}, lease {lease})"),
+        Event::Renewed => format!("{holder} renewed the lease"),
+        Event::Expired => format!("{holder} has not renewed the lease for {lease}: it has expired"),
+        Event::Free => format!("nobody leads: the lease is free (last fencing token {token})"),
+        Event::HandoverRequested => format!("{holder} is asked to hand over to {next}"),
+        Event::Absent => "nobody leads: there is no such object".to_owned(),
+        Event::Unreadable => format!("the object is not a record: {problem}"),
+        Event::Unreachable => format!("the store does not answer: {problem}"),
+        Event::Reachable => "the store answers again".to_owned(),
+    };
+    let mut out = output.stdout();
+    writeln!(out, "{time}  {text}")?;
+    Ok(out.flush()?)
+}
