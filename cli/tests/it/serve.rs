@@ -1,0 +1,9 @@
+//! `leaderelect serve`: the real program, asked over real sockets.
+
+mod access;
+mod browser;
+mod careless_s3;
+mod ending;
+mod refusals;
+mod sidecar;
+mod telling;
