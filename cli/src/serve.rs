@@ -1,6 +1,7 @@
 //! `leaderelect serve`: competes, and tells over HTTP who leads.
 
 mod access;
+mod limit;
 mod metrics;
 mod page;
 mod server;

@@ -7,6 +7,11 @@ const PATIENCE = 5000;
 
 const connection = document.getElementById("connection");
 
+function answered(yes) {
+  connection.hidden = yes;
+  document.body.classList.toggle("old", !yes);
+}
+
 async function refresh() {
   try {
     const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
@@ -17,9 +22,9 @@ async function refresh() {
       const fresh = next.getElementById(part.id);
       if (fresh && fresh.innerHTML !== part.innerHTML) part.replaceChildren(...fresh.childNodes);
     }
-    connection.hidden = true;
+    answered(true);
   } catch {
-    connection.hidden = false;
+    answered(false);
   }
   setTimeout(refresh, PAUSE);
 }

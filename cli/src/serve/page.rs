@@ -100,6 +100,11 @@ fn span(duration: &Duration) -> String {
     view::short(*duration)
 }
 
+/// A duration that somebody chose.
+fn whole(duration: &Duration) -> impl Display {
+    humantime::format_duration(*duration)
+}
+
 /// A time for people.
 fn time(at: &DateTime<Utc>) -> impl Display {
     at.format("%Y-%m-%d %H:%M:%S UTC")

@@ -10,6 +10,7 @@ use hyper_util::rt::TokioTimer;
 use tokio::task::JoinHandle;
 
 use super::access::AccessArgs;
+use super::limit::Limit;
 use super::tls::Tls;
 use crate::exit::{Exit, Failure};
 
@@ -59,7 +60,8 @@ impl Server {
     async fn serve(self, routes: Router, handle: Handle<SocketAddr>) -> io::Result<()> {
         macro_rules! serve {
             ($server:expr) => {{
-                let mut server = $server.handle(handle).http1_only();
+                let limit = Limit::new(handle.clone());
+                let mut server = $server.handle(handle).map(|acceptor| limit.before(acceptor)).http1_only();
                 server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(CLIENT_PATIENCE);
                 server.serve(routes.into_make_service()).await
             }};

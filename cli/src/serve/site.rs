@@ -120,3 +120,6 @@ async fn with_headers(request: Request, next: Next) -> Response {
     response.headers_mut().extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
     response
 }
+
+#[cfg(test)]
+mod tests;
