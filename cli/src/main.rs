@@ -5,17 +5,22 @@
 //! process ends with).
 
 mod completions;
+mod confirm;
 mod exit;
+mod intervene;
 mod list;
 mod lock;
 mod man;
 mod observe;
 mod output;
+mod probe;
+mod release;
 #[cfg(unix)]
 mod run;
 mod serve;
 mod status;
 mod timing;
+mod transfer;
 mod view;
 mod watch;
 
@@ -56,14 +61,11 @@ enum Command {
     Watch(watch::Args),
     List(list::Args),
     Serve(Box<serve::Args>),
+    Transfer(transfer::Args),
+    Release(release::Args),
+    Probe(probe::Args),
     Completions(completions::Args),
     Man(man::Args),
-    #[cfg(unix)]
-    #[command(hide = true)]
-    Start(run::StartArgs),
-    #[cfg(unix)]
-    #[command(hide = true)]
-    Watchdog(run::WatchdogArgs),
 }
 
 impl Command {
@@ -75,17 +77,20 @@ impl Command {
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
+            Self::Transfer(args) => transfer::run(args, output).await,
+            Self::Release(args) => release::run(args, output).await,
+            Self::Probe(args) => probe::run(args, output).await,
             Self::Completions(args) => completions::run(args, Cli::command(), output),
             Self::Man(args) => man::run(args, Cli::command(), output),
-            #[cfg(unix)]
-            Self::Start(args) => run::start(args),
-            #[cfg(unix)]
-            Self::Watchdog(args) => run::watchdog(&args),
         }
     }
 }
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
+        return run::Helper::parse().run();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),

@@ -2,11 +2,13 @@
 
 mod command;
 mod first_look;
+mod helper;
 mod signals;
 mod start;
 mod watchdog;
 mod work;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +24,7 @@ use crate::lock::LockUrl;
 use crate::output::Output;
 use crate::timing::{Timing, duration};
 
-pub(crate) use self::start::Args as StartArgs;
-pub(crate) use self::watchdog::Args as WatchdogArgs;
-pub(crate) use self::{start::run as start, watchdog::run as watchdog};
+pub(crate) use self::helper::Helper;
 
 /// Wait for leadership, run a command while it lasts, and give it back
 ///
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     timing: Timing,
     /// What to run while we lead
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<std::ffi::OsString>,
+    command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\

@@ -74,7 +74,7 @@ impl Running {
         let mut command = Command::new(this_program());
         command
             .arg0("leaderelect")
-            .args(["start", "--parent", &getpid().as_raw_nonzero().to_string(), "--"])
+            .args([super::helper::START, "--parent", &getpid().as_raw_nonzero().to_string(), "--"])
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())

@@ -18,23 +18,25 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Never returns if all goes well.
-pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
-    die_with_parent()?;
+/// Returns only if it cannot.
+pub(super) fn run(args: &Args) -> Failure {
+    if let Err(failure) = die_with_parent() {
+        return failure;
+    }
     // It may have died before we asked to be told.
     if getppid() != Pid::from_raw(args.parent) {
-        return Err(Failure::new(Exit::Internal, "leaderelect is gone; the command is not run"));
+        return Failure::new(Exit::Internal, "leaderelect is gone; the command is not run");
     }
     let Some((program, arguments)) = args.command.split_first() else {
-        return Err(Failure::usage("no command; name one behind --"));
+        return Failure::usage("no command; name one behind --");
     };
     let error = Command::new(program).args(arguments).exec();
     let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
-    Err(Failure::new(Exit::Code(code), format!("cannot run {}: {error}", program.display())))
+    Failure::new(Exit::Code(code), format!("cannot run {}: {error}", program.display()))
 }
 
-/// Survives `exec`, but for programs that gain privileges by it. Elsewhere than on Linux and FreeBSD the
-/// watchdog does it alone.
+/// Survives `exec`, but for programs that gain privileges by it. Elsewhere than on Linux the watchdog does
+/// it alone.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn die_with_parent() -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))

@@ -6,7 +6,7 @@
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 
 /// Watch over a process group, as standard input says.
 #[derive(Debug, clap::Args)]
@@ -33,16 +33,16 @@ const TICK: Duration = Duration::from_millis(200);
 /// The watchdog's side.
 ///
 /// Standard input has deadlines, 8 bytes each, in nanoseconds of the machine's clock; the last one counts.
-pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let Some(group) = Pid::from_raw(args.group) else { return Err(Failure::usage("--group is 0")) };
+pub(super) fn run(args: &Args) -> ExitCode {
+    let Some(group) = Pid::from_raw(args.group) else { return Exit::Usage.into() };
     let mut deadline = None;
     loop {
         match next(deadline) {
-            Some(ALL_DONE) => return Ok(Exit::Done),
+            Some(ALL_DONE) => return Exit::Done.into(),
             Some(nanos) => deadline = Some(LocalInstant::from_nanos(nanos)),
             None => {
                 let _ = kill_process_group(group, Signal::KILL);
-                return Ok(Exit::Done);
+                return Exit::Done.into();
             }
         }
     }
@@ -79,7 +79,7 @@ impl Watchdog {
     pub(super) fn start(group: Pid) -> io::Result<Self> {
         let mut process = Command::new(super::command::this_program())
             .arg0("leaderelect")
-            .args(["watchdog", "--group", &group.as_raw_nonzero().to_string()])
+            .args([super::helper::WATCHDOG, "--group", &group.as_raw_nonzero().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -2,4 +2,15 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod generated;
+mod intervene;
+mod look;
+mod loss;
+mod probe;
+mod run;
+mod s3;
 mod serve;
+mod signals;
+mod support;
+mod terminal;
+mod waiting;

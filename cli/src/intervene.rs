@@ -1,0 +1,66 @@
+//! What `release` and `transfer` have in common: telling before and after.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use leaderelection::admin::{AdminError, Intervention};
+use serde_json::json;
+
+use crate::exit::{Exit, Failure, chain};
+use crate::lock::LockUrl;
+use crate::output::{BOLD, Format, Output};
+use crate::view::View;
+
+/// An operation on the lock, which may take this long with all its attempts.
+pub(crate) async fn within<T, E: Into<Failure>>(
+    lock: &LockUrl,
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, Failure> {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    match tokio::time::timeout(PATIENCE, operation).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(Failure::silent(&lock.to_string(), PATIENCE)),
+    }
+}
+
+/// Prints what the lock said and says.
+pub(crate) fn print(
+    lock: &LockUrl,
+    intervention: &Intervention,
+    next: &str,
+    format: Format,
+    output: &Output,
+) -> Result<(), Failure> {
+    let [before, after] = [&intervention.before, &intervention.after].map(|record| View::of_record(lock, record));
+    if format == Format::Json {
+        return output.json(&json!({ "before": before, "after": after, "changed": before != after }));
+    }
+    let mut out = output.stdout();
+    writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
+    writeln!(out, "  before  {}", in_short(&before))?;
+    writeln!(out, "  after   {}", in_short(&after))?;
+    writeln!(out, "{}", if before == after { "nothing was changed" } else { next })?;
+    Ok(out.flush()?)
+}
+
+fn in_short(view: &View) -> String {
+    let token = view.fencing_token.unwrap_or_default();
+    let leader = match &view.holder {
+        Some(holder) => format!("{holder} leads, fencing token {token}"),
+        None => format!("nobody leads, last fencing token {token}"),
+    };
+    match &view.preferred_holder {
+        Some(next) => format!("{leader}, to be handed over to {next}"),
+        None => leader,
+    }
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Lock(error) => error.into(),
+            AdminError::Contended { .. } => Self::new(Exit::Held, chain(&error)),
+            _ => Self::usage(chain(&error)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `leaderelect probe`.
+
+mod clock_offset;
+mod cost;
+mod latency;
+mod prices;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use leaderelection::probe::{Check, ProbeConfig, ProbeReport, Verdict, probe};
+use serde_json::{Value, json};
+
+use self::clock_offset::ClockOffset;
+use self::cost::Cost;
+use self::latency::Latencies;
+use crate::exit::{Exit, Failure};
+use crate::lock::LockUrl;
+use crate::output::{BOLD, Format, Output};
+use crate::timing::{Timing, duration};
+
+/// Find out whether a store is fit to elect leaders on
+///
+/// Creates twice, updates with stale versions, and lets many writers race: exactly one may win. It writes
+/// beside the lock, in a folder leaderelection-probe/, and deletes what it wrote. Exits with 0 if the store
+/// is fit, with 1 if it is not, and with 69 if it answers with errors.
+///
+/// Besides, it measures how long requests take and how far the clocks are apart, and computes what the
+/// election will cost in requests.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Any lock in the store, such as s3://bucket/locks/scheduler; it need not exist
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    lock: LockUrl,
+    /// How many writers race for one object
+    #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256))]
+    writers: u16,
+    /// How often each race is run
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// How long the checks may take together
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    time_limit: Duration,
+    /// In which form to print the report
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    timing: Timing,
+    #[command(flatten)]
+    cost: cost::CostArgs,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let lock = args.lock.open_to_look().await?;
+    args.timing.configure(lock.clone(), leaderelection::LeaderCallbacks::new()).build()?;
+    output.progress(format_args!("probing {}", args.lock));
+    let config = ProbeConfig::new()
+        .beside(lock.key())
+        .writers(args.writers.into())
+        .rounds(args.rounds.into())
+        .request_timeout(args.timing.request_timeout())
+        .time_limit(args.time_limit);
+    let report = probe(lock.store(), &config).await;
+    let (latencies, clock) = if report.verdict() == Verdict::Inconclusive {
+        (None, None)
+    } else {
+        output.progress("measuring how long requests take, and how far the clocks are apart");
+        let latencies = Latencies::measure(&lock, args.timing.request_timeout()).await;
+        (latencies, Some(ClockOffset::measure(args.lock.location(), args.timing.request_timeout()).await))
+    };
+    output.done();
+    let cost = Cost::of(&args.timing, &args.cost, args.lock.location());
+    match args.output {
+        Format::Json => output.json(&as_json(&args, &report, latencies.as_ref(), clock.as_ref(), &cost))?,
+        Format::Text => print(&args, &report, latencies.as_ref(), clock.as_ref(), &cost, output)?,
+    }
+    Ok(match report.verdict() {
+        Verdict::Fit => Exit::Done,
+        Verdict::Unfit => Exit::Unfit,
+        _ => Exit::Unavailable,
+    })
+}
+
+fn print(
+    args: &Args,
+    report: &ProbeReport,
+    latencies: Option<&Latencies>,
+    clock: Option<&ClockOffset>,
+    cost: &Cost,
+    output: &Output,
+) -> Result<(), Failure> {
+    let mut out = output.stdout();
+    let colour = match report.verdict() {
+        Verdict::Fit => AnsiColor::Green,
+        Verdict::Unfit => AnsiColor::Red,
+        _ => AnsiColor::Yellow,
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    let text = report.to_string();
+    let (verdict, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    writeln!(out, "{BOLD}{}{BOLD:#} is {style}{verdict}{style:#}\n{rest}", args.lock)?;
+    if let Some(latencies) = latencies {
+        writeln!(out, "one at a time: {latencies}; with --request-timeout {}", {
+            humantime::format_duration(args.timing.request_timeout())
+        })?;
+    }
+    if let Some(clock) = clock {
+        writeln!(out, "clock: {clock}")?;
+    }
+    writeln!(out, "cost: {cost}")?;
+    Ok(out.flush()?)
+}
+
+fn as_json(
+    args: &Args,
+    report: &ProbeReport,
+    latencies: Option<&Latencies>,
+    clock: Option<&ClockOffset>,
+    cost: &Cost,
+) -> Value {
+    let check = |check: &Check| {
+        json!({
+            "check": check.kind().to_string(),
+            "required": check.kind().is_required(),
+            "outcome": check.outcome().to_string().to_lowercase(),
+            "detail": check.detail(),
+        })
+    };
+    json!({
+        "lock": args.lock.to_string(),
+        "place": report.place(),
+        "verdict": match report.verdict() {
+            Verdict::Fit => "fit",
+            Verdict::Unfit => "unfit",
+            _ => "inconclusive",
+        },
+        "checks": report.checks().iter().map(check).collect::<Vec<_>>(),
+        "requests": report.requests(),
+        "seconds": report.duration().as_secs_f64(),
+        "leftovers": report.leftovers(),
+        "racingLatencySeconds": report.latency().map(|latency| json!({
+            "min": latency.min.as_secs_f64(),
+            "p50": latency.median.as_secs_f64(),
+            "p99": latency.p99.as_secs_f64(),
+        })),
+        "latencySeconds": latencies.map(Latencies::as_json),
+        "clock": clock.map(ClockOffset::as_json),
+        "monthlyCost": cost.as_json(),
+    })
+}

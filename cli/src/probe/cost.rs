@@ -1,0 +1,140 @@
+//! What an election costs in requests.
+
+use std::fmt;
+use std::time::Duration;
+
+use leaderelection::JITTER_FACTOR;
+use leaderelection_backends::url::Location;
+use serde_json::{Value, json};
+
+use super::prices::{AS_OF, is_local, list_prices};
+use crate::timing::Timing;
+
+/// A twelfth of a year.
+const MONTH: Duration = Duration::from_secs(2_629_746);
+
+/// What the cost is computed from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cost")]
+pub(super) struct CostArgs {
+    /// How many candidates follow the leader
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    followers: u32,
+    /// What a million writes cost, in US dollars. By default the store's list price
+    #[arg(long, value_name = "PRICE")]
+    write_price: Option<f64>,
+    /// What a million reads cost, in US dollars. By default the store's list price
+    #[arg(long, value_name = "PRICE")]
+    read_price: Option<f64>,
+}
+
+/// What one election costs in a month.
+#[derive(Debug)]
+pub(super) struct Cost {
+    followers: u32,
+    retry: Duration,
+    writes: f64,
+    reads: f64,
+    /// For a million writes and reads.
+    prices: Option<(f64, f64)>,
+    source: String,
+}
+
+impl Cost {
+    pub(super) fn of(timing: &Timing, args: &CostArgs, location: &Location) -> Self {
+        let listed = list_prices(location);
+        let price = |given: Option<f64>, listed: Option<f64>| given.or(listed).or(is_local(location).then_some(0.0));
+        let write_price = price(args.write_price, listed.map(|listed| listed.writes));
+        let read_price = price(args.read_price, listed.map(|listed| listed.reads));
+        let source = match (listed, args.write_price.or(args.read_price)) {
+            (_, Some(_)) => "at the given prices".to_owned(),
+            (Some(listed), None) => format!("at list prices of {AS_OF} ({})", listed.what),
+            (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
+            (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
+        };
+        let retry = timing.retry();
+        let rounds = MONTH.as_secs_f64() / retry.as_secs_f64();
+        Self {
+            followers: args.followers,
+            retry,
+            writes: rounds,
+            // A candidate waits a retry period and, on average, half of the jitter more.
+            reads: f64::from(args.followers) * rounds / (1.0 + JITTER_FACTOR / 2.0),
+            prices: write_price.zip(read_price),
+            source,
+        }
+    }
+
+    fn dollars(&self) -> Option<f64> {
+        self.prices.map(|(write, read)| (self.writes * write + self.reads * read) / 1e6)
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        json!({
+            "retryPeriodSeconds": self.retry.as_secs_f64(),
+            "followers": self.followers,
+            "writes": self.writes.round(),
+            "reads": self.reads.round(),
+            "dollars": self.dollars().map(|dollars| (dollars * 100.0).round() / 100.0),
+            "prices": self.source,
+        })
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { followers, writes, reads, source, .. } = self;
+        let (writes, reads) = (writes / 1e6, reads / 1e6);
+        let retry = humantime::format_duration(self.retry);
+        write!(
+            f,
+            "with --retry {retry} and {followers} followers {writes:.2} million writes and {reads:.2} million reads a month: "
+        )?;
+        match self.dollars() {
+            Some(dollars) => write!(f, "${dollars:.2} {source}"),
+            None => f.write_str(source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        timing: Timing,
+        #[command(flatten)]
+        cost: CostArgs,
+    }
+
+    fn cost(args: &[&str], url: &str) -> String {
+        let line = Line::parse_from([&["probe"], args].concat());
+        Cost::of(&line.timing, &line.cost, &url.parse().unwrap()).to_string()
+    }
+
+    #[test]
+    fn a_month_of_the_defaults() {
+        // 2,629,746 s / 2 s = 1.31 million writes; 2 followers at 3.2 s each: 1.64 million reads.
+        let text = cost(&["--write-price", "5", "--read-price", "0.4"], "memory:a");
+        let expected = "with --retry 2s and 2 followers 1.31 million writes and 1.64 million reads a month: $7.23";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn a_retry_period_and_followers_count() {
+        let text = cost(&["--lease", "150s", "--followers", "0"], "memory:a");
+        assert!(text.starts_with("with --retry 20s and 0 followers 0.13 million writes and 0.00 million"), "{text}");
+        assert!(text.ends_with("$0.00 because the store is on this machine"), "{text}");
+    }
+
+    #[cfg(feature = "s3")]
+    #[test]
+    fn a_store_that_somebody_runs_has_no_list_price() {
+        assert!(cost(&[], "s3://b/k").contains("$7.23 at list prices"));
+        assert!(cost(&[], "s3://b/k?endpoint=http://127.0.0.1:1").ends_with("no list price is known"));
+    }
+}

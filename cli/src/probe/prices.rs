@@ -1,0 +1,47 @@
+//! What requests cost.
+
+use leaderelection_backends::url::Location;
+
+/// When the prices were looked up.
+pub(super) const AS_OF: &str = "June 2025";
+
+/// List prices in US dollars for a million requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Prices {
+    pub(super) what: &'static str,
+    pub(super) writes: f64,
+    pub(super) reads: f64,
+}
+
+/// Without free tiers, discounts and traffic.
+#[cfg(feature = "s3")]
+const S3: Prices = Prices { what: "Amazon S3 Standard, us-east-1", writes: 5.0, reads: 0.4 };
+#[cfg(feature = "gcs")]
+const GCS: Prices = Prices { what: "Google Cloud Storage Standard, one region", writes: 5.0, reads: 0.4 };
+#[cfg(feature = "azure")]
+const AZURE: Prices = Prices { what: "Azure Blob Storage hot LRS, East US", writes: 5.0, reads: 0.4 };
+
+/// The prices of a store; `None` if there is no list that says.
+pub(super) fn list_prices(location: &Location) -> Option<Prices> {
+    match location {
+        #[cfg(feature = "s3")]
+        Location::S3(location) => {
+            location.endpoint.as_ref().is_none_or(|endpoint| endpoint.contains("amazonaws.com")).then_some(S3)
+        }
+        #[cfg(feature = "gcs")]
+        Location::Gcs(_) => Some(GCS),
+        #[cfg(feature = "azure")]
+        Location::Azure(location) => location.container_url.contains(".windows.net").then_some(AZURE),
+        _ => None,
+    }
+}
+
+/// Whether nobody is paid for requests.
+pub(super) fn is_local(location: &Location) -> bool {
+    match location {
+        #[cfg(unix)]
+        Location::File(_) => true,
+        Location::Memory(_) => true,
+        _ => false,
+    }
+}

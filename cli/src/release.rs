@@ -1,0 +1,58 @@
+//! `leaderelect release`.
+
+use leaderelection::ObjectStoreBasedLock as _;
+use leaderelection::admin::force_release;
+
+use crate::confirm::{Beforehand, confirmed};
+use crate::exit::{Exit, Failure};
+use crate::intervene;
+use crate::lock::LockUrl;
+use crate::output::{Format, Output};
+
+/// Take the lease away from whoever holds it
+///
+/// For a holder that is known to be dead or stuck, when nobody wants to wait until its lease has run out.
+/// Two leaders are possible: a holder that is alive goes on until it next renews, while another begins at
+/// once. Prefer `leaderelect transfer` for one that is alive. The fencing token is kept, and raised by the
+/// next term.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The lock, such as s3://bucket/key or file:///directory/name
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    lock: LockUrl,
+    /// That it is known that two leaders are possible. On a terminal it is asked once more
+    #[arg(long)]
+    force: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// In which form to print before and after
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    if !args.force {
+        let message = "a lease is its holder's: end the holder, or hand over with `leaderelect transfer`, or add \
+                       --force if the holder is dead";
+        return Err(Failure::usage(message));
+    }
+    let lock = args.lock.open_to_look().await?;
+    if let Some(found) = intervene::within(&args.lock, lock.get()).await?
+        && !found.record.is_released()
+    {
+        let question = format!(
+            "{} holds {} (fencing token {}). If it is alive, two leaders are possible. Take the lease away?",
+            found.record.holder_identity, args.lock, found.record.leader_transitions
+        );
+        let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::AskIfPossible };
+        if !confirmed(&question, beforehand)? {
+            output.say("nothing was changed");
+            return Ok(Exit::Held);
+        }
+    }
+    let intervention = intervene::within(&args.lock, force_release(&lock)).await?;
+    let next = "the next candidate that looks takes over, with a larger fencing token";
+    intervene::print(&args.lock, &intervention, next, args.output, output)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,35 @@
+//! The processes beside the command, which run this program too.
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::{start, watchdog};
+
+/// What this program starts itself as. No commands for its users.
+#[derive(Debug, Parser)]
+pub(crate) enum Helper {
+    #[command(name = START)]
+    Start(start::Args),
+    #[command(name = WATCHDOG)]
+    Watchdog(watchdog::Args),
+}
+
+pub(super) const START: &str = "__start";
+pub(super) const WATCHDOG: &str = "__watchdog";
+
+impl Helper {
+    pub(crate) fn is(word: &OsStr) -> bool {
+        word == START || word == WATCHDOG
+    }
+
+    pub(crate) fn run(self) -> ExitCode {
+        let failure = match self {
+            Self::Start(args) => start::run(&args),
+            Self::Watchdog(args) => return watchdog::run(&args),
+        };
+        eprintln!("leaderelect: error: {failure}");
+        failure.exit.into()
+    }
+}

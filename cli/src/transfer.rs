@@ -1,0 +1,52 @@
+//! `leaderelect transfer`.
+
+use leaderelection::ObjectStoreBasedLock as _;
+use leaderelection::admin::request_transfer;
+
+use crate::confirm::{Beforehand, confirmed};
+use crate::exit::{Exit, Failure};
+use crate::intervene;
+use crate::lock::LockUrl;
+use crate::output::{Format, Output};
+
+/// Hand leadership over to a named candidate
+///
+/// The leader sees the wish when it next renews, finishes its work and releases the lease. The named
+/// candidate takes over at once; the others hold back for one lease, and compete if it never comes. The
+/// command returns when the wish is written: `leaderelect watch` shows what comes of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The lock, such as s3://bucket/key or file:///directory/name
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    lock: LockUrl,
+    /// Who is to lead next: the identity of a candidate
+    #[arg(long, value_name = "IDENTITY")]
+    to: String,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// In which form to print before and after
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let lock = args.lock.open_to_look().await?;
+    let found = intervene::within(&args.lock, lock.get()).await?;
+    let holder = found.map(|found| found.record.holder_identity).filter(|holder| !holder.is_empty());
+    let question = format!(
+        "{} leads {}. Ask it to stop its work and hand over to {}?",
+        holder.as_deref().unwrap_or("Nobody"),
+        args.lock,
+        args.to
+    );
+    let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::Ask };
+    if !confirmed(&question, beforehand)? {
+        output.say("nothing was changed");
+        return Ok(Exit::Held);
+    }
+    let intervention = intervene::within(&args.lock, request_transfer(&lock, &args.to)).await?;
+    let next = "the leader hands over when it next renews; `leaderelect watch` shows it";
+    intervene::print(&args.lock, &intervention, next, args.output, output)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,63 @@
+//! Help, completions and man pages.
+
+use crate::support::{Place, end};
+
+const COMMANDS: [&str; 9] = ["run", "status", "watch", "list", "transfer", "release", "probe", "completions", "man"];
+
+#[test]
+fn help_names_every_command_and_every_code() {
+    let ended = end(&["--help"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    for command in COMMANDS {
+        assert!(ended.stdout.contains(&format!("\n  {command} ")), "{command}: {ended:?}");
+        let own = end(&[command, "--help"]);
+        assert!(own.code == Some(0) && own.stdout.contains("Usage: leaderelect"), "{own:?}");
+    }
+    for code in ["0", "1", "64", "65", "69", "74", "75", "79", "126", "127", "128+n"] {
+        assert!(ended.stdout.contains(&format!(" {code}  ")), "{code}: {ended:?}");
+    }
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ended = end(&["completions", shell]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        for command in COMMANDS {
+            assert!(ended.stdout.contains(command), "{shell} does not complete {command}");
+        }
+        assert!(ended.stdout.contains("wait-timeout"), "{shell} does not complete options");
+        assert!(!ended.stdout.contains("__watchdog"), "{shell} completes what is for nobody");
+    }
+    assert_eq!(end(&["completions", "tcsh"]).code, Some(64));
+}
+
+#[test]
+fn bash_understands_its_completions() {
+    let place = Place::new();
+    let script = place.path("completions");
+    std::fs::write(&script, end(&["completions", "bash"]).stdout).unwrap();
+    let ask = r#"source "$0"; COMP_WORDS=(leaderelect sta); COMP_CWORD=1; _leaderelect leaderelect sta leaderelect
+                 echo "${COMPREPLY[@]}""#;
+    let output = std::process::Command::new("bash").args(["-c", ask]).arg(&script).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "status\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_man_page_for_the_whole_and_for_each_command() {
+    let page = end(&["man"]);
+    assert_eq!(page.code, Some(0), "{page:?}");
+    assert!(page.stdout.contains(".TH leaderelect 1"), "{page:?}");
+    assert!(page.stdout.contains("leadership was lost"), "the codes are missing: {page:?}");
+
+    let place = Place::new();
+    let directory = place.path("");
+    assert_eq!(end(&["man", "--directory", directory.to_str().unwrap()]).code, Some(0));
+    for command in COMMANDS {
+        let page = std::fs::read_to_string(directory.join(format!("leaderelect-{command}.1"))).unwrap();
+        assert!(page.contains(".SH NAME"), "{command}");
+    }
+    let ended = end(&["man", "--directory", "/nonexistent/directory"]);
+    assert_eq!(ended.code, Some(74), "{ended:?}");
+    assert!(ended.stderr.contains("name a directory that exists"), "{ended:?}");
+}

@@ -1,0 +1,92 @@
+//! `transfer` and `release` where there is no terminal.
+
+use serde_json::Value;
+
+use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
+
+const WORKS: [&str; 3] = ["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
+
+#[test]
+fn the_named_candidate_takes_over() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let start = |name: &str, more: &[&str]| {
+        Running::start(&run(&lock, &[&TIMINGS[..], &["--identity", name], more].concat(), &WORKS))
+    };
+    let mut first = start("node-1", &[]);
+    first.wait_for("term 0");
+    let mut others: Vec<_> = ["node-2", "node-3", "node-4"].iter().map(|name| start(name, &["--campaign"])).collect();
+    for other in &mut others {
+        other.wait_for_note("node-1 leads");
+    }
+    let ended = end(&["transfer", &lock, "--to", "node-3", "--yes"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("  before  node-1 leads, fencing token 0\n"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("  after   node-1 leads, fencing token 0, to be handed over to node-3\n"),
+        "{ended:?}"
+    );
+    others[1].wait_for("term 1");
+    let ended = first.end();
+    assert_eq!(ended.code, Some(79), "{ended:?}");
+    assert!(ended.stderr.contains(r#"handed over to "node-3""#), "{ended:?}");
+}
+
+#[test]
+fn transfer_asks_where_it_can_and_refuses_where_not() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let before = place.record("a");
+    for (args, text) in [
+        (vec!["--to", "node-2"], "add --yes"),
+        (vec!["--to", "node-1", "--yes"], "name another candidate"),
+        (vec!["--to", "", "--yes"], "identity is empty"),
+        (vec![], "--to <IDENTITY>"),
+    ] {
+        let ended = end(&[&["transfer", &place.lock("a")][..], &args].concat());
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.stderr.contains(text), "{ended:?}");
+    }
+    assert_eq!(place.record("a"), before);
+    let ended = end(&["transfer", &place.lock("absent"), "--to", "node-2", "--yes"]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("does not exist"), "{ended:?}");
+}
+
+#[test]
+fn release_needs_force() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let before = place.record("a");
+    let ended = end(&["release", &place.lock("a")]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("--force"), "{ended:?}");
+    assert_eq!(place.record("a"), before);
+}
+
+#[test]
+fn a_lease_that_is_released_by_force_is_taken_over_at_once_with_a_larger_token() {
+    let place = Place::new();
+    place.overwrite("a", &record("dead", "1h", 7, "1"));
+    let lock = place.lock("a");
+    let mut next = Running::start(&run(&lock, &LONG, &WORKS));
+    next.wait_for_note("dead leads");
+    let ended = end(&["release", "--force", "-o", "json", &lock]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let said: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&said["before"]["holder"], &said["before"]["fencingToken"]), (&"dead".into(), &7.into()), "{said}");
+    assert_eq!((&said["after"]["holder"], &said["after"]["fencingToken"]), (&Value::Null, &7.into()), "{said}");
+    assert_eq!(said["changed"], true);
+    next.wait_for("term 8");
+}
+
+#[test]
+fn releasing_what_nobody_holds_changes_nothing() {
+    let place = Place::new();
+    place.overwrite("a", &record("", "1s", 7, "1"));
+    let before = place.record("a");
+    let ended = end(&["release", "--force", &place.lock("a")]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("nothing was changed"), "{ended:?}");
+    assert_eq!(place.record("a"), before);
+}

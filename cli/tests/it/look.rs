@@ -1,0 +1,174 @@
+//! `status`, `watch` and `list`.
+
+use serde_json::{Value, json};
+
+use crate::support::{LONG, Place, Running, end, record, run};
+
+fn json(args: &[&str]) -> Vec<Value> {
+    let ended = end(args);
+    assert!(matches!(ended.code, Some(0 | 65)), "{ended:?}");
+    ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn status_tells_who_leads_and_that_one_look_does_not_tell_all() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "15s", 7, "1"));
+    let ended = end(&["status", &place.lock("a")]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let lines: Vec<_> =
+        ended.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[0], place.lock("a"));
+    assert_eq!(lines[1..3], ["leader node-1", "fencing token 7"]);
+    assert!(lines[3].starts_with("since 2026-02-02T10:15:30.000Z ("), "{lines:?}");
+    assert!(lines[3].ends_with("by the holder's clock)"), "{lines:?}");
+    assert_eq!(lines[5..], ["lease 15s", "time left one look does not tell; an observer must watch: --watch-for 15s"]);
+}
+
+#[test]
+fn status_as_json() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1500ms", 7, "1"));
+    let expected = json!({
+        "lock": place.lock("a"), "state": "held", "holder": "node-1", "fencingToken": 7, "leaseDurationSeconds": 1.5,
+        "byHoldersClock": { "acquireTime": "2026-02-02T10:15:30.000Z", "renewTime": "2026-02-02T10:15:30.000Z" },
+    });
+    assert_eq!(json(&["status", "--output", "json", &place.lock("a")]), [expected]);
+}
+
+#[test]
+fn status_of_locks_that_nobody_holds() {
+    let place = Place::new();
+    place.overwrite("free", &record("", "1s", 7, "1"));
+    place.overwrite("photo", "somebody's photo");
+    for (name, code, state, text) in [
+        ("absent", 0, "absent", "there is no such object"),
+        ("free", 0, "free", "nobody: the lease is free"),
+        ("photo", 65, "unreadable", "not a record"),
+    ] {
+        let ended = end(&["status", &place.lock(name)]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stdout.contains(text), "{ended:?}");
+        assert_eq!(json(&["status", "-o", "json", &place.lock(name)])[0]["state"], state);
+    }
+}
+
+#[test]
+fn status_watches_until_a_renewal_is_seen() {
+    let place = Place::new();
+    let mut leader = Running::start(&run(&place.lock("a"), &LONG, &["sh", "-c", "echo up; exec sleep 1000"]));
+    leader.wait_for("up");
+    let seen = json(&["status", "-o", "json", "--watch-for", "60s", &place.lock("a")]);
+    let observed = &seen[0]["observed"];
+    assert_eq!(observed["expired"], false, "{observed}");
+    assert!((50.0..=60.0).contains(&observed["leftSeconds"].as_f64().unwrap()), "{observed}");
+    let ended = end(&["status", "--watch-for", "60s", &place.lock("a")]);
+    assert!(ended.stdout.contains("unless it is renewed: a renewal was seen"), "{ended:?}");
+}
+
+#[test]
+fn status_watches_until_the_lease_is_seen_to_expire() {
+    let place = Place::new();
+    place.overwrite("a", &record("dead", "300ms", 7, "1"));
+    let seen = json(&["status", "-o", "json", "--watch-for", "60s", &place.lock("a")]);
+    let observed = &seen[0]["observed"];
+    assert_eq!((&observed["expired"], &observed["leftSeconds"]), (&json!(true), &Value::Null), "{observed}");
+    let ended = end(&["status", "--watch-for", "60s", &place.lock("a")]);
+    assert!(ended.stdout.contains("so the next candidate takes over"), "{ended:?}");
+}
+
+#[test]
+fn status_that_watched_too_short_says_so() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let ended = end(&["status", "--watch-for", "100ms", &place.lock("a")]);
+    assert!(ended.stdout.contains("the lease is 1h; watch longer"), "{ended:?}");
+}
+
+#[test]
+fn watch_tells_every_change_as_json() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "300ms", 7, "1"));
+    let mut watch = Running::start(&["watch", "-o", "json", "--interval", "20ms", &place.lock("a")]);
+    let mut next = |event: &str| {
+        let line: Value = serde_json::from_str(&watch.wait_for("")).unwrap();
+        assert_eq!(line["event"], event, "{line}");
+        assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
+        line
+    };
+    assert_eq!(next("leading")["holder"], "node-1");
+    next("expired");
+    place.overwrite("a", &record("node-1", "1h", 7, "2"));
+    assert_eq!(next("renewed")["holder"], "node-1", "a renewal after it had expired is news");
+    place.overwrite("a", &record("node-1", "1h", 7, "3"));
+    place.overwrite("a", &record("", "1s", 7, "4"));
+    assert_eq!(next("free")["fencingToken"], 7);
+    place.overwrite("a", &record("node-2", "1h", 8, "5"));
+    assert_eq!(next("leading")["holder"], "node-2");
+    let asked = record("node-2", "1h", 8, "6").replacen('{', r#"{"preferredHolder":"node-1","#, 1);
+    place.overwrite("a", &asked);
+    assert_eq!(next("handoverRequested")["preferredHolder"], "node-1");
+    place.overwrite("a", "somebody's photo");
+    next("unreadable");
+    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
+    next("absent");
+    std::fs::write(place.path("locks"), "").unwrap();
+    next("unreachable");
+    std::fs::remove_file(place.path("locks")).unwrap();
+    next("reachable");
+}
+
+#[test]
+fn watch_tells_people_too_and_renewals_if_asked() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let mut watch = Running::start(&["watch", "--renewals", "--interval", "20ms", &place.lock("a")]);
+    let (time, text) = watch.wait_for("").split_once("  ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(time.ends_with('Z') && time.contains('T'), "{time}");
+    assert_eq!(text, "node-1 leads (fencing token 7, lease 1h)");
+    place.overwrite("a", &record("node-1", "1h", 7, "2"));
+    assert!(watch.wait_for("").ends_with("  node-1 renewed the lease"));
+}
+
+#[test]
+fn list_is_a_table_of_all_locks_and_of_what_is_none() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "15s", 7, "1"));
+    place.overwrite("team/b", &record("", "1s", 12, "1"));
+    place.overwrite("photo", "somebody's photo");
+    let ended = end(&["list", &place.prefix()]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split("   ").map(str::trim).collect()).collect();
+    let rows: Vec<Vec<_>> =
+        rows.into_iter().map(|row| row.into_iter().filter(|cell| !cell.is_empty()).collect()).collect();
+    assert_eq!(rows[0], ["LOCK", "HOLDER", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
+    assert_eq!(rows[1][..4], ["a", "node-1", "7", "15s"]);
+    assert!(rows[1][4].ends_with(" ago"), "{rows:?}");
+    assert_eq!(rows[2], ["photo", "(not a record)", "-", "-", "-", "-"]);
+    assert_eq!(rows[3], ["team/b", "-", "12", "-", "-", "-"]);
+
+    let seen = json(&["list", "-o", "json", &place.prefix()]);
+    let expected = [("a", "held"), ("photo", "unreadable"), ("team/b", "free")];
+    let found: Vec<_> = seen.iter().map(|view| (view["lock"].clone(), view["state"].clone())).collect();
+    assert_eq!(found, expected.map(|(name, state)| (json!(place.lock(name)), json!(state))));
+}
+
+#[test]
+fn list_of_nothing_is_no_failure() {
+    let place = Place::new();
+    let ended = end(&["list", &place.prefix()]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stderr.contains("no locks under"), "{ended:?}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = crate::support::leaderelect(["list", &place.prefix()]);
+    command.stdout(writer);
+    let ended = crate::support::end_of_with_stderr(command);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+}

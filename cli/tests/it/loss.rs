@@ -1,0 +1,165 @@
+//! The command when leadership is lost, or when `run` itself is gone.
+
+use std::fs::File;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use crate::support::{LONG, Lines, PATIENCE, Place, Running, TIMINGS, end, record, run};
+
+/// A command that holds a pipe of its own open, with a process of its own that does so too.
+const HOLDS: &str = "exec 4>\"$0\" >/dev/null 2>&1; (trap '' TERM; while :; do sleep 1; done) & echo up >&4; wait";
+const STUBBORN: &str = "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; while :; do sleep 0.1; done";
+
+/// A pipe that tells when the last process of a command is gone.
+struct Pipe {
+    path: String,
+    lines: Receiver<Line>,
+}
+
+enum Line {
+    Text(String),
+    AllGone(Instant),
+}
+
+impl Pipe {
+    fn new(place: &Place) -> Self {
+        let path = place.path("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let (sender, lines) = channel();
+        let opened = path.clone();
+        thread::spawn(move || {
+            // Opens when the command does.
+            let mut stream = Lines::of(File::open(opened).unwrap());
+            let first = stream.wait_for(|line| Some(line.to_owned())).unwrap();
+            sender.send(Line::Text(first)).unwrap();
+            stream.rest();
+            sender.send(Line::AllGone(Instant::now()))
+        });
+        Self { path: path.to_str().unwrap().to_owned(), lines }
+    }
+
+    fn wait_for_start(&self) {
+        let Ok(Line::Text(text)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command did not start") };
+        assert_eq!(text, "up");
+    }
+
+    /// When the last process was gone.
+    fn wait_for_end(&self) -> Instant {
+        let Ok(Line::AllGone(when)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command goes on") };
+        when
+    }
+}
+
+/// A leader whose command is at work.
+fn leader(place: &Place, pipe: &Pipe, options: &[&str], command: &str) -> Running {
+    let lock = place.lock("a");
+    let running = Running::start(&run(&lock, options, &["sh", "-c", command, &pipe.path]));
+    pipe.wait_for_start();
+    running
+}
+
+#[test]
+fn nothing_of_the_command_outlives_a_run_that_is_killed() {
+    let place = Place::new();
+    let pipe = Pipe::new(&place);
+    let running = leader(&place, &pipe, &LONG, HOLDS);
+    running.signal(Signal::KILL);
+    pipe.wait_for_end();
+    assert_eq!(running.end().code, None);
+}
+
+#[test]
+fn a_run_that_was_stopped_has_its_command_killed_before_another_leads() {
+    let place = Place::new();
+    let pipe = Pipe::new(&place);
+    let running = leader(&place, &pipe, &TIMINGS, HOLDS);
+    let mut next = Running::start(&run(&place.lock("a"), &TIMINGS, &["echo", "led"]));
+    next.wait_for_note("leads");
+    running.signal(Signal::STOP);
+    next.wait_for("led");
+    let taken_over = Instant::now();
+    let gone = pipe.wait_for_end();
+    assert!(gone < taken_over, "the command outlived its lease by {:?}", gone - taken_over);
+    running.signal(Signal::CONT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(79), "{ended:?}");
+}
+
+#[test]
+fn even_without_its_watchdog() {
+    // Neither it nor we may be counted on alone.
+    let place = Place::new();
+    let pipe = Pipe::new(&place);
+    let running = leader(&place, &pipe, &LONG, HOLDS);
+    let killed = Command::new("pkill")
+        .args(["-KILL", "-P", &running.pid().as_raw_nonzero().to_string(), "-f", "__watchdog"])
+        .status()
+        .unwrap();
+    assert!(killed.success(), "there was no watchdog");
+    running.signal(Signal::TERM);
+    pipe.wait_for_end();
+    let ended = running.end();
+    assert_eq!(ended.code, Some(128 + 15), "{ended:?}");
+    assert!(place.record("a").is_released());
+}
+
+#[test]
+fn a_command_is_ended_when_leadership_is_lost_and_the_code_says_so() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let obedient = "trap 'echo told; exit 5' TERM; echo up; while :; do sleep 0.02; done";
+    let mut running = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", obedient]));
+    running.wait_for("up");
+    place.overwrite("a", &record("thief", "1h", 7, "1"));
+    let ended = running.end();
+    assert_eq!(ended.code, Some(79), "{ended:?}");
+    assert!(ended.stdout.ends_with("told"), "{ended:?}");
+    assert!(ended.stderr.contains(r#"the lease was taken over by "thief""#), "{ended:?}");
+    assert!(ended.stderr.contains("the command was ended with SIGTERM"), "{ended:?}");
+    assert_eq!(place.record("a").holder_identity, "thief");
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed_while_the_lease_lasts() {
+    let place = Place::new();
+    let pipe = Pipe::new(&place);
+    let running = leader(&place, &pipe, &TIMINGS, STUBBORN);
+    // The store is gone: the lease cannot be renewed, and for everybody else it lasts 3 s from now at most.
+    let last_renewal = Instant::now();
+    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
+    std::fs::write(place.path("locks"), "").unwrap();
+    let gone = pipe.wait_for_end();
+    assert!(gone - last_renewal < std::time::Duration::from_secs(3), "{:?}", gone - last_renewal);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(79), "{ended:?}");
+    assert!(ended.stderr.contains("the command was killed"), "{ended:?}");
+}
+
+#[test]
+fn a_campaign_goes_on_after_a_loss() {
+    let place = Place::new();
+    let options = [&TIMINGS[..], &["--campaign"]].concat();
+    let lock = place.lock("a");
+    let mut running = Running::start(&run(
+        &lock,
+        &options,
+        &["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"],
+    ));
+    running.wait_for("term 0");
+    place.overwrite("a", &record("thief", "1s", 7, "1"));
+    running.wait_for_note("thief leads");
+    running.wait_for("term 8");
+}
+
+#[test]
+fn a_record_with_our_name_that_another_wrote_is_anothers() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let options = [&LONG[..], &["--identity", "node-1", "--no-wait"]].concat();
+    let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
+}

@@ -1,0 +1,64 @@
+//! `probe`, with every verdict.
+
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+use serde_json::Value;
+
+use crate::support::{Place, end, end_of, leaderelect};
+
+#[test]
+fn a_fit_store() {
+    let place = Place::new();
+    let ended = end(&["probe", "--writers", "8", "--rounds", "2", &place.lock("a")]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    for text in ["is fit to elect leaders on", "one winner in each of 2 races of 8", "median", "clock: not applicable"]
+    {
+        assert!(ended.stdout.contains(text), "{text}: {ended:?}");
+    }
+    assert!(ended.stdout.contains("$0.00 because the store is on this machine"), "{ended:?}");
+    assert!(!place.path("locks/a").exists(), "it made the lock");
+}
+
+#[test]
+fn a_fit_store_as_json() {
+    let ended = end(&["probe", "-o", "json", "--followers", "4", "--retry", "1s", "memory:a"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&report["verdict"], report["checks"].as_array().unwrap().len()), (&"fit".into(), 6), "{report}");
+    assert_eq!(report["monthlyCost"]["writes"], 2_629_746.0, "{report}");
+    assert!(report["latencySeconds"]["p90"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+/// Against a server that answers every request in the same way.
+fn probe_of(answer: &Answer, args: &[&str]) -> crate::support::Ended {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let script: Vec<_> = std::iter::repeat_n(Step::Answer(answer.clone()), 2_000).collect();
+    let server = runtime.block_on(ScriptedServer::start(script));
+    let url = format!("s3://bucket/locks/a?endpoint={}", server.url());
+    let mut command = leaderelect([&["probe", "--writers", "4", "--rounds", "1"], args, &[&url]].concat());
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
+    end_of(command)
+}
+
+#[test]
+fn an_unfit_store_that_knows_the_time() {
+    // Whatever the condition, it says yes.
+    let yes = Answer::new(200).header("ETag", "\"1\"").header("Date", "Mon, 02 Feb 2026 10:15:30 GMT");
+    let ended = probe_of(&yes, &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("UNFIT"), "{ended:?}");
+    assert!(ended.stdout.contains("s ahead of the store's, give or take"), "{ended:?}");
+    assert!(ended.stdout.contains("set it right"), "{ended:?}");
+    assert!(ended.stdout.contains("set --write-price and --read-price"), "{ended:?}");
+    let ended = probe_of(&yes, &["-o", "json", "--write-price", "5", "--read-price", "0.4"]);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&report["verdict"], &report["monthlyCost"]["dollars"]), (&"unfit".into(), &7.23.into()), "{report}");
+    assert!(report["clock"]["aheadOfStoreSeconds"].as_f64().unwrap() > 1e6, "{report}");
+}
+
+#[test]
+fn a_store_that_refuses_is_neither() {
+    let ended = probe_of(&Answer::new(403), &[]);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(ended.stdout.contains("inconclusive"), "{ended:?}");
+    assert!(!ended.stdout.contains("hidden"), "{ended:?}");
+}

@@ -1,0 +1,170 @@
+//! `run` when all goes well.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{LONG, Place, Running, TIMINGS, end, end_of, leaderelect, run};
+
+#[test]
+fn the_command_knows_its_term_and_its_code_is_ours() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let tell = "echo $LEADERELECTION_IDENTITY, $LEADERELECTION_FENCING_TOKEN, $LEADERELECTION_LOCK; exit 7";
+    for token in 0..2 {
+        let options = [&LONG[..], &["--identity", "node-1"]].concat();
+        let ended = end(&run(&lock, &options, &["sh", "-c", tell]));
+        assert_eq!(ended.code, Some(7), "{ended:?}");
+        assert_eq!(ended.stdout, format!("node-1, {token}, {lock}\n"));
+        assert!(ended.stderr.contains(&format!("leading with fencing token {token}")), "{ended:?}");
+        let record = place.record("a");
+        assert!(record.is_released(), "{record:?}");
+        assert_eq!(record.leader_transitions, token);
+    }
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let place = Place::new();
+    let ended = end(&[&["--quiet"][..], &run(&place.lock("a"), &LONG, &["echo", "done"])].concat());
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "done\n", ""));
+}
+
+#[test]
+fn a_command_that_dies_of_a_signal_is_told_as_shells_do() {
+    let place = Place::new();
+    let ended = end(&run(&place.lock("a"), &LONG, &["sh", "-c", "kill -KILL $$"]));
+    assert_eq!(ended.code, Some(128 + 9), "{ended:?}");
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_told_as_shells_do() {
+    let place = Place::new();
+    let ended = end(&run(&place.lock("a"), &LONG, &["no-such-command"]));
+    assert_eq!(ended.code, Some(127), "{ended:?}");
+    assert!(ended.stderr.contains("no-such-command: command not found"), "{ended:?}");
+    assert!(!place.path("locks").exists(), "it competed with nothing to run");
+
+    let program = place.path("text");
+    fs::write(&program, "no program").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+    let ended = end(&run(&place.lock("a"), &LONG, &[program.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(126), "{ended:?}");
+    assert!(place.record("a").is_released());
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_ended_before_the_release() {
+    let place = Place::new();
+    // Its standard output ends only when the last process has.
+    let child = "trap 'echo record $(cat $0/$(ls -v $0 | grep -v tmp | tail -1)); exit' TERM; echo up; \
+                 while :; do sleep 0.05; done";
+    let command = format!("sh -c \"$1\" {} & read line; exit 3", place.path("locks/a/@").display());
+    let fifo = place.path("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let command = format!("exec 3<>{fifo}; {} ", command.replace("read line", "read line <&3"), fifo = fifo.display());
+    let lock = place.lock("a");
+    let mut running = Running::start(&run(&lock, &LONG, &["sh", "-c", &command, "sh", child]));
+    running.wait_for("up");
+    fs::write(&fifo, "go on\n").unwrap();
+    let ended = running.end();
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let seen = ended.stdout.lines().find_map(|line| line.strip_prefix("record ")).expect("the child was not told");
+    assert!(!seen.contains(r#""holderIdentity":"""#), "released while a process still ran: {seen}");
+    assert!(place.record("a").is_released());
+}
+
+#[test]
+fn of_many_one_works_at_a_time_and_tokens_rise() {
+    const CANDIDATES: usize = 5;
+    let place = Place::new();
+    let (lock, log) = (place.lock("a"), place.path("log"));
+    let work = format!(
+        "echo begin $LEADERELECTION_FENCING_TOKEN >> {log}; sleep 0.1; echo end $LEADERELECTION_FENCING_TOKEN >> {log}",
+        log = log.display()
+    );
+    let running: Vec<_> = (0..CANDIDATES).map(|_| Running::start(&run(&lock, &LONG, &["sh", "-c", &work]))).collect();
+    for running in running {
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let expected: String = (0..CANDIDATES).map(|token| format!("begin {token}\nend {token}\n")).collect();
+    assert_eq!(fs::read_to_string(log).unwrap(), expected);
+}
+
+#[test]
+fn a_campaign_runs_the_command_term_after_term() {
+    let place = Place::new();
+    let options = [&TIMINGS[..], &["--campaign"]].concat();
+    let lock = place.lock("a");
+    let mut running = Running::start(&run(&lock, &options, &["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN"]));
+    for term in 0..3 {
+        assert_eq!(running.wait_for("term "), term.to_string());
+    }
+}
+
+#[test]
+fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let run_with = |options: &[&'static str]| {
+        let options: Vec<&str> = options.to_vec();
+        end(&run(&lock, &options, &["true"]))
+    };
+    for (ended, right) in [
+        (end(&["run", "--lock", "s3://bucket", "--", "true"]), "s3://bucket/key?region="),
+        (end(&["run", "--", "true"]), "--lock <URL>"),
+        (end(&["run", "--lock", &lock]), "<COMMAND>"),
+        (run_with(&["--lease", "15"]), "15s"),
+        (run_with(&["--lease", "5s", "--renew", "6s"]), "set --lease"),
+        (run_with(&["--identity", ""]), "--identity"),
+        (run_with(&["--campaign", "--no-wait"]), "cannot be used with"),
+        (end(&["no-such-command"]), "Usage: leaderelect"),
+    ] {
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(64), ""), "{ended:?}");
+        assert!(ended.stderr.contains(right), "{right}: {ended:?}");
+    }
+}
+
+#[test]
+fn no_secret_of_a_url_is_shown() {
+    let url = "http://127.0.0.1:1/account/container/lock?sv=2024&sig=SECRET";
+    let quick = ["--lease", "1s", "--renew", "600ms", "--retry", "100ms"];
+    let ended = end(&run(url, &quick, &["true"]));
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(ended.stderr.contains("127.0.0.1:1/account/container/lock"), "{ended:?}");
+    assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
+    for args in [vec!["status", "a", url], vec!["run", url], vec!["status", "http://host/?sig=SECRET"], vec![url]] {
+        let ended = end(&args);
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
+    }
+    let mut verbose = leaderelect(["-vv", "status", url]);
+    verbose.env("RUST_LOG", "trace");
+    let ended = end_of(verbose);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
+}
+
+#[test]
+fn a_store_that_is_out_of_reach_or_refuses_has_a_code_of_its_own() {
+    let quick = ["--lease", "1s", "--renew", "600ms", "--retry", "100ms"];
+    let mut command = leaderelect(run("s3://bucket/lock?endpoint=http://127.0.0.1:1", &quick, &["true"]));
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
+    let ended = end_of(command);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(ended.stderr.contains("s3://bucket/lock"), "{ended:?}");
+
+    let place = Place::new();
+    fs::write(place.path("locks"), "a file where a directory should be").unwrap();
+    let ended = end(&run(&place.lock("a"), &LONG, &["true"]));
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+}
+
+#[test]
+fn an_object_that_is_no_record_is_left_alone() {
+    let place = Place::new();
+    place.overwrite("a", "somebody's photo");
+    let ended = end(&run(&place.lock("a"), &LONG, &["true"]));
+    assert_eq!(ended.code, Some(65), "{ended:?}");
+    assert!(ended.stderr.contains("not a leader election record"), "{ended:?}");
+}

@@ -1,0 +1,85 @@
+//! Signals on their way through `run`.
+
+use rustix::process::Signal;
+
+use crate::support::{LONG, Place, Running, TIMINGS, run};
+
+/// Tells of every signal, and ends on SIGTERM.
+const TELLS: &str = "trap 'echo HUP' HUP; trap 'echo INT' INT; trap 'echo QUIT' QUIT; trap 'echo USR1' USR1; \
+                     trap 'echo USR2' USR2; trap 'echo WINCH' WINCH; trap 'echo TERM; exit 5' TERM; \
+                     echo up; while :; do sleep 0.02; done";
+
+#[test]
+fn each_reaches_the_command_whose_end_is_waited_for() {
+    let place = Place::new();
+    let mut running = Running::start(&run(&place.lock("a"), &LONG, &["sh", "-c", TELLS]));
+    running.wait_for("up");
+    for (signal, name) in [
+        (Signal::USR1, "USR1"),
+        (Signal::HUP, "HUP"),
+        (Signal::INT, "INT"),
+        (Signal::QUIT, "QUIT"),
+        (Signal::USR2, "USR2"),
+        (Signal::WINCH, "WINCH"),
+    ] {
+        running.signal(signal);
+        running.wait_for(name);
+    }
+    assert!(!place.record("a").is_released());
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.stdout.ends_with("TERM"), "{ended:?}");
+    assert!(place.record("a").is_released());
+}
+
+#[test]
+fn the_lease_is_renewed_while_the_command_takes_its_time_to_stop() {
+    let place = Place::new();
+    let slow = "trap 'sleep 4; echo cleaned up; exit 6' TERM; echo up; while :; do sleep 0.02; done";
+    let lock = place.lock("a");
+    let mut running = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", slow]));
+    running.wait_for("up");
+    let mut next = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", "echo led"]));
+    running.signal(Signal::TERM);
+    running.wait_for("cleaned up");
+    assert_eq!(place.record("a").leader_transitions, 0, "the lease ran out meanwhile");
+    assert_eq!(running.end().code, Some(6));
+    next.wait_for("led");
+}
+
+#[test]
+fn sigterm_ends_a_campaign_with_the_commands_code() {
+    let place = Place::new();
+    let options = [&LONG[..], &["--campaign"]].concat();
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", TELLS]));
+    running.wait_for("up");
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(place.record("a").is_released());
+}
+
+#[test]
+fn sigterm_ends_a_campaign_that_waits() {
+    let place = Place::new();
+    let options = [&LONG[..], &["--campaign"]].concat();
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", "echo worked; exit 4"]));
+    running.wait_for("worked");
+    // After a term that ended by itself, the others go first for a lease, which is longer than the patience.
+    place.wait_until("a", leaderelection::LeaderElectionRecord::is_released);
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(143), "{ended:?}");
+}
+
+#[test]
+fn sighup_is_for_the_command_and_ends_no_campaign() {
+    let place = Place::new();
+    let options = [&TIMINGS[..], &["--campaign"]].concat();
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", "echo up; exec sleep 1000"]));
+    running.wait_for("up");
+    running.signal(Signal::HUP);
+    running.wait_for("up");
+    assert_eq!(place.record("a").leader_transitions, 1);
+}

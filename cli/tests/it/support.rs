@@ -1,0 +1,244 @@
+//! Processes that do not outlive the tests, and locks for them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use leaderelection::{LeaderElectionRecord, MAX_BODY_BYTES};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_leaderelect");
+
+/// For what must not take long, and would otherwise hang the test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Short, and yet long enough for a busy machine.
+pub(crate) const TIMINGS: [&str; 6] = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+
+/// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
+pub(crate) const LONG: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "200ms"];
+
+/// A directory with locks.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn lock(&self, name: &str) -> String {
+        format!("file://{}/locks/{name}", self.0.path().display())
+    }
+
+    pub(crate) fn prefix(&self) -> String {
+        format!("file://{}/locks/", self.0.path().display())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn generations(&self, name: &str) -> PathBuf {
+        self.0.path().join("locks").join(name).join("@")
+    }
+
+    /// The lock's newest body.
+    fn newest(&self, name: &str) -> Option<(u64, Vec<u8>)> {
+        let entries = fs::read_dir(self.generations(name)).ok()?;
+        let names = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u64>().ok());
+        let newest = names.max()?;
+        Some((newest, fs::read(self.generations(name).join(newest.to_string())).ok()?))
+    }
+
+    pub(crate) fn record(&self, name: &str) -> LeaderElectionRecord {
+        // A newer one may take its place while it is read.
+        let (_, body) = (0..100).find_map(|_| self.newest(name)).expect("no record");
+        assert!(body.len() < MAX_BODY_BYTES);
+        LeaderElectionRecord::from_json(&body, Duration::MAX).unwrap()
+    }
+
+    /// Waits until the lock says what is wanted.
+    pub(crate) fn wait_until(&self, name: &str, wanted: impl Fn(&LeaderElectionRecord) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.newest(name).is_some_and(|_| wanted(&self.record(name))) {
+            assert!(Instant::now() < deadline, "{:?}", self.newest(name));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Puts something in the place of the lock's object, whoever holds it.
+    pub(crate) fn overwrite(&self, name: &str, body: &str) {
+        fs::create_dir_all(self.generations(name)).unwrap();
+        for _ in 0..1000 {
+            let next = self.newest(name).map_or(0, |(newest, _)| newest) + 1;
+            let scratch = self.0.path().join("scratch");
+            fs::write(&scratch, body).unwrap();
+            if fs::hard_link(&scratch, self.generations(name).join(next.to_string())).is_ok() {
+                return;
+            }
+        }
+        panic!("somebody else always writes first");
+    }
+}
+
+/// What a held lock looks like.
+pub(crate) fn record(holder: &str, lease: &str, token: u64, write_id: &str) -> String {
+    let time = "2026-02-02T10:15:30.000000Z";
+    format!(
+        r#"{{"holderIdentity":"{holder}","leaseDuration":"{lease}","acquireTime":"{time}","renewTime":"{time}",
+        "leaderTransitions":{token},"writeId":"{write_id}"}}"#
+    )
+}
+
+/// The program, without what this process's environment tells it.
+pub(crate) fn leaderelect<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    // It dies with the thread of its test, however that ends.
+    let mut command = Command::new(PROGRAM);
+    command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]).args(args);
+    for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "STORAGE_EMULATOR_HOST"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm").stdin(Stdio::null());
+    command
+}
+
+/// Arguments of `run`.
+pub(crate) fn run<'a>(lock: &'a str, more: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--lock", lock], more, &["--"], command].concat()
+}
+
+/// What a process that has ended said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+pub(crate) fn end_of(mut command: Command) -> Ended {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Runs the program to its end.
+pub(crate) fn end(args: &[&str]) -> Ended {
+    end_of(leaderelect(args))
+}
+
+/// A program that runs. Killed when dropped.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Lines,
+    stderr: Lines,
+}
+
+impl Running {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::of(leaderelect(args))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = Lines::of(child.stdout.take().unwrap());
+        let stderr = Lines::of(child.stderr.take().unwrap());
+        Self { child, stdout, stderr }
+    }
+
+    /// Waits for a line of standard output, which is all of the rest of the line behind `beginning`.
+    pub(crate) fn wait_for(&mut self, beginning: &str) -> String {
+        match self.stdout.wait_for(|line| line.strip_prefix(beginning).map(str::to_owned)) {
+            Ok(rest) => rest,
+            Err(lines) => panic!("no {beginning:?} in {lines:?}; standard error: {:?}", self.stderr.so_far()),
+        }
+    }
+
+    /// Waits for a line of standard error that contains `text`.
+    pub(crate) fn wait_for_note(&mut self, text: &str) {
+        if let Err(lines) = self.stderr.wait_for(|line| line.contains(text).then_some(())) {
+            panic!("no {text:?} in {lines:?}; standard output: {:?}", self.stdout.so_far());
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Waits until no process holds its output any more, which all that it started inherit, and for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        let stdout = self.stdout.rest();
+        let stderr = self.stderr.rest();
+        let status: ExitStatus = self.child.wait().unwrap();
+        Ended { code: status.code(), stdout, stderr }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Ended already where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines of a stream, as they come.
+pub(crate) struct Lines {
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Lines {
+    pub(crate) fn of(stream: impl Read + Send + 'static) -> Self {
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            BufReader::new(stream).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { lines, seen: Vec::new() }
+    }
+
+    pub(crate) fn wait_for<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> Result<T, &[String]> {
+        let deadline = Instant::now() + PATIENCE;
+        while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let found = wanted(&line);
+            self.seen.push(line);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        Err(&self.seen)
+    }
+
+    fn so_far(&mut self) -> &[String] {
+        self.seen.extend(self.lines.try_iter());
+        &self.seen
+    }
+
+    /// All of it, once nobody can write to it any more.
+    pub(crate) fn rest(&mut self) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.seen.push(line),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return self.seen.join("\n"),
+                Err(mpsc::RecvTimeoutError::Timeout) => panic!("a process goes on that should not: {:?}", self.seen),
+            }
+        }
+    }
+}
+
+/// Runs a program whose standard output is somewhere else.
+pub(crate) fn end_of_with_stderr(mut command: Command) -> Ended {
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    let output = child.wait_with_output().unwrap();
+    Ended { code: output.status.code(), stdout: String::new(), stderr: String::from_utf8(output.stderr).unwrap() }
+}
