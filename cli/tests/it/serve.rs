@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod careless_s3;
 mod ending;
+mod process;
 mod refusals;
 mod sidecar;
 mod telling;

@@ -8,7 +8,8 @@ use reqwest::{Certificate, Client, StatusCode};
 use rustix::process::Signal;
 use tokio::net::TcpStream;
 
-use super::sidecar::{Sidecar, eventually, lock_in, serve, serve_at};
+use super::process::eventually;
+use super::sidecar::{Sidecar, lock_in, serve, serve_at};
 
 const TOKEN: &str = "a-token-that-nobody-else-has-got";
 

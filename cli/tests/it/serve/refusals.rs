@@ -4,16 +4,17 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use super::careless_s3::CarelessS3;
+use super::process::Process;
 use super::sidecar::{lock_in, serve};
 
 /// Runs it to its end, which comes by itself.
-fn fails(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().unwrap();
-    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+async fn fails(command: &mut Command) -> (Option<i32>, String) {
+    let mut process = Process::spawn(command);
+    (process.ended().await.code(), process.said())
 }
 
-#[test]
-fn what_cannot_be_right_is_refused_at_once() {
+#[tokio::test]
+async fn what_cannot_be_right_is_refused_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &str| {
         let path = directory.path().join(name);
@@ -41,14 +42,14 @@ fn what_cannot_be_right_is_refused_at_once() {
     for (args, code, words) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
         command.args(["serve", "--lock", &lock_in(directory.path())]).args(*args);
-        let (found, said) = fails(command.env_remove("LEADERELECTION_HTTP_TOKEN").env_remove("RUST_LOG"));
+        let (found, said) = fails(command.env_remove("LEADERELECTION_HTTP_TOKEN").env_remove("RUST_LOG")).await;
         assert_eq!(found, Some(*code), "{args:?}: {said}");
         for word in *words {
             assert!(said.contains(word), "{args:?} does not say {word:?}: {said}");
         }
         assert!(!said.contains("secret"), "{args:?} shows what is in a file: {said}");
     }
-    let empty = fails(serve(&lock_in(directory.path()), "alpha").env("LEADERELECTION_HTTP_TOKEN", ""));
+    let empty = fails(serve(&lock_in(directory.path()), "alpha").env("LEADERELECTION_HTTP_TOKEN", "")).await;
     assert_eq!(empty.0, Some(64), "an empty token is no token: {}", empty.1);
 }
 
@@ -58,7 +59,7 @@ async fn an_unfit_store_elects_nobody() {
     let mut command =
         serve(&format!("s3://bucket/lock?region=eu-central-1&path_style=true&endpoint={}", store.url()), "a");
     command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key").arg("--require-probe");
-    let (code, said) = tokio::task::spawn_blocking(move || fails(&mut command)).await.unwrap();
+    let (code, said) = fails(&mut command).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("the store failed the probe") && said.contains("elect leaders on another one"), "{said}");
 }

@@ -1,29 +1,13 @@
 //! A running `leaderelect serve`, and those who ask it.
 
-use std::io::{BufRead as _, BufReader};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use reqwest::{Client, Response, StatusCode};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// For whatever has to happen sooner or later, on however busy a machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until `look` sees what it looks for.
-pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look().await {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
+use super::process::{Process, eventually};
 
 /// The command, on a port of its own.
 pub(crate) fn serve(lock: &str, identity: &str) -> Command {
@@ -43,11 +27,10 @@ pub(crate) fn lock_in(directory: &Path) -> String {
     format!("file://{}/lock", directory.display())
 }
 
-/// The process, until it is dropped.
+/// A running `leaderelect serve`.
 #[derive(Debug)]
 pub(crate) struct Sidecar {
-    child: Child,
-    said: Arc<Mutex<String>>,
+    process: Process,
     url: String,
 }
 
@@ -59,50 +42,20 @@ impl Sidecar {
 
     /// Starts `command`, and waits until it serves.
     pub(crate) async fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
-        let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let ear = Arc::clone(&said);
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
-                ear.lock().unwrap().push_str(&line);
-                line.clear();
-            }
-        });
-        let mut sidecar = Self { child, said, url: String::new() };
-        sidecar.url = eventually("the sidecar serves", async || {
-            let said = sidecar.said();
-            assert!(sidecar.child.try_wait().unwrap().is_none(), "it ended: {said}");
+        let mut process = Process::spawn(command);
+        let url = eventually("the sidecar serves", async || {
+            let said = process.said();
+            assert!(!process.has_ended(), "it ended: {said}");
             let url = said.lines().find_map(|line| line.strip_prefix("leaderelect: serving "))?;
             Some(url.trim_end_matches('/').to_owned())
         })
         .await;
-        sidecar
-    }
-
-    /// What it has said so far.
-    pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+        Self { process, url }
     }
 
     /// Such as `http://127.0.0.1:31234`.
     pub(crate) fn url(&self) -> &str {
         &self.url
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits until it has ended by itself.
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
-        eventually("the sidecar ends", async || self.child.try_wait().unwrap()).await
     }
 
     /// Asks over a connection of its own.
@@ -140,9 +93,16 @@ impl Sidecar {
     }
 }
 
-impl Drop for Sidecar {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Deref for Sidecar {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for Sidecar {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
 }

@@ -3,7 +3,8 @@
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
-use super::sidecar::{Sidecar, eventually, lock_in, serve};
+use super::process::eventually;
+use super::sidecar::{Sidecar, lock_in, serve};
 
 #[tokio::test]
 async fn a_leader_and_a_follower_tell_the_same() {
