@@ -9,7 +9,7 @@ use crate::output::Output;
 ///
 /// For instance, for bash:
 ///
-///   leaderelect completions bash > /etc/bash_completion.d/leaderelect
+///     leaderelect completions bash > /etc/bash_completion.d/leaderelect
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

@@ -35,12 +35,12 @@ use crate::output::{Output, OutputArgs};
 ///
 /// A lock is one small object, named by a URL:
 ///
-///   s3://bucket/key?region=eu-central-1
-///   s3://bucket/key?endpoint=http://127.0.0.1:8333
-///   gs://bucket/object
-///   az://account/container/blob
-///   https://account.blob.core.windows.net/container/blob?SAS
-///   file:///directory/name
+///     s3://bucket/key?region=eu-central-1
+///     s3://bucket/key?endpoint=http://127.0.0.1:8333
+///     gs://bucket/object
+///     az://account/container/blob
+///     https://account.blob.core.windows.net/container/blob?SAS
+///     file:///directory/name
 ///
 /// Credentials come from the environment, as each cloud's own tools find them.
 #[derive(Debug, Parser)]

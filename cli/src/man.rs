@@ -9,8 +9,8 @@ use crate::output::Output;
 ///
 /// For instance:
 ///
-///   leaderelect man | man -l -
-///   leaderelect man --directory /usr/local/share/man/man1
+///     leaderelect man | man -l -
+///     leaderelect man --directory /usr/local/share/man/man1
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {

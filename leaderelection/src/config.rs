@@ -112,7 +112,10 @@ impl LeaderElectionConfigBuilder {
     }
 
     /// How long one request may take before its outcome counts as unknown. A quarter of the renew
-    /// deadline by default.
+    /// deadline by default; must be less than half of it.
+    ///
+    /// Together with the retry period it should stay below the renew deadline: if it does not, which is
+    /// allowed as in client-go, but logged as a warning, then a single slow renewal ends the term.
     pub fn request_timeout(mut self, request_timeout: Duration) -> Self {
         self.request_timeout = Some(request_timeout);
         self
@@ -207,6 +210,7 @@ impl LeaderElectionConfigBuilder {
             return Err(ConfigError::new("require_probe", problem));
         }
         self.warn_of_throttling();
+        self.warn_of_single_tries(request_timeout);
         Ok(LeaderElectionConfig {
             rules: Rules {
                 identity: self.lock.identity().to_owned(),
@@ -235,6 +239,19 @@ impl LeaderElectionConfigBuilder {
                 retry_period = ?self.retry_period,
                 min_write_interval = ?interval,
                 "the store refuses writes this close together; use a longer retry_period"
+            );
+        }
+    }
+
+    fn warn_of_single_tries(&self, request_timeout: Duration) {
+        if self.retry_period.saturating_add(request_timeout) >= self.renew_deadline {
+            tracing::warn!(
+                lock = self.lock.describe(),
+                retry_period = ?self.retry_period,
+                ?request_timeout,
+                renew_deadline = ?self.renew_deadline,
+                "a single slow request would end a term, because renew_deadline leaves no time for another; use a \
+                 longer renew_deadline, or a shorter retry_period or request_timeout"
             );
         }
     }

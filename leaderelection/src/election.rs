@@ -136,6 +136,8 @@ impl Election {
     /// `stamp` is called if and only if the request is a write.
     pub fn poll(&mut self, now: LocalInstant, stamp: impl FnOnce() -> Stamp) -> Option<Request> {
         self.end_if_overdue(now);
+        // Not as soon as the answer shows it: what it says about the lease must be known first.
+        self.hand_over_if_asked();
         if self.in_flight.is_some() || now < self.next_send()? {
             return None;
         }
@@ -367,7 +369,6 @@ impl Election {
             Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => Hold::replace(held, hold),
         }
         self.start_if_valid(now);
-        self.hand_over_if_asked();
     }
 
     fn saw_token(&mut self, token: u64) {

@@ -5,6 +5,7 @@ mod driver;
 mod fitness;
 mod meters;
 mod new_leader;
+mod outside;
 mod request;
 mod term;
 

@@ -93,7 +93,6 @@ impl fmt::Display for ClockOffset {
 
 /// Where to ask; `None` for a store on this machine.
 fn endpoint(location: &Location) -> Option<String> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     match location {
         #[cfg(feature = "s3")]
         Location::S3(location) => {
@@ -115,6 +114,11 @@ fn endpoint(location: &Location) -> Option<String> {
         Location::Azure(location) => Some(location.container_url.clone()),
         _ => None,
     }
+}
+
+#[cfg(any(feature = "gcs", feature = "s3"))]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 async fn offsets(endpoint: &str, patience: Duration) -> Result<Vec<(f64, f64)>, String> {

@@ -7,7 +7,7 @@ use leaderelection::JITTER_FACTOR;
 use leaderelection_backends::url::Location;
 use serde_json::{Value, json};
 
-use super::prices::{AS_OF, is_local, list_prices};
+use super::prices::{is_local, list_prices};
 use crate::timing::Timing;
 
 /// A twelfth of a year.
@@ -48,7 +48,7 @@ impl Cost {
         let read_price = price(args.read_price, listed.map(|listed| listed.reads));
         let source = match (listed, args.write_price.or(args.read_price)) {
             (_, Some(_)) => "at the given prices".to_owned(),
-            (Some(listed), None) => format!("at list prices of {AS_OF} ({})", listed.what),
+            (Some(listed), None) => format!("at list prices of {} ({})", listed.as_of, listed.what),
             (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
             (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
         };

@@ -2,24 +2,25 @@
 
 use leaderelection_backends::url::Location;
 
-/// When the prices were looked up.
-pub(super) const AS_OF: &str = "June 2025";
-
 /// List prices in US dollars for a million requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prices {
     pub(super) what: &'static str,
+    /// When they were looked up. docs/operations.md says where.
+    pub(super) as_of: &'static str,
     pub(super) writes: f64,
     pub(super) reads: f64,
 }
 
 /// Without free tiers, discounts and traffic.
 #[cfg(feature = "s3")]
-const S3: Prices = Prices { what: "Amazon S3 Standard, us-east-1", writes: 5.0, reads: 0.4 };
+const S3: Prices = Prices { what: "Amazon S3 Standard, us-east-1", as_of: "November 2026", writes: 5.0, reads: 0.4 };
 #[cfg(feature = "gcs")]
-const GCS: Prices = Prices { what: "Google Cloud Storage Standard, one region", writes: 5.0, reads: 0.4 };
+const GCS: Prices =
+    Prices { what: "Google Cloud Storage Standard, one region", as_of: "September 2026", writes: 5.0, reads: 0.4 };
 #[cfg(feature = "azure")]
-const AZURE: Prices = Prices { what: "Azure Blob Storage hot LRS, East US", writes: 5.0, reads: 0.4 };
+const AZURE: Prices =
+    Prices { what: "Azure Blob Storage hot LRS, East US", as_of: "May 2026", writes: 5.5, reads: 0.44 };
 
 /// The prices of a store; `None` if there is no list that says.
 pub(super) fn list_prices(location: &Location) -> Option<Prices> {

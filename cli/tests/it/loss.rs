@@ -10,9 +10,13 @@ use rustix::process::Signal;
 
 use crate::support::{LONG, Lines, PATIENCE, Place, Running, TIMINGS, end, record, run};
 
+// None goes on for ever, should the test find that nobody ends it.
+
 /// A command that holds a pipe of its own open, with a process of its own that does so too.
-const HOLDS: &str = "exec 4>\"$0\" >/dev/null 2>&1; (trap '' TERM; while :; do sleep 1; done) & echo up >&4; wait";
-const STUBBORN: &str = "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; while :; do sleep 0.1; done";
+const HOLDS: &str =
+    "exec 4>\"$0\" >/dev/null 2>&1; (trap '' TERM; for i in $(seq 300); do sleep 1; done) & echo up >&4; wait";
+const STUBBORN: &str =
+    "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
 
 /// A pipe that tells when the last process of a command is gone.
 struct Pipe {

@@ -56,7 +56,7 @@ fn a_command_that_cannot_be_run_is_told_as_shells_do() {
 fn what_a_command_leaves_behind_is_ended_before_the_release() {
     let place = Place::new();
     // Its standard output ends only when the last process has.
-    let child = "trap 'echo record $(cat $0/$(ls -v $0 | grep -v tmp | tail -1)); exit' TERM; echo up; \
+    let child = "trap 'sleep 0.5; echo record $(cat $0/$(ls -v $0 | grep -v tmp | tail -1)); exit' TERM; echo up; \
                  while :; do sleep 0.05; done";
     let command = format!("sh -c \"$1\" {} & read line; exit 3", place.path("locks/a/@").display());
     let fifo = place.path("fifo");

@@ -78,7 +78,10 @@ impl Place {
             let next = self.newest(name).map_or(0, |(newest, _)| newest) + 1;
             let scratch = self.0.path().join("scratch");
             fs::write(&scratch, body).unwrap();
-            if fs::hard_link(&scratch, self.generations(name).join(next.to_string())).is_ok() {
+            let linked = fs::hard_link(&scratch, self.generations(name).join(next.to_string()));
+            // Or the next one would write over it.
+            fs::remove_file(&scratch).unwrap();
+            if linked.is_ok() {
                 return;
             }
         }

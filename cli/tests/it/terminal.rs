@@ -1,16 +1,17 @@
 //! What depends on a terminal: colour, progress, questions, Ctrl-C.
 
 use std::io::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::{LONG, PROGRAM, Place, record, run};
+use crate::support::{LONG, PATIENCE, PROGRAM, Place, record, run};
 
 /// The program in a pseudo-terminal. Ends when dropped: the terminal hangs up, and it is killed.
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Option<Box<dyn MasterPty + Send>>,
-    screen: std::sync::mpsc::Receiver<Vec<u8>>,
+    screen: Receiver<Vec<u8>>,
     seen: String,
     keys: Box<dyn Write + Send>,
 }
@@ -30,7 +31,7 @@ impl Terminal {
         let child = pair.slave.spawn_command(command).unwrap();
         let mut reader = pair.master.try_clone_reader().unwrap();
         let keys = pair.master.take_writer().unwrap();
-        let (sender, screen) = std::sync::mpsc::channel();
+        let (sender, screen) = channel();
         std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(read @ 1..) = reader.read(&mut chunk) {
@@ -44,7 +45,7 @@ impl Terminal {
 
     fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            match self.screen.recv_timeout(crate::support::PATIENCE) {
+            match self.screen.recv_timeout(PATIENCE) {
                 Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),
                 Err(_) => panic!("no {text:?} on the screen: {:?}", self.seen),
             }
@@ -58,8 +59,12 @@ impl Terminal {
 
     /// The exit code, and all that was on the screen.
     fn end(mut self) -> (u32, String) {
-        while let Ok(chunk) = self.screen.recv_timeout(crate::support::PATIENCE) {
-            self.seen.push_str(&String::from_utf8_lossy(&chunk));
+        loop {
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", self.seen),
+            }
         }
         let code = self.child.wait().unwrap().exit_code();
         (code, std::mem::take(&mut self.seen))

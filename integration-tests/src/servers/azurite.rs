@@ -79,16 +79,22 @@ impl Azurite {
         (ACCOUNT, &self.key)
     }
 
+    /// Such as `http://127.0.0.1:12345`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Such as `http://127.0.0.1:12345/account/container`.
     #[must_use]
     pub fn container_url(&self, container: &str) -> String {
-        format!("http://127.0.0.1:{}/{ACCOUNT}/{container}", self.port)
+        format!("{}/{ACCOUNT}/{container}", self.url())
     }
 
     /// With the account's key.
     #[must_use]
     pub fn connection_string(&self) -> String {
-        let endpoint = format!("http://127.0.0.1:{}/{ACCOUNT}", self.port);
+        let endpoint = format!("{}/{ACCOUNT}", self.url());
         format!("AccountName={ACCOUNT};AccountKey={};BlobEndpoint={endpoint};", self.key)
     }
 

@@ -81,13 +81,25 @@ impl FakeGcs {
 
     /// A client for objects, with the SDK's defaults.
     pub async fn client(&self) -> Storage {
-        let builder = Storage::builder().with_endpoint(self.url()).with_credentials(anonymous::Builder::new().build());
+        self.client_by(&self.url()).await
+    }
+
+    /// A client for objects that goes by way of another address.
+    pub async fn client_by(&self, url: &str) -> Storage {
+        let builder = Storage::builder().with_endpoint(url).with_credentials(anonymous::Builder::new().build());
         builder.build().await.expect("a client")
     }
 
     /// How to make a client for the rest.
     pub fn control(&self) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
-        let url = self.url();
+        self.control_by(self.url())
+    }
+
+    /// How to make a client for the rest that goes by way of another address.
+    pub fn control_by(
+        &self,
+        url: String,
+    ) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
         move || {
             let credentials = anonymous::Builder::new().build();
             StorageControl::builder().with_endpoint(&url).with_credentials(credentials)

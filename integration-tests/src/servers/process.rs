@@ -14,10 +14,11 @@ use super::random;
 /// Runs the command of its arguments until the standard input closes, which happens when the test
 /// process ends in any way, by SIGKILL too: a test process runs no destructors of statics.
 ///
-/// `$1` is the server's directory. It goes with the server, but stays if the server ends by itself, for
-/// the sake of the log.
+/// `$1` is the server's directory, and `$LITTER` what it leaves elsewhere. They go with the server, but
+/// the directory stays if the server ends by itself, for the sake of the log.
 const SUPERVISOR: &str = r#"
 directory=$1; shift
+cd "$directory"
 exec 3<&0
 "$@" </dev/null >"$directory/log" 2>&1 3<&- &
 server=$!
@@ -26,7 +27,7 @@ watcher=$!
 wait $server
 status=$?
 kill $watcher
-[ $status -ne 137 ] || rm -rf "$directory"
+[ $status -ne 137 ] || rm -rf "$directory" $LITTER
 exit $status
 "#;
 
@@ -38,9 +39,16 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `server`, which may keep its data in `directory`. Both go when the test process ends.
+    /// Starts `server` in `directory`, where it may keep its data. Both go when the test process ends.
     #[must_use]
     pub fn start(server: &Command, directory: PathBuf) -> Self {
+        Self::start_littering(server, directory, &[])
+    }
+
+    /// Starts a `server` that leaves files outside its directory, which are to go too. Their paths have no
+    /// spaces.
+    #[must_use]
+    pub fn start_littering(server: &Command, directory: PathBuf, litter: &[String]) -> Self {
         use std::os::unix::process::CommandExt as _;
 
         let mut supervised = Command::new("sh");
@@ -50,6 +58,7 @@ impl ServerProcess {
                 supervised.env(name, value);
             }
         }
+        supervised.env("LITTER", litter.join(" "));
         // A process group of its own: Ctrl-C in a terminal must not end the supervisor before the server.
         let supervised = supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let supervisor = supervised.spawn().expect("cannot start `sh`, which supervises the test servers");

@@ -2,18 +2,29 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{
     BehaviorVersion, Config, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
 };
 
+use aws_sigv4::http_request::{
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
+    sign,
+};
+use aws_sigv4::sign::v4;
+use hyper::header::HeaderName;
+
 use super::process::{ServerProcess, exclusively, free_ports};
 use super::{pip, unique_name};
+use crate::proxy::{Request, Signer};
 
 const NAME: &str = "seaweedfs-4.48";
 const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
+
+const REGION: &str = "us-east-1";
 
 /// Every port comes with one for gRPC, this much higher.
 const GRPC_OFFSET: u16 = 10_000;
@@ -57,18 +68,29 @@ impl SeaweedFs {
 
         let mut server = Command::new(weed);
         server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);
-        server.arg("server").arg(format!("-dir={}", data.display()));
+        server.args(["-logtostderr=true", "server", "-dir=."]);
         server.args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]);
+        // Relative, because the path of a socket must be short.
+        server.args(["-filer.localSocket=filer.sock", "-s3.localSocket=s3.sock"]);
+        let mut litter = Vec::new();
         for (service, port) in [("s3", port), ("master", port + 1), ("volume", port + 2), ("filer", port + 3)] {
             server.arg(format!("-{service}.port={port}"));
+            // No option moves this one.
+            litter.push(format!("/tmp/seaweedfs-{service}-grpc-{}.sock", port + GRPC_OFFSET));
         }
         server.args(["-master.telemetry=false", "-master.volumePreallocate=false", "-master.volumeSizeLimitMB=64"]);
         server.args(["-volume.max=200", "-volume.preStopSeconds=0"]);
         server.args(["-s3.autoCreateBucket=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]);
 
-        let mut process = ServerProcess::start(&server, data);
+        let mut process = ServerProcess::start_littering(&server, data, &litter);
         process.wait_until_answering(port, "/healthz", 200, Duration::from_secs(60))?;
         Ok(Self { _process: process, port, access_key, secret_key })
+    }
+
+    /// The port of the S3 gateway. The master, the volume server and the filer have the next three.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Such as `http://127.0.0.1:12345`.
@@ -83,18 +105,65 @@ impl SeaweedFs {
         [("AWS_ACCESS_KEY_ID", &self.access_key), ("AWS_SECRET_ACCESS_KEY", &self.secret_key)]
     }
 
+    /// Signs what a proxy has changed, because S3's signatures cover the headers with the conditions.
+    #[must_use]
+    pub fn signer(&self) -> Signer {
+        let identity = self.credentials().into();
+        Arc::new(move |request: &mut Request| {
+            let mut settings = SigningSettings::default();
+            settings.percent_encoding_mode = PercentEncodingMode::Single;
+            settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+            let parameters = v4::SigningParams::builder()
+                .identity(&identity)
+                .region(REGION)
+                .name("s3")
+                .time(SystemTime::now())
+                .settings(settings)
+                .build()
+                .expect("nothing is missing")
+                .into();
+            for header in ["authorization", "x-amz-date", "x-amz-content-sha256"] {
+                request.headers.remove(header);
+            }
+            let host = request.header("host").expect("HTTP/1.1 has one");
+            let url = format!("http://{host}{}", request.target);
+            let headers = request
+                .headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.to_str().expect("the SDK's headers are text")));
+            let body = SignableBody::Bytes(&request.body);
+            let signable = SignableRequest::new(request.method.as_str(), url, headers, body).expect("a request");
+            let (instructions, _) = sign(signable, &parameters).expect("a signature").into_parts();
+            for (name, value) in instructions.headers() {
+                let name: HeaderName = name.parse().expect("a name");
+                request.headers.insert(name, value.parse().expect("a value"));
+            }
+        })
+    }
+
+    fn credentials(&self) -> Credentials {
+        Credentials::new(&self.access_key, &self.secret_key, None, None, "test")
+    }
+
     /// A client that may do everything.
     #[must_use]
     pub fn client(&self) -> Client {
+        self.client_by(&self.url())
+    }
+
+    /// A client that may do everything, and goes by way of another address.
+    #[must_use]
+    pub fn client_by(&self, url: &str) -> Client {
         Client::from_conf(
             Config::builder()
                 .behavior_version(BehaviorVersion::latest())
-                .region(Region::new("us-east-1"))
-                .endpoint_url(self.url())
+                .region(Region::new(REGION))
+                .endpoint_url(url)
                 .force_path_style(true)
                 .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
                 .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
-                .credentials_provider(Credentials::new(&self.access_key, &self.secret_key, None, None, "test"))
+                .credentials_provider(self.credentials())
                 .build(),
         )
     }

@@ -3,7 +3,7 @@ mod attempts;
 mod connections;
 mod requests;
 mod secrets;
-mod server;
+pub(crate) mod server;
 
 use azure_core::credentials::Secret;
 use azure_core::http::ClientOptions;

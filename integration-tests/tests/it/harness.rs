@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use leaderelection_integration_tests::servers::process::ServerProcess;
+use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
 
 const TEST_PROCESS: &str = "LEADERELECTION_HARNESS_TEST_PROCESS";
@@ -64,4 +65,19 @@ fn a_server_that_does_not_start_is_quoted() {
     assert!(error.contains("exit status: 3") && error.contains("the port is taken"), "{error}");
     drop(process);
     assert!(!directory.exists());
+}
+
+#[test]
+fn seaweedfs_leaves_nothing_behind() {
+    let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let ports: Vec<_> = (0..4).flat_map(|n| [server.port() + n, server.port() + n + 10_000]).collect();
+    let left = || {
+        let names = std::fs::read_dir("/tmp").expect("a directory").map(|entry| entry.expect("an entry").file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        let is_its = |name: &String| ports.iter().any(|port| name.ends_with(&format!("-{port}.sock")));
+        names.filter(is_its).collect::<Vec<_>>()
+    };
+    assert_eq!(left().len(), 4, "{:?}", left());
+    drop(server);
+    assert_eq!(left(), Vec::<String>::new());
 }

@@ -2,10 +2,14 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
+mod cloud;
+#[cfg(unix)]
+mod contest;
 #[cfg(unix)]
 mod file_store;
 mod gcs;
 mod harness;
 mod logs;
+mod lying_network;
 mod s3;
 mod url;

@@ -2,7 +2,7 @@ mod answers;
 mod attempts;
 mod connections;
 mod requests;
-mod server;
+pub(crate) mod server;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Config, Credentials, Region};

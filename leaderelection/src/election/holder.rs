@@ -23,7 +23,7 @@ impl Election {
                 // Nothing of ours can replace the version that this one replaced.
                 self.attempts.clear();
                 self.write_after = now;
-                return self.hand_over_if_asked();
+                return;
             }
             _ => {}
         }

@@ -17,17 +17,13 @@ use super::term::{EarlierWork, OpenTerm, WorkEnd};
 use crate::callbacks::{Start, Work};
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Answer, BeginReason, Election, EndReason, Event, Jitter, Stamp};
-use crate::history::Change;
+use crate::election::{BeginReason, Election, EndReason, Jitter, Stamp};
 use crate::leadership::Leadership;
-use crate::lock::LockError;
-use crate::observation::{LastError, Sighting};
 use crate::status::Status;
-use crate::store::StoreErrorKind;
 
 /// What to run when the term starts, and whether its completion ends the term.
 pub(super) struct StartWork {
-    start: Option<Start>,
+    pub(super) start: Option<Start>,
     ends_term: bool,
 }
 
@@ -40,13 +36,13 @@ impl StartWork {
 
 #[derive(Debug)]
 pub(super) struct Driver {
-    config: LeaderElectionConfig,
-    election: Election,
-    status: watch::Sender<Status>,
-    random: Xoshiro256PlusPlus,
-    new_leader_calls: NewLeaderCalls,
-    earlier_work: EarlierWork,
-    fitness: Fitness,
+    pub(super) config: LeaderElectionConfig,
+    pub(super) election: Election,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) random: Xoshiro256PlusPlus,
+    pub(super) new_leader_calls: NewLeaderCalls,
+    pub(super) earlier_work: EarlierWork,
+    pub(super) fitness: Fitness,
 }
 
 /// What the loop was woken by.
@@ -60,17 +56,17 @@ enum Woken {
 }
 
 /// One run of the loop.
-struct TermRun {
-    work: StartWork,
-    in_flight: Option<Sent>,
-    open: Option<OpenTerm>,
+pub(super) struct TermRun {
+    pub(super) work: StartWork,
+    pub(super) in_flight: Option<Sent>,
+    pub(super) open: Option<OpenTerm>,
     /// What made the lease free that we won.
-    acquired: BeginReason,
-    meters: Meters,
-    term_meter: Option<TermMeter>,
+    pub(super) acquired: BeginReason,
+    pub(super) meters: Meters,
+    pub(super) term_meter: Option<TermMeter>,
     /// When the work was dropped, the moment from which its end is not waited for any longer.
-    leave_at: Option<LocalInstant>,
-    outcome: RunOutcome,
+    pub(super) leave_at: Option<LocalInstant>,
+    pub(super) outcome: RunOutcome,
 }
 
 impl Driver {
@@ -252,119 +248,6 @@ impl Driver {
             open.leadership.renew(term);
         }
     }
-
-    fn take_events(&mut self, run: &mut TermRun) {
-        while let Some(event) = self.election.next_event() {
-            match event {
-                Event::Acquired { fencing_token, reason } => {
-                    tracing::debug!(fencing_token, %reason, "won the lease");
-                    run.acquired = reason;
-                }
-                Event::Started { fencing_token } => {
-                    tracing::info!(fencing_token, reason = %run.acquired, "started leading");
-                    let reason = run.acquired.clone();
-                    self.remember(Change::StartedLeading { fencing_token, reason });
-                    self.open_term(run);
-                }
-                Event::Stopped { fencing_token, reason } => {
-                    tracing::info!(fencing_token, %reason, "stopped leading");
-                    if let Some(open) = &run.open {
-                        open.leadership.give_up(reason.clone());
-                    }
-                    if let Some(meter) = &mut run.term_meter {
-                        meter.end(&reason);
-                    }
-                    self.remember(Change::StoppedLeading { fencing_token, reason: reason.clone() });
-                    run.outcome.reason = reason;
-                    self.status.send_modify(|_| {});
-                }
-                Event::LeaderChanged { leader } => {
-                    tracing::info!(leader, "leader changed");
-                    if let Some(leader) = &leader {
-                        self.new_leader_calls.call(leader);
-                        run.meters.leader_changed();
-                    }
-                    let at = self.config.clock.wall_time();
-                    self.status.send_modify(|status| {
-                        let from = std::mem::replace(&mut status.leader, leader.clone());
-                        status.history.record(at, Change::LeaderChanged { from, to: leader });
-                    });
-                }
-                Event::Released => tracing::info!("released the lease"),
-                Event::ReleaseGivenUp => {
-                    tracing::warn!("could not release the lease in time; it runs out by itself");
-                }
-                Event::IdentityClash => {
-                    run.meters.identity_clash();
-                    tracing::error!(
-                        "another process renews this lock under our identity; give every process an identity of its own"
-                    );
-                }
-                Event::TokensExhausted => tracing::error!(
-                    "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, \
-                     and reset the tokens that its resources remember"
-                ),
-                Event::Vanished => tracing::error!(
-                    "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
-                ),
-            }
-        }
-    }
-
-    /// Reports an answer to whoever watches; changes nothing.
-    fn take_note(
-        &self,
-        now: LocalInstant,
-        about: &About,
-        answer: &Answer,
-        error: Option<LockError>,
-        meters: &mut Meters,
-    ) {
-        let at = self.config.clock.wall_time();
-        meters.answered(about, answer, now, at);
-        let error = error.and_then(|error| {
-            log_failure(&error);
-            let message = || LastError { at, message: error.chain() };
-            (error.kind() != StoreErrorKind::Conflict).then(message)
-        });
-        self.status.send_if_modified(|status| {
-            status.last_error = error.or(status.last_error.take());
-            let before = status.sighting.as_ref();
-            match (answer, &about.write) {
-                (Answer::Read(Ok(Some(found))), _) => {
-                    let terms = (&found.record).into();
-                    status.sighting = Some(Sighting::new(terms, found.version.clone(), now, before));
-                }
-                (Answer::Read(Ok(None)), _) => status.sighting = None,
-                (Answer::Written(Ok(version)), Some(write)) => {
-                    status.sighting = Some(Sighting::new(write.terms, version.clone(), now, before));
-                }
-                _ => {}
-            }
-            // Nobody is woken for what is no change of leadership.
-            false
-        });
-    }
-
-    fn remember(&self, change: Change) {
-        let at = self.config.clock.wall_time();
-        self.status.send_if_modified(|status| {
-            status.history.record(at, change);
-            false
-        });
-    }
-
-    fn open_term(&mut self, run: &mut TermRun) {
-        let Some(term) = self.election.leading(self.config.clock.now()) else { return };
-        run.outcome.fencing_token = Some(term.fencing_token);
-        run.term_meter = Some(run.meters.term_started());
-        let leadership = Leadership::new(term, Arc::clone(&self.config.clock));
-        // Known to everybody before the work can ask.
-        self.status.send_modify(|status| status.term = Some(leadership.clone()));
-        let on_stop = self.config.callbacks.on_stop_leading.clone();
-        let ended = self.earlier_work.track();
-        run.open = Some(OpenTerm::start(leadership, run.work.start.take(), on_stop, self.status.clone(), ended));
-    }
 }
 
 fn stamp(random: &mut Xoshiro256PlusPlus, config: &LeaderElectionConfig) -> Stamp {
@@ -372,19 +255,6 @@ fn stamp(random: &mut Xoshiro256PlusPlus, config: &LeaderElectionConfig) -> Stam
     let millis = u64::try_from(time.timestamp_millis()).unwrap_or(0);
     let write_id = uuid::Builder::from_unix_timestamp_millis(millis, &random.random()).into_uuid();
     Stamp { write_id: write_id.to_string(), time }
-}
-
-fn log_failure(error: &LockError) {
-    let chain = error.chain();
-    match error.kind() {
-        StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
-        StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
-            tracing::error!(error = chain, "the lock cannot be used; trying again, slowly");
-        }
-        StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
-            tracing::warn!(error = chain, "a request to the lock failed; trying again");
-        }
-    }
 }
 
 async fn lost(leadership: Option<&Leadership>) {

@@ -6,6 +6,8 @@ use leaderelection::{
     LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, MemoryLock, MemoryStore, unique_identity,
 };
 
+use crate::support::warnings_of;
+
 fn builder_for(identity: &str) -> LeaderElectionConfigBuilder {
     LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", identity), LeaderCallbacks::new())
 }
@@ -59,6 +61,23 @@ fn timings_must_leave_room_for_each_other() {
     );
     assert_eq!(refusal(|b| b.retry_period(Duration::MAX)).split(' ').next(), Some("renew_deadline"));
     assert_eq!(refusal(|b| b.name("")), "name (\"\") must not be empty");
+}
+
+#[test]
+fn timings_by_which_one_slow_request_ends_a_term_are_allowed_and_warned_about() {
+    let warnings = |renew_deadline, retry_period, request_timeout| {
+        let builder = builder_for("a").lease_duration(secs(60));
+        let builder = builder.renew_deadline(renew_deadline).retry_period(retry_period);
+        let (warnings, built) = warnings_of(|| builder.request_timeout(request_timeout).build());
+        assert!(built.is_ok());
+        warnings
+    };
+    let [warning] = warnings(secs(10), secs(7), secs(3)).try_into().unwrap();
+    for part in ["memory:lock", "retry_period=7s", "request_timeout=3s", "renew_deadline=10s", "single slow request"] {
+        assert!(warning.contains(part), "{part:?} is not in {warning:?}");
+    }
+    assert_eq!(warnings(secs(10), secs(7), secs(3) - Duration::from_nanos(1)), [""; 0]);
+    assert_eq!(warnings_of(|| builder_for("a").build()).0, [""; 0], "the defaults leave time for two slow requests");
 }
 
 #[test]

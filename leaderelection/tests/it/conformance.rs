@@ -28,6 +28,14 @@ async fn a_store_whose_versions_are_hashes_conforms() {
     check_store(Broken::new(Fault::ContentVersions), "suite", Effort::default()).await;
 }
 
+#[tokio::test]
+async fn a_lock_whose_versions_are_hashes_conforms() {
+    let store = Broken::new(Fault::ContentVersions);
+    let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+    // One racer, because then the one who created is sure to be the one who updates.
+    check_lock(new_lock, Effort { rounds: 1, racers: 1 }).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_rejects_and_loses_answers_under_load_conforms() {
     check_store(Broken::new(Fault::Overloaded), "suite", Effort::default()).await;

@@ -119,10 +119,34 @@ fn unknown_fields_are_kept_to_the_letter() {
     assert_eq!(again.unknown.get("note"), Some(r#""\u00e9""#));
 }
 
+/// One that means something in a record, or any.
+fn damaging_byte() -> impl Strategy<Value = u8> {
+    prop_oneof![3 => proptest::sample::select(br#"{}[]":,\-+.0123456789eETZsmhun "#.to_vec()), 1 => any::<u8>()]
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION);
+    }
+
+    // Bytes that are drawn at random are hardly ever a record; these often are, and often nearly.
+    #[test]
+    fn a_damaged_record_is_refused_or_written_back_the_same(
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), 0..3usize, damaging_byte()), 1..4),
+    ) {
+        let mut body = DESIGN.as_bytes().to_vec();
+        for (at, keep, byte) in damage {
+            let at = at.index(body.len());
+            let kept = (keep > 0).then_some(body[at]);
+            body.splice(at..=at, kept.into_iter().chain((keep != 1).then_some(byte)));
+        }
+        if let Ok(record) = LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION) {
+            let written = record.to_json();
+            let again = LeaderElectionRecord::from_json(&written, DEFAULT_MAX_LEASE_DURATION).unwrap();
+            prop_assert_eq!(&again, &record);
+            prop_assert_eq!(again.to_json(), written);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A lock that records what is asked of it and goes wrong on demand, and an elector on paused time.
 
+mod logs;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +13,8 @@ use leaderelection::{
     LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, UnknownFields, Version, VersionedRecord,
 };
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use logs::warnings_of;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 /// Explores every history of a few candidates.
 #[derive(Parser)]
 struct Args {
-    /// Explore the larger setups too. Takes many minutes and gigabytes.
+    /// Explore the larger setups too. Takes minutes and gigabytes.
     #[arg(long)]
     larger: bool,
     /// Explore only the setup with this name.

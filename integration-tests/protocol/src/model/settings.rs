@@ -28,7 +28,7 @@ pub fn standard() -> Vec<Question> {
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
-        question("a transfer", Setup { transfers: true, ..two() }),
+        question("a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
     ]
 }
@@ -39,7 +39,7 @@ pub fn larger() -> Vec<Question> {
     vec![
         question("stops, releases and late requests", Setup { stops: true, last_token: 0, late_writes: 1, ..two() }),
         question("stops, releases and two terms", Setup { stops: true, ..two() }),
-        question("a transfer and late requests", Setup { transfers: true, late_writes: 1, ..two() }),
+        question("a transfer and a longer lease", Setup { transfers: true, ..two() }),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
             "a shared identity and late requests",

@@ -119,7 +119,7 @@ impl Refusal {
 
 impl Outage {
     pub(super) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
-        match dice.below(3) {
+        match dice.below(4) {
             0 => Self::Silent,
             1 => Self::Refusing(Refusal::draw(scenario, dice)),
             _ => Self::Lying(Refusal::draw(scenario, dice)),

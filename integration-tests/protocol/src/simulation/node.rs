@@ -11,7 +11,7 @@ use super::dice::Dice;
 use super::faults::Link;
 use super::gate::Gated;
 use super::oracle::Newcomer;
-use super::scenario::{Scenario, Timings, Trouble};
+use super::scenario::{NODES, Scenario, Timings, Trouble};
 use super::store::Connection;
 use super::timeline::{Event, ProcessId};
 use super::work::Worker;
@@ -25,6 +25,7 @@ const SHORT: Duration = Duration::from_millis(400);
 enum Fortune {
     Cancel,
     StepDown,
+    Transfer,
     Crash,
     Freeze { lasts: Duration, timers_too: bool },
     Network { link: Link, lasts: Duration },
@@ -126,7 +127,7 @@ impl Process {
                 () = &mut candidate => return world.oracle(|oracle, now| oracle.ended(now, id)),
                 fortune = self.fortune(dice) => match fortune {
                     Fortune::Crash => break,
-                    other => self.suffer(other),
+                    other => self.suffer(other, dice),
                 },
             }
         }
@@ -197,12 +198,12 @@ impl Process {
         }
     }
 
-    fn suffer(&self, fortune: Fortune) {
+    fn suffer(&self, fortune: Fortune, dice: &mut Dice) {
         let (world, id, node) = (&self.world, self.id, self.node);
         let is_frozen = world.nodes[node].gate.is_closed();
         match fortune {
             // A process that is stopped cannot do these.
-            Fortune::Cancel | Fortune::StepDown if is_frozen => {}
+            Fortune::Cancel | Fortune::StepDown | Fortune::Transfer if is_frozen => {}
             Fortune::Cancel => {
                 world.oracle(|oracle, now| oracle.cancelled(now, id));
                 self.cancel.cancel();
@@ -211,6 +212,12 @@ impl Process {
                 world.oracle(|oracle, _| oracle.gives_up(id));
                 let led = self.handle.step_down();
                 world.oracle(|oracle, now| oracle.stepped_down(now, id, led));
+            }
+            Fortune::Transfer => {
+                let to = any_identity(&world.scenario, dice);
+                world.oracle(|oracle, _| oracle.gives_up(id));
+                let led = self.handle.transfer_to(&to).is_ok();
+                world.oracle(|oracle, now| oracle.handed_over(now, id, to, led));
             }
             Fortune::Freeze { lasts, timers_too } => world.freeze(node, id, lasts, timers_too),
             Fortune::Network { link, lasts } => {
@@ -230,13 +237,14 @@ impl Fortune {
     fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         let timings = &scenario.timings;
         let lasts = dice.delay(timings, timings.lease * 2);
-        let kinds = if scenario.trouble == Trouble::None { 2 } else { 8 };
+        let kinds = if scenario.trouble == Trouble::None { 3 } else { 9 };
         match dice.below(kinds) {
             0 => Self::Cancel,
             1 => Self::StepDown,
-            2 | 3 => Self::Crash,
-            4 | 5 => Self::Freeze { lasts, timers_too: dice.chance(0.3) },
-            6 => Self::Network { link: Link::Down, lasts },
+            2 => Self::Transfer,
+            3 | 4 => Self::Crash,
+            5 | 6 => Self::Freeze { lasts, timers_too: dice.chance(0.3) },
+            7 => Self::Network { link: Link::Down, lasts },
             _ => Self::Network { link: Link::Deaf, lasts },
         }
     }
@@ -252,6 +260,12 @@ impl Due {
             _ => Self::AfterNextStart(dice.delay(timings, timings.lease * 2)),
         }
     }
+}
+
+/// The first name of some node. Its process may have another by now, or be dead.
+pub(super) fn any_identity(scenario: &Scenario, dice: &mut Dice) -> String {
+    let nodes: Vec<_> = (0..NODES).collect();
+    identity(scenario, dice.pick(&nodes), 0)
 }
 
 fn identity(scenario: &Scenario, node: usize, lives: u32) -> String {

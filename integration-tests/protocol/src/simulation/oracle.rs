@@ -45,6 +45,8 @@ pub enum Property {
     ReleaseAfterWork,
     /// Leadership is over when `step_down` returns, and before anything is sent about it.
     EndsAtOnce,
+    /// Whoever is to lead next goes first, for one lease of everybody else.
+    PreferredFirst,
     /// When nothing goes wrong any more, there is a leader within the bound that the configuration implies.
     LeaderInTime,
     /// Nothing panics but what was told to.
@@ -174,7 +176,7 @@ impl Oracle {
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
         let reclaims = self.scenario.reclaim_own_identity;
-        let checked = self.object.check(writer, by, sent, record, reclaims);
+        let checked = self.object.check(writer, by, sent, record, reclaims, self.scenario.timings.lease);
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
@@ -200,6 +202,12 @@ impl Oracle {
     pub(super) fn deleted(&mut self, now: TrueTime) {
         self.log(now, None, Event::Deleted);
         self.object.forget();
+    }
+
+    /// An operator has written into the record who is to lead next.
+    pub(super) fn asked_for(&mut self, now: TrueTime, identity: String) {
+        self.object.asked_for(now, &identity);
+        self.log(now, None, Event::AskedFor { identity });
     }
 
     fn live_but(&self, process: ProcessId) -> impl Iterator<Item = (ProcessId, &Watched)> {

@@ -54,6 +54,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     }
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
     tasks.spawn(Arc::clone(&world).delete_at_times(dice.fork()));
+    tasks.spawn(Arc::clone(&world).request_transfers(dice.fork()));
     tokio::select! {
         biased;
         () = world.violated() => {}

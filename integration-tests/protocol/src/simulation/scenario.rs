@@ -39,6 +39,8 @@ pub(super) struct Scenario {
     /// The object is deleted now and then. That is outside the promise; candidates that saw the lease
     /// must wait it out all the same, so nothing else happens and no candidate is new.
     pub(super) operator_deletes: bool,
+    /// The leader is asked now and then to hand over to some node, whether that lives or not.
+    pub(super) operator_transfers: bool,
 }
 
 /// How much goes wrong while things go wrong.
@@ -84,6 +86,7 @@ impl Scenario {
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
             operator_deletes,
+            operator_transfers: !operator_deletes && dice.chance(0.3),
         }
     }
 
@@ -94,12 +97,13 @@ impl Scenario {
     /// step-down (a lease); a request under way is waited for (a timeout); a read is due after at most
     /// 2.2 retry periods and shows a write of which the candidate knew nothing (a timeout); that lease is
     /// waited out, with the spread of a tenth of a retry period; and one write wins (a timeout), be it
-    /// this candidate's or the one that it collides with. The slowest clock makes it longest; a restart
-    /// and the grain of the timers take less than a second.
+    /// this candidate's or the one that it collides with. If somebody was asked for who does not come, a
+    /// lease more. The slowest clock makes it longest; a restart and the grain of the timers take less than
+    /// a second.
     pub(super) fn longest_without_leader(&self) -> Duration {
         let Timings { lease, retry, timeout, .. } = self.timings;
         let told_to_wait = lease.max(retry * 11);
-        let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease + retry / 10 + timeout;
+        let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease * 2 + retry / 10 + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
     }
 }
@@ -115,7 +119,7 @@ impl Timings {
             0 => lease - ms(300),
             _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
         };
-        let retry = whole_millis(deadline * dice.pick(&[10, 20, 20, 25, 50, 80]) / 100);
+        let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
         let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
         Self { lease, deadline, retry, timeout }
     }

@@ -88,9 +88,21 @@ impl Object {
         Some(version)
     }
 
+    /// Writes into the record who is to lead next, as an operator does; whether there is one to write into.
+    pub(super) fn ask_for(&mut self, identity: &str) -> bool {
+        let Some(State { object, .. }) = self.now.clone() else { return false };
+        let mut record = parse(&object.body);
+        record.preferred_holder = Some(identity.to_owned());
+        self.put(&record.to_json().into(), &Precondition::Matches(object.version), &record).is_some()
+    }
+
     pub(super) fn delete(&mut self) {
         self.now = None;
     }
+}
+
+fn parse(body: &Bytes) -> LeaderElectionRecord {
+    LeaderElectionRecord::from_json(body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records")
 }
 
 fn content_hash(body: &Bytes) -> u64 {
@@ -221,8 +233,7 @@ impl ConditionalStore for Connection {
     }
 
     async fn put(&self, _key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        let record =
-            LeaderElectionRecord::from_json(&body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records");
+        let record = parse(&body);
         let op = Op::Put { body, precondition: precondition.clone(), record: Box::new(record) };
         match self.call(op).await? {
             Done::Put { version, .. } => Ok(version),

@@ -34,6 +34,7 @@ pub(super) enum Event {
     RunEnded { token: Option<u64>, reason: Option<EndReason> },
     CancelCalled,
     StepDownCalled { led: bool },
+    TransferCalled { to: String, led: bool },
     Frozen { lasts: Duration, timers_too: bool },
     WentOn,
     Network(Link),
@@ -47,6 +48,7 @@ pub(super) enum Event {
     StopCalled,
     Store(Option<Outage>),
     Deleted,
+    AskedFor { identity: String },
     Calm(bool),
 }
 
@@ -124,6 +126,10 @@ impl fmt::Display for Event {
             Self::StepDownCalled { led } => {
                 write!(f, "is told to step down; {}", if *led { "led" } else { "did not lead" })
             }
+            Self::TransferCalled { to, led } => {
+                write!(f, "is told to hand over to {to}; {}", if *led { "led" } else { "did not lead" })
+            }
+            Self::AskedFor { identity } => write!(f, "an operator asks for {identity} to lead"),
             Self::Frozen { lasts, timers_too } => {
                 write!(f, "FROZEN for {lasts:?}{}", if *timers_too { ", its timers too" } else { "" })
             }

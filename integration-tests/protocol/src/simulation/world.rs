@@ -12,6 +12,7 @@ use super::clock::{NodeClock, TrueTime};
 use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
+use super::node;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
 use super::store::Object;
@@ -213,6 +214,21 @@ impl World {
             if !self.is_calm() {
                 self.object.lock().unwrap().delete();
                 self.oracle(|oracle, now| oracle.deleted(now));
+            }
+        }
+    }
+
+    /// Asks the leader now and then to hand over.
+    pub(super) async fn request_transfers(self: Arc<Self>, mut dice: Dice) {
+        if !self.scenario.operator_transfers {
+            return std::future::pending().await;
+        }
+        loop {
+            self.until_calm(false).await;
+            sleep(dice.up_to(self.scenario.timings.lease * 8)).await;
+            let identity = node::any_identity(&self.scenario, &mut dice);
+            if !self.is_calm() && self.object.lock().unwrap().ask_for(&identity) {
+                self.oracle(|oracle, now| oracle.asked_for(now, identity));
             }
         }
     }

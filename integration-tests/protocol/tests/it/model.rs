@@ -20,9 +20,11 @@ fn every_history_keeps_every_promise() {
 
 #[test]
 fn a_leader_can_be_reached_from_every_state() {
-    let found = explore(&setup("crashes"));
-    println!("always electable: {} states", found.states);
-    assert_eq!(found.stuck, None);
+    for name in ["crashes", "wrong answers", "stops and releases", "a shared identity", "a transfer"] {
+        let found = explore(&setup(name));
+        println!("always electable, {name}: {} states", found.states);
+        assert_eq!(found.stuck, None, "{name}");
+    }
 }
 
 /// Lease / deadline against fastest / slowest, on both sides of the line and on it.

@@ -17,7 +17,7 @@ const URL_VARIABLE: &str = "LEADERELECTION_TEST_AZURE_URL";
 
 const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
 
-async fn azurite() -> &'static Azurite {
+pub(crate) async fn azurite() -> &'static Azurite {
     static SERVER: OnceCell<Azurite> = OnceCell::const_new();
     let start = || async {
         let server = Azurite::start(Path::new(env!("CARGO_TARGET_TMPDIR")));

@@ -69,7 +69,7 @@ impl Place {
 }
 
 /// One server for all tests of the process, with a bucket.
-async fn seaweedfs() -> &'static SeaweedFs {
+pub(crate) async fn seaweedfs() -> &'static SeaweedFs {
     static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
     let start = || async {
         let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));

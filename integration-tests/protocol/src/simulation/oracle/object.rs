@@ -1,6 +1,6 @@
 //! The writes that took effect: no erasure, growing tokens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
@@ -24,6 +24,9 @@ struct Write {
     token: u64,
     holder: String,
     lease: Duration,
+    preferred: Option<String>,
+    /// When each was first asked for: a request that is made again may leave the version as it was.
+    asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
 }
 
@@ -36,6 +39,7 @@ impl ObjectHistory {
         sent: TrueTime,
         record: &LeaderElectionRecord,
         reclaims_own_identity: bool,
+        courtesy: Duration,
     ) -> Result<(), (Property, String)> {
         let token = record.leader_transitions;
         if record.is_released() || self.has_begun(by, token) {
@@ -46,6 +50,17 @@ impl ObjectHistory {
             return Err((Property::Tokens, format!("begins a term with token {token}, after {highest}")));
         }
         let Some(newest) = &self.newest else { return Ok(()) };
+        let since = |time| {
+            let passed = writer.clock.local_at(sent).saturating_since(writer.clock.local_at(time));
+            passed + Duration::from_nanos(1)
+        };
+        if let Some(preferred) = newest.preferred.as_ref().filter(|preferred| **preferred != writer.identity)
+            && let waited = since(newest.asked.get(preferred).copied().unwrap_or(newest.applied))
+            && waited < courtesy
+        {
+            let what = format!("begins a term {waited:?} after {preferred} was to lead next");
+            return Err((Property::PreferredFirst, what));
+        }
         if newest.holder.is_empty() || (reclaims_own_identity && newest.holder == writer.identity) {
             return Ok(());
         }
@@ -57,8 +72,8 @@ impl ObjectHistory {
                 Err((Property::NoErasure, format!("begins a term with token {token} while it works on the last")))
             };
         }
-        let waited = writer.clock.local_at(sent).saturating_since(writer.clock.local_at(newest.applied));
-        if waited + Duration::from_nanos(1) < newest.lease {
+        let waited = since(newest.applied);
+        if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
                 "token {token} replaces p{by}'s live lease with token {theirs}, {waited:?} by the writer's clock after \
@@ -93,7 +108,24 @@ impl ObjectHistory {
         self.highest_token = self.highest_token.max(Some(token));
         self.begun.insert((by, token));
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
-        self.newest = Some(Write { by, token, holder, lease, applied });
+        let preferred = record.preferred_holder.clone();
+        let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
+        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied });
+    }
+
+    /// Who is to lead next was written into what is there.
+    pub(super) fn asked_for(&mut self, now: TrueTime, identity: &str) {
+        if let Some(newest) = &mut self.newest {
+            newest.preferred = Some(identity.to_owned());
+            newest.asked.entry(identity.to_owned()).or_insert(now);
+        }
+    }
+
+    /// Whether the object asks for another leader than the one it names.
+    pub(super) fn asks_for_another(&self) -> bool {
+        self.newest.as_ref().is_some_and(|Write { preferred, holder, .. }| {
+            preferred.as_ref().is_some_and(|preferred| preferred != holder)
+        })
     }
 
     pub(super) fn forget(&mut self) {

@@ -12,7 +12,7 @@ use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::timeline::RequestId;
 
 /// More requests than fit between a write and its renew deadline.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 128;
 
 /// A process that begins.
 #[derive(Debug)]
@@ -125,7 +125,8 @@ impl Watched {
     pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
         self.went_on_at = Some(now);
         let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };
-        self.unaware_until = Some(self.clock.local_at(now) + wakes_after);
+        // A stop that is shorter does not wake it sooner.
+        self.unaware_until = self.unaware_until.max(Some(self.clock.local_at(now) + wakes_after));
     }
 
     /// Whether a stop excuses that something is done late.

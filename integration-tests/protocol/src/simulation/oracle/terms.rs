@@ -88,7 +88,8 @@ impl Oracle {
         let token = leadership.fencing_token();
         let still_valid = leadership.is_valid();
         let in_time = watched.clock.local_at(now) < valid_until;
-        let (given_up, watched) = (given_up || watched.cancelled, &self.processes[process]);
+        let asked = self.object.asks_for_another() && self.object.is_held_by(process, token);
+        let (given_up, watched) = (given_up || watched.cancelled || asked, &self.processes[process]);
         let since = valid_until - self.scenario.timings.deadline;
         let spurious = if given_up {
             None
@@ -130,6 +131,14 @@ impl Oracle {
         self.log(now, Some(process), Event::StepDownCalled { led });
         if self.processes[process].handle.is_leader() {
             self.violated(now, Property::EndsAtOnce, format!("p{process} leads after it stepped down"));
+        }
+        self.look(now, process);
+    }
+
+    pub(in crate::simulation) fn handed_over(&mut self, now: TrueTime, process: ProcessId, to: String, led: bool) {
+        self.log(now, Some(process), Event::TransferCalled { to, led });
+        if led && self.processes[process].handle.is_leader() {
+            self.violated(now, Property::EndsAtOnce, format!("p{process} leads after it has handed over"));
         }
         self.look(now, process);
     }

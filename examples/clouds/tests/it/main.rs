@@ -1,0 +1,62 @@
+//! Each cloud's example, on its test server: one leads, and another takes over.
+#![cfg(unix)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use leaderelection_integration_tests::program::{Program, TIMING};
+use leaderelection_integration_tests::servers::azurite::Azurite;
+use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
+use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+
+fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
+    let start = || Program::start(command().args(TIMING));
+    let mut first = start();
+    first.wait_for_line("leading with fencing token 0");
+    let mut second = start();
+    second.wait_for("the first to be seen", |line| line.ends_with(" leads").then_some(()));
+    first.terminate();
+    first.wait_for_line("stopped leading");
+    assert!(first.wait().success());
+    second.wait_for_line("leading with fencing token 1");
+    second.terminate();
+    assert!(second.wait().success());
+}
+
+#[test]
+fn s3() {
+    let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(server.client().create_bucket().bucket("bucket").send()).unwrap();
+    one_leads_and_another_takes_over(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_s3"));
+        command.args(["bucket", "locks/example", "--path-style"]).envs(server.environment());
+        command.env("AWS_ENDPOINT_URL", server.url()).env("AWS_REGION", "us-east-1");
+        command
+    });
+}
+
+#[test]
+fn azure() {
+    let server = Azurite::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async { server.container("container").create(None).await.map(drop) }).unwrap();
+    one_leads_and_another_takes_over(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_azure"));
+        command.args(["container", "locks/example"]);
+        command.env("AZURE_STORAGE_CONNECTION_STRING", server.connection_string());
+        command
+    });
+}
+
+#[test]
+fn gcs() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(FakeGcs::start(Options::default()));
+    one_leads_and_another_takes_over(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gcs"));
+        command.args(["bucket", "locks/example", "--emulator", &server.url()]);
+        command
+    });
+}

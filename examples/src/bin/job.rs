@@ -1,0 +1,57 @@
+//! A job that must not run twice at a time: whoever leads runs it, and the others wait.
+//!
+//! ```console
+//! $ cargo run --bin job -- file:///var/tmp/nightly
+//! ```
+//!
+//! Start it twice: the second one runs its job when the first has finished.
+
+use std::time::Duration;
+
+use clap::Parser;
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, unique_identity};
+use leaderelection_backends::url::Location;
+use leaderelection_examples::timing::Timing;
+use leaderelection_examples::{logs, shutdown};
+
+/// Runs a job that must not run twice at a time.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The lock, such as file:///var/tmp/nightly or s3://bucket/nightly.
+    lock: Location,
+    /// How many steps the job has.
+    #[arg(long, default_value_t = 5)]
+    steps: u32,
+    /// How long a step takes.
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    step: Duration,
+    #[command(flatten)]
+    timing: Timing,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let Args { lock, steps, step, timing } = Args::parse();
+    logs::to_stderr();
+    let lock = lock.lock(unique_identity()).await?;
+    let elector = DefaultLeaderElector::new(timing.configure(lock, LeaderCallbacks::new()).build()?);
+
+    let job = move |leadership: Leadership| async move {
+        println!("begun with fencing token {}", leadership.fencing_token());
+        let mut done = 0;
+        while done < steps && leadership.is_valid() {
+            // Whatever a step writes should show the fencing token to what it writes to.
+            tokio::select! {
+                biased;
+                () = leadership.lost() => break,
+                () = tokio::time::sleep(step) => done += 1,
+            }
+        }
+        done
+    };
+    // An error if leadership was lost meanwhile: then somebody else runs the job.
+    let done = elector.run_while_leading(shutdown::on_signal()?, job).await?;
+    println!("done {done} of {steps} steps");
+    anyhow::ensure!(done == steps, "stopped after {done} of {steps} steps; start it again");
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! A hundred elections in one process, over one client of the store, and spread over several processes.
+//!
+//! ```console
+//! $ cargo run --bin shards -- file:///var/tmp/shards --member a --members a,b,c
+//! $ cargo run --bin shards -- file:///var/tmp/shards --member b --members a,b,c
+//! ```
+//!
+//! Every shard has an owner among the members. Who comes first leads everything; an owner that comes later
+//! asks for its shards and is given them; and the shards of a member that dies go to the others.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use clap::Parser;
+use leaderelection::admin::{AdminError, request_transfer};
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderHandle, ObjectLock, ObjectStoreBasedLock,
+};
+use leaderelection_backends::url::Location;
+use leaderelection_examples::timing::Timing;
+use leaderelection_examples::{logs, shutdown};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Leads its share of many shards.
+#[derive(Clone, Debug, Parser)]
+struct Args {
+    /// What the shards' locks begin with, such as file:///var/tmp/shards or s3://bucket/shards.
+    locks: Location,
+    /// Which of the members this process is.
+    #[arg(long)]
+    member: String,
+    /// All members.
+    #[arg(long, value_delimiter = ',', required = true)]
+    members: Vec<String>,
+    /// How many shards there are.
+    #[arg(long, default_value_t = 100)]
+    shards: usize,
+    #[command(flatten)]
+    timing: Timing,
+}
+
+impl Args {
+    /// The member with the highest hash: a member more or less moves no shard but its own.
+    fn is_owner(&self, shard: usize) -> bool {
+        let weight = |member: &&String| {
+            let mut hasher = DefaultHasher::new();
+            (shard, member).hash(&mut hasher);
+            hasher.finish()
+        };
+        self.members.iter().max_by_key(weight) == Some(&self.member)
+    }
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Arc::new(Args::parse());
+    logs::to_stderr();
+    let store = args.locks.open().await?;
+    let shutdown = shutdown::on_signal()?;
+    let (held, mut holding) = watch::channel(0);
+    let owned = (0..args.shards).filter(|shard| args.is_owner(*shard)).count();
+    println!("{} owns {owned} of {}", args.member, args.shards);
+
+    let mut campaigns = JoinSet::new();
+    for shard in 0..args.shards {
+        campaigns.spawn(campaign(Arc::clone(&args), shard, store.clone(), held.clone(), shutdown.clone()));
+    }
+    drop(held);
+    while holding.changed().await.is_ok() {
+        println!("{} holds {} of {}", args.member, *holding.borrow_and_update(), args.shards);
+    }
+    while let Some(campaign) = campaigns.join_next().await {
+        campaign??;
+    }
+    Ok(())
+}
+
+async fn campaign(
+    args: Arc<Args>,
+    shard: usize,
+    store: Arc<dyn ConditionalStore>,
+    held: watch::Sender<usize>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let lock = ObjectLock::new(store, format!("{}/{shard:03}", args.locks.key()), &args.member);
+    let (gained, lost) = (held.clone(), held);
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |leadership| {
+            gained.send_modify(|held| *held += 1);
+            async move { leadership.lost().await }
+        })
+        .on_stop_leading(move || lost.send_modify(|held| *held -= 1));
+    // A member's name is its own, and stays with it when it starts again.
+    let config = args.timing.configure(lock.clone(), callbacks).reclaim_own_identity(true).build()?;
+    let elector = DefaultLeaderElector::new(config);
+    let handle = elector.handle();
+    tokio::select! {
+        biased;
+        _ = elector.campaign(shutdown) => {}
+        () = claim(handle, lock), if args.is_owner(shard) => {}
+    }
+    Ok(())
+}
+
+/// Asks whoever else leads to hand over.
+async fn claim(mut handle: LeaderHandle, lock: impl ObjectStoreBasedLock) {
+    while handle.changed().await.is_ok() {
+        if handle.leader().is_none_or(|leader| leader == lock.identity()) {
+            continue;
+        }
+        match request_transfer(&lock, lock.identity()).await {
+            Ok(_) | Err(AdminError::AlreadyLeads { .. }) => {}
+            // Then the shard is led by another for now, which is no harm.
+            Err(error) => tracing::warn!(%error, "could not ask for a shard"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Competes for a lock with its like, and appends to a log while it leads: the tests kill and freeze it.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership};
+use leaderelection_backends::url::Location;
+use leaderelection_examples::fenced_log::{AppendError, Entry, FencedLog, ReadError};
+use leaderelection_integration_tests::contender::Report;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How long a leader rests between two entries, and between two reports.
+const REST: Duration = Duration::from_millis(50);
+
+/// Competes for a lock, until SIGTERM or the end of its standard input.
+#[derive(Parser)]
+struct Args {
+    /// The lock's URL. The log is next to it.
+    lock: Location,
+    /// The candidate's name.
+    identity: String,
+    /// The lease duration, in milliseconds.
+    lease: u64,
+    /// The renew deadline, in milliseconds.
+    deadline: u64,
+    /// The retry period, in milliseconds.
+    retry: u64,
+}
+
+type Log = FencedLog<Arc<dyn leaderelection::ConditionalStore>>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse();
+    let lock = args.lock.lock(&args.identity).await?;
+    let log = FencedLog::new(Arc::clone(lock.store()), format!("{}-log", args.lock.key()));
+    let callbacks =
+        LeaderCallbacks::new().on_start_leading(move |leadership| lead(leadership, log.clone(), args.identity.clone()));
+    let config = LeaderElectionConfig::builder(lock, callbacks)
+        .lease_duration(Duration::from_millis(args.lease))
+        .renew_deadline(Duration::from_millis(args.deadline))
+        .retry_period(Duration::from_millis(args.retry))
+        .release_on_cancel(true)
+        .build()?;
+    exit_with_parent();
+
+    let shutdown = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let cancel = shutdown.clone();
+    tokio::spawn(async move {
+        terminate.recv().await;
+        cancel.cancel();
+    });
+    DefaultLeaderElector::new(config).campaign(shutdown).await;
+    Ok(())
+}
+
+async fn lead(leadership: Leadership, log: Log, identity: String) {
+    // Side by side: a leader whose log does not answer is a leader all the same.
+    tokio::join!(claim(&leadership), write(&leadership, &log, &identity));
+    report(Report::Ended { token: leadership.fencing_token(), at: SystemClock.now() });
+}
+
+/// Says again and again that it leads, as long as it does.
+async fn claim(leadership: &Leadership) {
+    loop {
+        // The clock first: whoever is frozen in between does not claim the moment at which it thaws.
+        let at = SystemClock.now();
+        if !leadership.is_valid() {
+            return;
+        }
+        report(Report::Inside { token: leadership.fencing_token(), at, until: leadership.valid_until() });
+        rest(leadership).await;
+    }
+}
+
+async fn write(leadership: &Leadership, log: &Log, identity: &str) {
+    let token = leadership.fencing_token();
+    let mut number = 0;
+    while leadership.is_valid() {
+        match log.append(&Entry::new(token, identity, number.to_string())).await {
+            Ok(()) => report(Report::Appended { token, number }),
+            Err(AppendError::Fenced { .. }) => report(Report::Fenced { token }),
+            // Whether it is in the log or not, the next entry has another number.
+            Err(AppendError::Write(_) | AppendError::Read(ReadError::Store(_))) => {}
+            Err(error) => fail(&error),
+        }
+        number += 1;
+        rest(leadership).await;
+    }
+}
+
+async fn rest(leadership: &Leadership) {
+    tokio::select! {
+        biased;
+        () = leadership.lost() => {}
+        () = tokio::time::sleep(REST) => {}
+    }
+}
+
+fn report(report: Report) {
+    // In one piece, so that a kill leaves no half of it.
+    let line = format!("{report}\n");
+    let mut stdout = std::io::stdout();
+    if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        std::process::exit(1);
+    }
+}
+
+fn fail(error: &dyn std::error::Error) -> ! {
+    eprintln!("the log cannot be used: {error}");
+    std::process::exit(2)
+}
+
+/// A contender whose parent is gone, however it went, has nobody to fight for.
+fn exit_with_parent() {
+    // A thread, because a runtime waits for tokio's own reader of standard input before it ends.
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(1);
+    });
+}

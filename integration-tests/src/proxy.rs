@@ -1,0 +1,364 @@
+//! A network that loses, delays, repeats and lies: an HTTP proxy between a client and a real server.
+//!
+//! A proxy stands for one client's way to the server, so that two candidates can see different networks.
+//! It records every request that arrives and every answer: what the client's SDK really sends is seen
+//! here and nowhere else. Only gRPC passes unseen and unharmed: no election needs it.
+
+mod conditions;
+mod fault;
+mod traffic;
+mod upstream;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{StatusCode, Version, header};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use leaderelection::clock::{Clock as _, SystemClock};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+pub use conditions::Conditions;
+pub use fault::{Delivery, Fault, Reply};
+pub use traffic::{Exchange, Kind, Request};
+pub use upstream::Signer;
+
+use conditions::Writes;
+use upstream::{Answer, Upstream};
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The proxy. It listens on a port of its own on the loopback interface until it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    state: Arc<State>,
+    accepting: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// A proxy for the server at `url`, such as `http://127.0.0.1:31234`. It carries everything
+    /// faithfully until it is told otherwise.
+    ///
+    /// The client's `Host` header goes on to the server unchanged, because signatures cover it.
+    pub async fn start(url: &str) -> Self {
+        Self::start_with(url, None).await
+    }
+
+    /// A proxy that can also [change requests](Self::set_conditions) to a server that checks signatures.
+    pub async fn start_signing(url: &str, signer: Signer) -> Self {
+        Self::start_with(url, Some(signer)).await
+    }
+
+    async fn start_with(url: &str, signer: Option<Signer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let state = Arc::new(State {
+            upstream: Upstream::new(url),
+            signer,
+            plan: Mutex::default(),
+            writes: Writes::default(),
+            traffic: watch::Sender::default(),
+        });
+        let accepting = tokio::spawn(serve(listener, state.clone()));
+        Self { address, state, accepting }
+    }
+
+    /// Such as `http://127.0.0.1:31234`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Spoils, of the requests from now on that are `like` this, the `nth`, counted from 0.
+    pub fn spoil(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, fault: Fault) {
+        lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault, outage: None });
+    }
+
+    /// Spoils the `nth` request that is `like` this, and in another way every request after it.
+    pub fn spoil_from(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, first: Fault, rest: Fault) {
+        lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault: first, outage: Some(rest) });
+    }
+
+    /// Spoils every request from now on that no other rule is for, or none any more.
+    pub fn set_outage(&self, outage: Option<Fault>) {
+        lock(&self.state.plan).outage = outage;
+    }
+
+    /// Forgets all faults that were to come. What is held stays held.
+    pub fn forget_faults(&self) {
+        let mut plan = lock(&self.state.plan);
+        plan.rules.clear();
+        plan.outage = None;
+    }
+
+    /// How the server seems to treat conditions from now on.
+    ///
+    /// Where signatures cover them, the proxy must have been [told how to sign](Self::start_signing).
+    pub fn set_conditions(&self, conditions: Conditions) {
+        lock(&self.state.plan).conditions = conditions;
+    }
+
+    /// Delivers what is held, oldest first, and returns the server's answers. Who still waits for one
+    /// gets it.
+    pub async fn deliver_held(&self) -> Vec<u16> {
+        self.state.deliver_held().await
+    }
+
+    /// What has arrived so far.
+    #[must_use]
+    pub fn traffic(&self) -> Vec<Exchange> {
+        self.state.traffic.borrow().clone()
+    }
+
+    /// Waits until the traffic is like this, and returns it.
+    ///
+    /// # Panics
+    ///
+    /// If it takes too long. The message shows the traffic.
+    pub async fn wait_for(&self, what: &str, holds: impl Fn(&[Exchange]) -> bool) -> Vec<Exchange> {
+        let mut traffic = self.state.traffic.subscribe();
+        let waiting = traffic.wait_for(|traffic| holds(traffic));
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(traffic) => traffic.expect("the proxy is there").clone(),
+            Err(_) => panic!("in vain: {what}; the traffic: {:#?}", self.traffic()),
+        }
+    }
+
+    /// Waits until so many requests are held.
+    pub async fn wait_for_held(&self, count: usize) {
+        self.wait_for("requests are held", |_| lock(&self.state.plan).held.len() >= count).await;
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+struct State {
+    upstream: Upstream,
+    signer: Option<Signer>,
+    plan: Mutex<Plan>,
+    writes: Writes,
+    traffic: watch::Sender<Vec<Exchange>>,
+}
+
+#[derive(Default)]
+struct Plan {
+    rules: Vec<Rule>,
+    outage: Option<Fault>,
+    conditions: Conditions,
+    held: Vec<Held>,
+}
+
+struct Rule {
+    like: Box<dyn Fn(&Request) -> bool + Send>,
+    skip: usize,
+    fault: Fault,
+    /// What becomes of all requests after that.
+    outage: Option<Fault>,
+}
+
+struct Held {
+    number: usize,
+    request: Request,
+    /// Whoever waits for the answer.
+    waiting: oneshot::Sender<Answer>,
+}
+
+impl Plan {
+    fn fault_for(&mut self, request: &Request) -> Option<Fault> {
+        let mut due = None;
+        for (index, rule) in self.rules.iter_mut().enumerate().filter(|(_, rule)| (rule.like)(request)) {
+            // Every rule counts for itself, whichever spoils the request.
+            match rule.skip.checked_sub(1) {
+                Some(skip) => rule.skip = skip,
+                None => due = due.or(Some(index)),
+            }
+        }
+        let Some(due) = due else { return self.outage };
+        let rule = self.rules.remove(due);
+        self.outage = rule.outage.or(self.outage);
+        Some(rule.fault)
+    }
+}
+
+type Response = hyper::Response<UnsyncBoxBody<Bytes, hyper::Error>>;
+
+/// Closes the connection.
+type Cut = &'static str;
+
+impl State {
+    async fn carry(self: Arc<Self>, request: hyper::Request<Incoming>) -> Result<Response, Cut> {
+        if request.version() == Version::HTTP_2 {
+            let answer = self.upstream.pass(request).await.map_err(|_| "the server did not answer")?;
+            return Ok(answer.map(BodyExt::boxed_unsync));
+        }
+        let (head, body) = request.into_parts();
+        let body = body.collect().await.map_err(|_| "the client went away")?.to_bytes();
+        let target = head.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
+        let request = Request { method: head.method, target, headers: head.headers, body };
+        let fault = lock(&self.plan).fault_for(&request);
+        let number = self.record(&request, fault);
+        let fault = fault.unwrap_or(Fault::NONE);
+        // On a task of its own: the server does not stop when the client gives up.
+        let delivery = tokio::spawn(self.clone().deliver(number, request, fault.delivery));
+        let answers =
+            if fault.waits_for_the_server() { delivery.await.map_err(|_| "the proxy failed")? } else { Vec::new() };
+        let told = match fault.reply {
+            Reply::Honest => answers.first().map(Answer::to_response).ok_or("the server did not answer")?,
+            Reply::Second => answers.get(1).map(Answer::to_response).ok_or("the server did not answer twice")?,
+            Reply::Silence => std::future::pending().await,
+            Reply::Cut => return Err("a fault of the test"),
+            Reply::Status(status) => made_up(status, None),
+            Reply::Throttled(seconds) => made_up(429, Some(seconds)),
+        };
+        self.note(number, |exchange| exchange.told = Some(told.status().as_u16()));
+        Ok(told)
+    }
+
+    /// Does with a request what is to be done with it; returns the server's answers.
+    async fn deliver(self: Arc<Self>, number: usize, request: Request, delivery: Delivery) -> Vec<Answer> {
+        let times = match delivery {
+            Delivery::Never => 0,
+            Delivery::Once => 1,
+            Delivery::Twice => 2,
+            Delivery::BehindHeld => {
+                self.deliver_held().await;
+                1
+            }
+            Delivery::Held => {
+                let (waiting, answer) = oneshot::channel();
+                lock(&self.plan).held.push(Held { number, request, waiting });
+                // For those who wait for it.
+                self.note(number, |_| {});
+                return answer.await.into_iter().collect();
+            }
+        };
+        let mut answers = Vec::new();
+        for _ in 0..times {
+            answers.extend(self.send(number, &request).await);
+        }
+        answers
+    }
+
+    async fn deliver_held(&self) -> Vec<u16> {
+        let held = std::mem::take(&mut lock(&self.plan).held);
+        let mut statuses = Vec::new();
+        for Held { number, request, waiting } in held {
+            if let Some(answer) = self.send(number, &request).await {
+                statuses.push(answer.status.as_u16());
+                // Nobody waits where the client is not to be answered.
+                let _ = waiting.send(answer);
+            }
+        }
+        statuses
+    }
+
+    async fn send(&self, number: usize, request: &Request) -> Option<Answer> {
+        let conditions = lock(&self.plan).conditions;
+        let answer = if request.is_write() {
+            let (_under_way, others) = self.writes.begin(request.object());
+            let ignored = match conditions {
+                Conditions::Honoured => false,
+                Conditions::Ignored => true,
+                Conditions::IgnoredUnderConcurrency => others > 0,
+            };
+            self.upstream.send(&if ignored { self.stripped(request) } else { request.clone() }).await
+        } else {
+            self.upstream.send(request).await
+        };
+        let answer = answer.ok()?;
+        self.note(number, |exchange| exchange.answers.push(answer.status.as_u16()));
+        Some(answer)
+    }
+
+    fn stripped(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        conditions::strip(&mut request);
+        if let Some(sign) = &self.signer {
+            sign(&mut request);
+        }
+        request
+    }
+
+    fn record(&self, request: &Request, fault: Option<Fault>) -> usize {
+        let exchange = Exchange {
+            arrived: SystemClock.now(),
+            request: request.clone(),
+            kind: request.kind(),
+            fault,
+            answers: Vec::new(),
+            told: None,
+        };
+        let mut number = 0;
+        self.traffic.send_modify(|traffic| {
+            number = traffic.len();
+            traffic.push(exchange);
+        });
+        number
+    }
+
+    fn note(&self, number: usize, change: impl FnOnce(&mut Exchange)) {
+        self.traffic.send_modify(|traffic| change(&mut traffic[number]));
+    }
+}
+
+impl Answer {
+    fn to_response(&self) -> Response {
+        let mut response = response(self.status, self.body.clone());
+        *response.headers_mut() = self.headers.clone();
+        response
+    }
+}
+
+fn made_up(status: u16, retry_after: Option<u32>) -> Response {
+    let status = StatusCode::from_u16(status).expect("a fault with a possible status");
+    let mut response = response(status, Bytes::new());
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+fn response(status: StatusCode, body: Bytes) -> Response {
+    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
+
+async fn serve(listener: TcpListener, state: Arc<State>) {
+    // Ends the connections together with the proxy.
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let state = state.clone();
+        connections.spawn(async move {
+            let service = service_fn(move |request| state.clone().carry(request));
+            // An error is a client that went away, or a fault.
+            let server = auto::Builder::new(TokioExecutor::new());
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no test panics while it holds this")
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("upstream", &self.upstream).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! Five processes fight for one lock, while they are killed and frozen and their networks lie.
+//!
+//! A seed decides what is done to whom and when. What the processes make of it differs from run to run:
+//! a seed that failed once is worth several tries.
+
+mod chaos;
+mod cluster;
+mod verdict;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection_integration_tests::contender::{Report, Timings};
+use leaderelection_integration_tests::servers::unique_name;
+use rand::SeedableRng as _;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use crate::cloud::Cloud;
+
+use cluster::{Cluster, Site};
+
+const TIMINGS: Timings = Timings {
+    lease: Duration::from_millis(3000),
+    deadline: Duration::from_millis(2000),
+    retry: Duration::from_millis(300),
+};
+
+const CONTENDERS: usize = 5;
+
+/// How long there is chaos: rounds take half a second or so, and more where a contender is let go.
+const ROUNDS: usize = 32;
+
+/// What requests, timers and a busy machine may add to what the protocol promises.
+const TOLERANCE: Duration = Duration::from_secs(2);
+
+/// Decides about all chaos, if it is set.
+const SEED_VARIABLE: &str = "LEADERELECTION_TEST_SEED";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3() {
+    contest(site("LEADERELECTION_TEST_S3_URL", Cloud::s3).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_azure() {
+    contest(site("LEADERELECTION_TEST_AZURE_URL", Cloud::azure).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_gcs() {
+    contest(site("LEADERELECTION_TEST_GCS_URL", Cloud::gcs).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_directory() {
+    contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
+}
+
+/// The real service, if the environment names one. No proxy is before it, because it is reached over TLS:
+/// what is left of the chaos is what is done to the processes.
+async fn site(variable: &str, server: impl AsyncFnOnce() -> Arc<Cloud>) -> Site {
+    match std::env::var(variable) {
+        Ok(url) => Site::Service(url),
+        Err(_) => Site::Cloud(server().await),
+    }
+}
+
+async fn contest(site: Site) {
+    let seed = std::env::var(SEED_VARIABLE).map_or_else(
+        |_| u64::from_str_radix(&unique_name(), 16).expect("a hexadecimal number"),
+        |seed| seed.parse().expect("a number"),
+    );
+    println!("to have the same chaos again, set {SEED_VARIABLE}={seed}");
+    let began = Instant::now();
+    let mut cluster = Cluster::start(Arc::new(site), CONTENDERS).await;
+    chaos::reign(&mut cluster, &mut Xoshiro256PlusPlus::seed_from_u64(seed), ROUNDS).await;
+
+    cluster.calm_down().await;
+    let calm = SystemClock.now();
+    let leads = |report: &Report| matches!(report, Report::Inside { at, .. } if *at >= calm);
+    let Report::Inside { at, .. } = cluster.wait_for("a leader when all is calm", leads).await else { unreachable!() };
+    // A lease that was renewed a moment before is seen with the next read, at the latest after 2.2 retry
+    // periods, and is taken when it has run out from there, within a tenth of one.
+    let bound = TIMINGS.lease + TIMINGS.retry.mul_f64(2.3) + TOLERANCE;
+    let waited = at.saturating_since(calm);
+    assert!(waited <= bound, "a leader {waited:?} after the chaos");
+    for _ in 0..3 {
+        cluster.wait_for_more("the leader works", |report| matches!(report, Report::Appended { .. })).await;
+    }
+    cluster.let_all_go().await;
+
+    let (said, log) = (cluster.said(), cluster.log().await);
+    cluster.clear().await;
+    let problems = verdict::problems(&said, &log);
+    let terms = verdict::windows(&said).len();
+    println!("{terms} terms and {} entries in {:?}; a leader {waited:?} after the chaos", log.len(), began.elapsed());
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(terms > 1, "nothing happened");
+}

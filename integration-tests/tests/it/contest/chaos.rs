@@ -1,0 +1,60 @@
+//! What is done to the contenders.
+
+use std::time::Duration;
+
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
+use rand::RngExt as _;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom as _;
+
+use super::cluster::Cluster;
+use crate::lying_network::lies::{HANGS, LIES, OUTAGES};
+
+/// A candidate that is denied asks so slowly that it says nothing about how soon there is a leader.
+const DENIED: u16 = 403;
+
+/// At least this many contenders are well at any time.
+const WELL: usize = 2;
+
+pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus, rounds: usize) {
+    for _ in 0..rounds {
+        for slot in cluster.unwell() {
+            if random.random_bool(0.4) {
+                cluster.cure(slot).await;
+            }
+        }
+        // Half of all blows are for the leader.
+        let slot = match cluster.leader() {
+            Some(leader) if random.random_bool(0.5) => leader,
+            _ => random.random_range(0..cluster.size()),
+        };
+        let may_last = cluster.size() - cluster.unwell().len() > WELL;
+        match random.random_range(0..6) {
+            0 => cluster.kill(slot, random.random()).await,
+            1 => cluster.let_go(slot).await,
+            2 | 3 if may_last => cluster.freeze(slot),
+            4 if may_last => cluster.cut_off(slot, outage(random)),
+            _ => spoil_a_few(cluster, slot, random),
+        }
+        tokio::time::sleep(Duration::from_millis(random.random_range(50..900))).await;
+    }
+}
+
+fn outage(random: &mut Xoshiro256PlusPlus) -> Fault {
+    let mut outages: Vec<Fault> = HANGS.into_iter().chain(OUTAGES).map(|(_, outage)| outage).collect();
+    outages.push(Fault::new(Delivery::Held, Reply::Silence));
+    outages.retain(|outage| outage.reply != Reply::Status(DENIED));
+    *outages.choose(random).expect("some are left")
+}
+
+fn spoil_a_few(cluster: &Cluster, slot: usize, random: &mut Xoshiro256PlusPlus) {
+    let Some(proxy) = cluster.proxy(slot) else { return };
+    let lies: Vec<_> = LIES.into_iter().filter(|lie| lie.fault.reply != Reply::Status(DENIED)).collect();
+    for _ in 0..3 {
+        let lie = lies.choose(random).expect("some are left");
+        proxy.spoil(random.random_range(0..4), |request| request.kind() != Kind::Read, lie.fault);
+        if let Some(next) = lie.next {
+            proxy.spoil(random.random_range(0..4), |request| request.kind() != Kind::Read, next);
+        }
+    }
+}

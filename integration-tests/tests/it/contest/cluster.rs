@@ -1,0 +1,284 @@
+//! The contenders: processes, each behind a network of its own.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::ConditionalStore;
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection_backends::file::FileStore;
+use leaderelection_backends::url::Location;
+use leaderelection_examples::fenced_log::{Entry, FencedLog};
+use leaderelection_integration_tests::contender::Report;
+use leaderelection_integration_tests::proxy::{Fault, Proxy};
+use leaderelection_integration_tests::servers::unique_name;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::TIMINGS;
+use super::verdict::Said;
+use crate::cloud::Cloud;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the lock is.
+pub(super) enum Site {
+    Cloud(Arc<Cloud>),
+    /// A URL, of a place where a test may do what it likes.
+    Service(String),
+    Directory(TempDir),
+}
+
+pub(super) struct Cluster {
+    site: Arc<Site>,
+    key: String,
+    contenders: Vec<Contender>,
+    processes: usize,
+    said: Arc<watch::Sender<Vec<Said>>>,
+    listening: JoinSet<()>,
+}
+
+struct Contender {
+    identity: String,
+    process: Process,
+    /// None where there is no network.
+    proxy: Option<Proxy>,
+    is_frozen: bool,
+    is_cut_off: bool,
+}
+
+struct Process {
+    number: usize,
+    child: Child,
+    /// It ends when this closes, and so does not outlive us.
+    _lifeline: ChildStdin,
+}
+
+impl Cluster {
+    pub(super) async fn start(site: Arc<Site>, size: usize) -> Self {
+        let mut cluster = Self {
+            site,
+            key: unique_name(),
+            contenders: Vec::new(),
+            processes: 0,
+            said: Arc::default(),
+            listening: JoinSet::new(),
+        };
+        for slot in 0..size {
+            let proxy = match &*cluster.site {
+                Site::Cloud(cloud) => Some(cloud.proxy().await),
+                Site::Service(_) | Site::Directory(_) => None,
+            };
+            let identity = format!("contender-{slot}");
+            let process = cluster.spawn(&identity, proxy.as_ref());
+            let contender = Contender { identity, process, proxy, is_frozen: false, is_cut_off: false };
+            cluster.contenders.push(contender);
+        }
+        cluster
+    }
+
+    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> Process {
+        let (url, environment) = match (&*self.site, proxy) {
+            (Site::Cloud(cloud), Some(proxy)) => cloud.location(&proxy.url(), &self.key),
+            (Site::Directory(directory), _) => {
+                (format!("file://{}/{}", directory.path().display(), self.key), Vec::new())
+            }
+            (Site::Service(url), _) => (beneath(url, &self.key), Vec::new()),
+            (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
+        };
+        let mut child = Command::new(env!("CARGO_BIN_EXE_contender"))
+            .args([&url, identity])
+            .args(TIMINGS.to_args())
+            .envs(environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("a process");
+        self.processes += 1;
+        let number = self.processes;
+        let lifeline = child.stdin.take().expect("piped");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let said = Arc::clone(&self.said);
+        self.listening.spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                // A last line that a kill has cut short says nothing.
+                if let Ok(report) = line.parse() {
+                    said.send_modify(|said| said.push(Said { process: number, report }));
+                }
+            }
+        });
+        Process { number, child, _lifeline: lifeline }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.contenders.len()
+    }
+
+    /// Who led when it was last heard of, and may still lead.
+    pub(super) fn leader(&self) -> Option<usize> {
+        let said = self.said.borrow();
+        let last = said.iter().rev().find(|said| matches!(said.report, Report::Inside { .. }))?;
+        let Report::Inside { until, .. } = last.report else { return None };
+        let slot = self.contenders.iter().position(|contender| contender.process.number == last.process)?;
+        (until > SystemClock.now()).then_some(slot)
+    }
+
+    pub(super) fn proxy(&self, slot: usize) -> Option<&Proxy> {
+        self.contenders[slot].proxy.as_ref()
+    }
+
+    /// Who is frozen or cut off.
+    pub(super) fn unwell(&self) -> Vec<usize> {
+        let is_unwell = |slot: &usize| self.contenders[*slot].is_frozen || self.contenders[*slot].is_cut_off;
+        (0..self.size()).filter(is_unwell).collect()
+    }
+
+    pub(super) fn freeze(&mut self, slot: usize) {
+        self.signal(slot, Signal::STOP);
+        self.contenders[slot].is_frozen = true;
+    }
+
+    pub(super) fn cut_off(&mut self, slot: usize, outage: Fault) {
+        if let Some(proxy) = &self.contenders[slot].proxy {
+            proxy.set_outage(Some(outage));
+            self.contenders[slot].is_cut_off = true;
+        }
+    }
+
+    /// Lets it go on, and what its network held arrive.
+    pub(super) async fn cure(&mut self, slot: usize) {
+        if std::mem::take(&mut self.contenders[slot].is_frozen) {
+            self.signal(slot, Signal::CONT);
+        }
+        self.contenders[slot].is_cut_off = false;
+        if let Some(proxy) = &self.contenders[slot].proxy {
+            proxy.forget_faults();
+            proxy.deliver_held().await;
+        }
+    }
+
+    /// Kills it, and starts it again: under the same name, or another.
+    pub(super) async fn kill(&mut self, slot: usize, under_the_same_name: bool) {
+        self.signal(slot, Signal::KILL);
+        self.contenders[slot].process.child.wait().await.expect("it ends");
+        if !under_the_same_name {
+            self.contenders[slot].identity.push('\'');
+        }
+        self.start_again(slot);
+    }
+
+    /// Lets it end in good order, and starts it again.
+    pub(super) async fn let_go(&mut self, slot: usize) {
+        if self.contenders[slot].is_frozen {
+            self.cure(slot).await;
+        }
+        self.end(slot).await;
+        self.start_again(slot);
+    }
+
+    fn start_again(&mut self, slot: usize) {
+        let (identity, proxy) = (self.contenders[slot].identity.clone(), self.contenders[slot].proxy.take());
+        let process = self.spawn(&identity, proxy.as_ref());
+        let contender = &mut self.contenders[slot];
+        (contender.process, contender.proxy, contender.is_frozen) = (process, proxy, false);
+    }
+
+    async fn end(&mut self, slot: usize) {
+        self.signal(slot, Signal::TERM);
+        let ended = timeout(PATIENCE, self.contenders[slot].process.child.wait()).await;
+        let status = ended.expect("it ends in time").expect("it is our child");
+        // The signal may come before it is looked out for.
+        let killed = status.signal() == Some(Signal::TERM.as_raw());
+        assert!(status.success() || killed, "a contender ended with {status}");
+    }
+
+    pub(super) async fn calm_down(&mut self) {
+        for slot in 0..self.size() {
+            self.cure(slot).await;
+        }
+    }
+
+    pub(super) async fn let_all_go(&mut self) {
+        for slot in 0..self.size() {
+            self.end(slot).await;
+        }
+        // To their last words.
+        while self.listening.join_next().await.is_some() {}
+    }
+
+    fn signal(&self, slot: usize, signal: Signal) {
+        // A child that was not waited for keeps its id, so this cannot hit somebody else.
+        let id = self.contenders[slot].process.child.id().expect("it was not waited for");
+        let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("an id");
+        kill_process(id, signal).expect("a signal");
+    }
+
+    pub(super) fn said(&self) -> Vec<Said> {
+        self.said.borrow().clone()
+    }
+
+    /// Waits for a report, and returns the first one.
+    pub(super) async fn wait_for(&self, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
+        self.wait_behind(0, what, is_it).await
+    }
+
+    /// Waits for a report from now on.
+    pub(super) async fn wait_for_more(&self, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
+        let heard = self.said.borrow().len();
+        self.wait_behind(heard, what, is_it).await
+    }
+
+    async fn wait_behind(&self, heard: usize, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
+        let find = |said: &Vec<Said>| said[heard..].iter().map(|said| said.report).find(|report| is_it(report));
+        let mut said = self.said.subscribe();
+        match timeout(PATIENCE, said.wait_for(|said| find(said).is_some())).await {
+            Ok(said) => find(&said.expect("kept")).expect("found before"),
+            Err(_) => panic!("in vain: {what}"),
+        }
+    }
+
+    /// The log, past all proxies.
+    pub(super) async fn log(&self) -> Vec<Entry> {
+        let (store, key) = self.store().await;
+        FencedLog::new(store, format!("{key}-log")).entries().await.expect("a log")
+    }
+
+    /// Somebody else's bucket should look as it did before.
+    pub(super) async fn clear(&self) {
+        if let Site::Service(_) = &*self.site {
+            let (store, key) = self.store().await;
+            for key in store.list(&key).await.expect("a listing") {
+                let object = store.get(&key).await.expect("read").expect("an object");
+                store.delete(&key, &object.version).await.expect("deleted");
+            }
+        }
+    }
+
+    /// The store, past all proxies, and the lock's key in it.
+    async fn store(&self) -> (Arc<dyn ConditionalStore>, String) {
+        match &*self.site {
+            Site::Cloud(cloud) => (cloud.store(&cloud.url()).await, self.key.clone()),
+            Site::Service(url) => {
+                let location: Location = beneath(url, &self.key).parse().expect("a lock's URL");
+                (location.open().await.expect("a store"), location.key().to_owned())
+            }
+            Site::Directory(directory) => (Arc::new(FileStore::new(directory.path())), self.key.clone()),
+        }
+    }
+}
+
+/// The URL of an object in the folder that a URL names.
+fn beneath(url: &str, name: &str) -> String {
+    match url.split_once('?') {
+        Some((folder, query)) => format!("{folder}/{name}?{query}"),
+        None => format!("{url}/{name}"),
+    }
+}

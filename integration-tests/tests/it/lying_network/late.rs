@@ -1,0 +1,90 @@
+//! Renewals that arrive when their term is over.
+
+use std::sync::Arc;
+
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
+
+use super::LEASE;
+use super::stage::{Candidate, Stage, Started, Stopped, WorkEnded};
+use crate::cloud::Cloud;
+
+const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
+const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
+
+/// Makes a leader, with token 0, one of whose renewals is held, and who gets nothing through after that.
+async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate), rest: Fault) {
+    a.proxy.spoil_from(1, |request| request.kind() == Kind::Renewal, HELD, rest);
+    start(a);
+    a.proxy.wait_for_held(1).await;
+}
+
+pub(super) async fn a_late_renewal_cannot_bring_back_a_released_term(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::run, LOST).await;
+    a.proxy.set_outage(None);
+    a.retire(&stage, 0).await;
+    let released = stage.stored().await;
+    assert_eq!(a.proxy.deliver_held().await, [412]);
+    assert_eq!(stage.stored().await, released);
+    let mut b = stage.candidate("b").await;
+    b.run();
+    b.wait_for(Started(1)).await;
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
+    let mut b = stage.candidate("b").await;
+    b.run();
+    b.wait_for(Started(1)).await;
+    a.proxy.set_outage(None);
+    assert_eq!(a.proxy.deliver_held().await, [412]);
+    a.wait_for_leader("b").await;
+    b.wait_for_renewals(2).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    assert_eq!(b.events(), [Started(1)]);
+    a.cancel();
+    a.ended().await;
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
+    hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
+    a.wait_for(Stopped).await;
+    // Nobody has taken the lease yet, so it lands.
+    let before = SystemClock.now();
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
+    assert_eq!(stage.holder().await, ("a".to_owned(), 0));
+    a.proxy.set_outage(None);
+
+    // It may lead again, but by a new term, and when the lease has run out that nobody holds.
+    let again = a.wait_for(Started(1)).await;
+    assert!(again.at >= before + LEASE, "{again:?} after {before:?}");
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped, Started(1)]);
+    a.cancel();
+    a.ended().await;
+    a.check();
+}
+
+pub(super) async fn a_late_renewal_that_lands_during_the_release_is_given_back_too(cloud: Arc<Cloud>) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    hold_a_renewal(&mut a, Candidate::run, Fault::new(Delivery::Never, Reply::Cut)).await;
+    a.cancel();
+    a.wait_for(Stopped).await;
+    assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
+    a.proxy.set_outage(None);
+    a.retire(&stage, 0).await;
+    a.check();
+}

@@ -1,0 +1,59 @@
+//! What a network can do to one write.
+
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
+
+/// One misfortune of one write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lie {
+    pub(crate) name: &'static str,
+    pub(crate) fault: Fault,
+    /// What happens to the next write of the same kind.
+    pub(crate) next: Option<Fault>,
+    /// Whether the write is carried out before its sender hears anything.
+    pub(crate) lands: bool,
+}
+
+const fn lost(name: &'static str, reply: Reply) -> Lie {
+    Lie { name, fault: Fault::new(Delivery::Never, reply), next: None, lands: false }
+}
+
+const fn landed(name: &'static str, delivery: Delivery, reply: Reply) -> Lie {
+    Lie { name, fault: Fault::new(delivery, reply), next: None, lands: true }
+}
+
+const fn late(name: &'static str, next: Option<Fault>) -> Lie {
+    Lie { name, fault: Fault::new(Delivery::Held, Reply::Silence), next, lands: false }
+}
+
+pub(crate) const LIES: [Lie; 15] = [
+    lost("lost", Reply::Silence),
+    lost("lost with the connection", Reply::Cut),
+    lost("lost, and answered 503", Reply::Status(503)),
+    landed("landed, and the connection dropped", Delivery::Once, Reply::Cut),
+    landed("landed, and answered 500", Delivery::Once, Reply::Status(500)),
+    landed("landed, and answered 503", Delivery::Once, Reply::Status(503)),
+    landed("landed, and answered 412", Delivery::Once, Reply::Status(412)),
+    landed("landed, and never answered", Delivery::Once, Reply::Silence),
+    landed("delivered twice, and the first answer", Delivery::Twice, Reply::Honest),
+    landed("delivered twice, and the second answer", Delivery::Twice, Reply::Second),
+    late("late, but before the next try", Some(Fault::new(Delivery::BehindHeld, Reply::Honest))),
+    late("late, after the next try", None),
+    lost("throttled", Reply::Throttled(1)),
+    lost("refused with 409", Reply::Status(409)),
+    lost("denied", Reply::Status(403)),
+];
+
+/// What a store that says nothing may do.
+pub(crate) const HANGS: [(&str, Fault); 2] = [
+    ("a store that hangs", Fault::new(Delivery::Never, Reply::Silence)),
+    ("a store that carries out and hangs", Fault::new(Delivery::Once, Reply::Silence)),
+];
+
+/// What a network, or a store, can do to every request for a while.
+pub(crate) const OUTAGES: [(&str, Fault); 5] = [
+    ("connections that break", Fault::new(Delivery::Never, Reply::Cut)),
+    ("connections that break after the effect", Fault::new(Delivery::Once, Reply::Cut)),
+    ("a store that fails", Fault::new(Delivery::Never, Reply::Status(500))),
+    ("a store that throttles", Fault::new(Delivery::Never, Reply::Throttled(1))),
+    ("a store that denies", Fault::new(Delivery::Never, Reply::Status(403))),
+];

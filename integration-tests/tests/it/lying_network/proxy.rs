@@ -1,0 +1,52 @@
+//! The proxy itself, where it pretends to be a bad store.
+
+use std::sync::Arc;
+
+use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
+use leaderelection_integration_tests::proxy::Conditions;
+use leaderelection_integration_tests::servers::unique_name;
+use tokio::task::JoinSet;
+
+use crate::cloud::Cloud;
+
+/// How many of so many simultaneous creates succeed.
+async fn winners(store: &Arc<dyn ConditionalStore>, racers: usize) -> usize {
+    let key = unique_name();
+    let mut writes = JoinSet::new();
+    for racer in 0..racers {
+        let (store, key) = (Arc::clone(store), key.clone());
+        writes.spawn(async move { store.put(&key, format!("{racer}").into(), &Precondition::Absent).await });
+    }
+    writes.join_all().await.iter().filter(|written| written.is_ok()).count()
+}
+
+pub(super) async fn a_server_that_ignores_conditions_lets_everybody_win(cloud: Arc<Cloud>) {
+    let proxy = cloud.proxy().await;
+    let store = cloud.store(&proxy.url()).await;
+    assert_eq!(winners(&store, 4).await, 1);
+    proxy.set_conditions(Conditions::Ignored);
+    assert_eq!(winners(&store, 4).await, 4);
+    let key = unique_name();
+    let first = store.put(&key, "1".into(), &Precondition::Absent).await.expect("written");
+    store.put(&key, "2".into(), &Precondition::Matches(first.clone())).await.expect("written");
+    store.put(&key, "3".into(), &Precondition::Matches(first)).await.expect("written over another version");
+    assert_eq!(store.get(&key).await.expect("read").expect("an object").body, "3");
+}
+
+pub(super) async fn a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise(cloud: Arc<Cloud>) {
+    let proxy = cloud.proxy().await;
+    let store = cloud.store(&proxy.url()).await;
+    proxy.set_conditions(Conditions::IgnoredUnderConcurrency);
+    let key = unique_name();
+    store.put(&key, "1".into(), &Precondition::Absent).await.expect("written");
+    let again = store.put(&key, "2".into(), &Precondition::Absent).await.expect_err("there is one");
+    assert_eq!(again.kind(), StoreErrorKind::Conflict);
+    let mut most = 0;
+    for _ in 0..20 {
+        most = most.max(winners(&store, 8).await);
+        if most > 1 {
+            return;
+        }
+    }
+    panic!("nobody wins wrongly");
+}

@@ -1,0 +1,112 @@
+//! Releases that go wrong on their way.
+
+use std::sync::Arc;
+
+use leaderelection::EndReason;
+use leaderelection_integration_tests::proxy::{Delivery, Exchange, Fault, Kind, Reply};
+
+use super::lies::{LIES, Lie};
+use super::run_all;
+use super::stage::{Stage, Started, Stopped, WorkEnded};
+use crate::cloud::Cloud;
+
+pub(super) async fn a_release_without_a_good_answer_is_confirmed(cloud: Arc<Cloud>) {
+    run_all(LIES.map(|lie| (lie.name, release(Arc::clone(&cloud), lie)))).await;
+}
+
+async fn release(cloud: Arc<Cloud>, lie: Lie) {
+    let stage = Stage::new(&cloud).await;
+    let mut a = stage.candidate("a").await;
+    a.spoil(0, Kind::Release, lie.fault);
+    if let Some(next) = lie.next {
+        a.spoil(1, Kind::Release, next);
+    }
+    a.run();
+    a.wait_for_renewals(1).await;
+    a.retire(&stage, 0).await;
+    let sent = a.requests(Kind::Release);
+    assert_eq!(sent.iter().filter(|exchange| exchange.landed()).count(), 1, "{sent:#?}");
+    if lie.lands {
+        assert_eq!(sent.len(), 1, "released, and written again: {sent:#?}");
+    }
+
+    let mut b = stage.candidate("b").await;
+    b.run();
+    b.wait_for(Started(1)).await;
+    let late = a.proxy.deliver_held().await;
+    assert!(late.iter().all(|status| matches!(status, 409 | 412)), "{late:?}");
+    b.wait_for_renewals(1).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_release_that_never_arrives_lets_the_lease_expire(cloud: Arc<Cloud>) {
+    const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
+    const LOST: Fault = Fault::new(Delivery::Never, Reply::Cut);
+    let stage = Stage::new(&cloud).await;
+    let (mut a, mut b) = (stage.candidate("a").await, stage.candidate("b").await);
+    a.proxy.spoil_from(0, |request| request.kind() == Kind::Release, HELD, LOST);
+    a.run();
+    a.wait_for_renewals(1).await;
+    b.run();
+    b.wait_for_leader("a").await;
+    a.cancel();
+
+    let outcome = a.ended().await.expect("it ran");
+    assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::Cancelled));
+    let stopped = a.wait_for(Stopped).await;
+    let started = b.wait_for(Started(1)).await;
+    assert!(stopped.valid_until < started.at, "{stopped:?}, {started:?}");
+    // At last it arrives.
+    assert_eq!(a.proxy.deliver_held().await, [412]);
+    b.wait_for_renewals(2).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}
+
+pub(super) async fn a_release_whose_answer_was_lost_does_not_erase_the_successors_lease(cloud: Arc<Cloud>) {
+    let replies = [
+        ("no answer", Reply::Silence),
+        ("no connection", Reply::Cut),
+        ("answered 500", Reply::Status(500)),
+        ("answered 412", Reply::Status(412)),
+        ("answered 429", Reply::Throttled(0)),
+    ];
+    run_all(replies.map(|(name, reply)| (name, hand_over(Arc::clone(&cloud), reply)))).await;
+}
+
+/// The successor leads before its predecessor hears anything of its release.
+async fn hand_over(cloud: Arc<Cloud>, reply: Reply) {
+    let stage = Stage::new(&cloud).await;
+    let (mut a, mut b) = (stage.candidate("a").await, stage.candidate("b").await);
+    // From the release until the successor leads, nothing else of the predecessor arrives.
+    let held = Fault::new(Delivery::Held, Reply::Honest);
+    a.proxy.spoil_from(0, |request| request.kind() == Kind::Release, Fault::new(Delivery::Once, reply), held);
+    a.run();
+    a.wait_for_renewals(1).await;
+    b.run();
+    b.wait_for_leader("a").await;
+    a.cancel();
+    b.wait_for(Started(1)).await;
+    a.proxy.set_outage(None);
+    a.proxy.deliver_held().await;
+
+    let outcome = a.ended().await.expect("it ran");
+    assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::Cancelled));
+    b.wait_for_renewals(2).await;
+    assert_eq!(stage.holder().await, ("b".to_owned(), 1));
+    assert_eq!(b.events(), [Started(1)]);
+    assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
+    let refused =
+        |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.answers.iter().any(|answer| *answer >= 300);
+    let renewals = b.proxy.traffic();
+    assert_eq!(renewals.iter().filter(refused).count(), 0, "somebody wrote over it: {renewals:#?}");
+    b.retire(&stage, 1).await;
+    a.check();
+    b.check();
+}

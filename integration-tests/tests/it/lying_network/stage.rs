@@ -1,0 +1,275 @@
+//! Candidates for one lock, each behind a network of its own, and what is seen of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
+    Precondition, RunOutcome, StoreError, UnknownFields, Version, VersionedObject, VersionedRecord,
+};
+use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
+use leaderelection_integration_tests::servers::unique_name;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{DEADLINE, LEASE, PATIENCE, REQUEST_TIMEOUT, RETRY};
+use crate::cloud::Cloud;
+
+/// One lock on one server.
+pub(super) struct Stage {
+    cloud: Arc<Cloud>,
+    /// Past all proxies.
+    direct: ObjectLock<Arc<dyn ConditionalStore>>,
+}
+
+impl Stage {
+    pub(super) async fn new(cloud: &Arc<Cloud>) -> Self {
+        let store = cloud.store(&cloud.url()).await;
+        Self { cloud: Arc::clone(cloud), direct: ObjectLock::new(store, unique_name(), "observer") }
+    }
+
+    pub(super) async fn candidate(&self, name: &str) -> Candidate {
+        self.candidate_with(name, |builder| builder).await
+    }
+
+    pub(super) async fn candidate_with(
+        &self,
+        name: &str,
+        change: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder,
+    ) -> Candidate {
+        let proxy = self.cloud.proxy().await;
+        let calls = Arc::new(AtomicUsize::new(0));
+        let store = Counting { store: self.cloud.store(&proxy.url()).await, calls: Arc::clone(&calls) };
+        let journal = Arc::new(watch::Sender::default());
+        let lock = ObjectLock::new(store, self.direct.key(), name);
+        let builder = LeaderElectionConfig::builder(lock, callbacks(&journal))
+            .lease_duration(LEASE)
+            .renew_deadline(DEADLINE)
+            .retry_period(RETRY)
+            .request_timeout(REQUEST_TIMEOUT)
+            .release_on_cancel(true);
+        let config = change(builder).build().expect("timings that fit");
+        let elector = Arc::new(DefaultLeaderElector::new(config));
+        let cancel = CancellationToken::new();
+        Candidate { proxy, handle: elector.handle(), elector, journal, calls, cancel, running: None }
+    }
+
+    /// What the store holds.
+    pub(super) async fn stored(&self) -> VersionedRecord {
+        self.direct.get().await.expect("read past the proxies").expect("a record")
+    }
+
+    /// Whether there is a record.
+    pub(super) async fn exists(&self) -> bool {
+        self.direct.get().await.expect("read past the proxies").is_some()
+    }
+
+    /// What the store holds: holder and token.
+    pub(super) async fn holder(&self) -> (String, u64) {
+        let record = self.stored().await.record;
+        (record.holder_identity, record.leader_transitions)
+    }
+
+    /// Puts the first record there: a released one, so that whoever comes takes it over.
+    pub(super) async fn plant_released(&self, token: u64) {
+        let record = LeaderElectionRecord {
+            holder_identity: String::new(),
+            lease_duration: Duration::from_secs(1),
+            acquire_time: None,
+            renew_time: None,
+            leader_transitions: token,
+            preferred_holder: None,
+            write_id: Some(unique_name()),
+            unknown: UnknownFields::default(),
+        };
+        self.direct.create(&record).await.expect("nothing there");
+    }
+}
+
+/// What happened to a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Started(u64),
+    WorkEnded,
+    Stopped,
+}
+
+pub(super) use Event::{Started, Stopped, WorkEnded};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    pub(super) event: Event,
+    pub(super) at: LocalInstant,
+    /// The end of the term's window, as known then.
+    pub(super) valid_until: LocalInstant,
+}
+
+type Journal = watch::Sender<Vec<Noted>>;
+
+pub(super) struct Candidate {
+    pub(super) proxy: Proxy,
+    pub(super) handle: LeaderHandle,
+    elector: Arc<DefaultLeaderElector>,
+    journal: Arc<Journal>,
+    calls: Arc<AtomicUsize>,
+    cancel: CancellationToken,
+    running: Option<JoinHandle<Option<RunOutcome>>>,
+}
+
+impl Candidate {
+    /// Spoils the `nth` request of a kind from now on, counted from 0.
+    pub(super) fn spoil(&self, nth: usize, kind: Kind, fault: Fault) {
+        self.proxy.spoil(nth, move |request| request.kind() == kind, fault);
+    }
+
+    /// Competes for one term.
+    pub(super) fn run(&mut self) {
+        let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
+        self.running = Some(tokio::spawn(async move { Some(elector.run(cancel).await) }));
+    }
+
+    /// Competes again and again.
+    pub(super) fn campaign(&mut self) {
+        let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
+        self.running = Some(tokio::spawn(async move {
+            elector.campaign(cancel).await;
+            None
+        }));
+    }
+
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Waits until it does not run any more, by itself or because it was cancelled.
+    pub(super) async fn ended(&mut self) -> Option<RunOutcome> {
+        let running = self.running.take().expect("it runs");
+        timeout(PATIENCE, running).await.expect("it ends").expect("no panic")
+    }
+
+    pub(super) fn journal(&self) -> Vec<Noted> {
+        self.journal.borrow().clone()
+    }
+
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.journal().iter().map(|noted| noted.event).collect()
+    }
+
+    /// Waits for an event, and tells about its first occurrence.
+    pub(super) async fn wait_for(&self, event: Event) -> Noted {
+        let mut journal = self.journal.subscribe();
+        let has_happened = |journal: &Vec<Noted>| journal.iter().any(|noted| noted.event == event);
+        match timeout(PATIENCE, journal.wait_for(has_happened)).await {
+            Ok(journal) => *journal.expect("kept").iter().find(|noted| noted.event == event).expect("it happened"),
+            Err(_) => panic!("in vain: {event:?}; {:?}, {:#?}", self.journal(), self.proxy.traffic()),
+        }
+    }
+
+    /// Waits for so many more renewals that were carried out and truly answered.
+    pub(super) async fn wait_for_renewals(&self, more: usize) {
+        let after = self.proxy.traffic().len();
+        let is_good =
+            |exchange: &&Exchange| exchange.kind == Kind::Renewal && exchange.landed() && exchange.was_honest();
+        let holds = |traffic: &[Exchange]| traffic[after..].iter().filter(is_good).count() >= more;
+        self.proxy.wait_for("renewals", holds).await;
+    }
+
+    /// Waits until the candidate knows who leads.
+    pub(super) async fn wait_for_leader(&self, name: &str) {
+        let mut handle = self.handle.clone();
+        let waiting = async {
+            while handle.leader().as_deref() != Some(name) {
+                handle.changed().await.expect("the elector is there");
+            }
+        };
+        timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {name} leads"));
+    }
+
+    /// The requests of a kind, so far.
+    pub(super) fn requests(&self, kind: Kind) -> Vec<Exchange> {
+        self.proxy.traffic().into_iter().filter(|exchange| exchange.kind == kind).collect()
+    }
+
+    /// Cancels a leader with this token, of its first term, and checks that all goes in good order.
+    pub(super) async fn retire(&mut self, stage: &Stage, token: u64) {
+        self.cancel();
+        let outcome = self.ended().await.expect("it ran");
+        assert_eq!((outcome.fencing_token, outcome.reason), (Some(token), EndReason::Cancelled));
+        assert_eq!(self.events(), [Started(token), WorkEnded, Stopped]);
+        assert_eq!(stage.holder().await, (String::new(), token), "released");
+    }
+
+    /// No request was made that the elector did not ask for, and no term was longer than a renew deadline
+    /// after the last write that could have given it.
+    pub(super) fn check(&self) {
+        let (traffic, calls) = (self.proxy.traffic(), self.calls.load(Ordering::SeqCst));
+        assert!(traffic.len() <= calls, "{} requests for {calls} calls: {traffic:#?}", traffic.len());
+        for noted in self.journal() {
+            // It arrived after it was sent, and the window counts from before.
+            let could_have = |exchange: &&Exchange| exchange.landed() && exchange.arrived < noted.at;
+            let sent = traffic.iter().filter(could_have).filter(|exchange| exchange.kind != Kind::Read);
+            let latest = sent.map(|exchange| exchange.arrived).max().expect("a term begins with a write");
+            assert!(noted.valid_until <= latest + DEADLINE, "{noted:?} by a write of {latest:?}");
+        }
+    }
+}
+
+fn note(journal: &Journal, event: Event, valid_until: Option<LocalInstant>) {
+    journal.send_modify(|journal| {
+        let valid_until = valid_until.or(journal.last().map(|noted| noted.valid_until)).unwrap_or_default();
+        journal.push(Noted { event, at: SystemClock.now(), valid_until });
+    });
+}
+
+fn callbacks(journal: &Arc<Journal>) -> LeaderCallbacks {
+    let (starting, stopping) = (Arc::clone(journal), Arc::clone(journal));
+    LeaderCallbacks::new()
+        .on_start_leading(move |leadership| {
+            let journal = Arc::clone(&starting);
+            note(&journal, Started(leadership.fencing_token()), Some(leadership.valid_until()));
+            async move {
+                leadership.lost().await;
+                note(&journal, WorkEnded, Some(leadership.valid_until()));
+            }
+        })
+        .on_stop_leading(move || note(&stopping, Stopped, None))
+}
+
+/// Counts the calls of a store.
+#[derive(Debug)]
+struct Counting {
+    store: Arc<dyn ConditionalStore>,
+    calls: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl ConditionalStore for Counting {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.store.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.store.put(key, body, precondition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.store.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.store.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.store.describe(key)
+    }
+}

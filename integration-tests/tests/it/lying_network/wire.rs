@@ -1,0 +1,76 @@
+//! One call, one request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::{Precondition, Version};
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
+use leaderelection_integration_tests::servers::unique_name;
+
+use super::lies::LIES;
+use super::run_all;
+use crate::cloud::Cloud;
+
+/// A client that tries again does so well within this time, where it is not answered at all.
+const LONG_ENOUGH: Duration = Duration::from_secs(3);
+
+pub(super) async fn the_sdk_makes_exactly_one_attempt(cloud: Arc<Cloud>) {
+    let more = [
+        ("answered 408", Fault::new(Delivery::Never, Reply::Status(408))),
+        ("answered 502", Fault::new(Delivery::Never, Reply::Status(502))),
+        ("answered 504", Fault::new(Delivery::Once, Reply::Status(504))),
+    ];
+    let faults = LIES.map(|lie| (lie.name, lie.fault)).into_iter().chain(more);
+    run_all(faults.map(|(name, fault)| (name, calls(Arc::clone(&cloud), fault)))).await;
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    Get,
+    Put(Precondition),
+    Delete(Version),
+    List,
+}
+
+async fn calls(cloud: Arc<Cloud>, fault: Fault) {
+    let [key, doomed] = [unique_name(), unique_name()];
+    let direct = cloud.store(&cloud.url()).await;
+    let version = direct.put(&key, "{}".into(), &Precondition::Absent).await.expect("written");
+    let last = direct.put(&doomed, "{}".into(), &Precondition::Absent).await.expect("written");
+    let (new, stale) = (unique_name(), Version::new("1"));
+    tokio::join!(
+        attempt(&cloud, fault, &key, Call::Get),
+        attempt(&cloud, fault, &key, Call::Put(Precondition::Matches(version))),
+        attempt(&cloud, fault, &key, Call::Put(Precondition::Matches(stale))),
+        attempt(&cloud, fault, &new, Call::Put(Precondition::Absent)),
+    );
+    // Google's go over gRPC, which the fake itself counts: see `gcs::attempts`.
+    if !matches!(*cloud, Cloud::Gcs(_)) {
+        tokio::join!(attempt(&cloud, fault, &key, Call::List), attempt(&cloud, fault, &doomed, Call::Delete(last)),);
+    }
+}
+
+async fn attempt(cloud: &Cloud, fault: Fault, key: &str, call: Call) {
+    let proxy = cloud.proxy().await;
+    let store = cloud.store(&proxy.url()).await;
+    proxy.set_outage(Some(fault));
+    let calling = async {
+        match &call {
+            Call::Get => store.get(key).await.map(drop),
+            Call::Put(precondition) => store.put(key, "{ }".into(), precondition).await.map(drop),
+            Call::Delete(expected) => store.delete(key, expected).await,
+            Call::List => store.list(key).await.map(drop),
+        }
+    };
+    let waiting = async {
+        proxy.wait_for("the request", |traffic| !traffic.is_empty()).await;
+        // Some faults leave the call waiting for ever.
+        tokio::time::sleep(LONG_ENOUGH).await;
+    };
+    tokio::select! {
+        _ = calling => {}
+        () = waiting => {}
+    }
+    let requests = proxy.traffic();
+    assert_eq!(requests.len(), 1, "{call:?}: {requests:#?}");
+}
