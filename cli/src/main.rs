@@ -17,6 +17,7 @@ mod probe;
 mod release;
 #[cfg(unix)]
 mod run;
+mod serve;
 mod status;
 mod timing;
 mod transfer;
@@ -59,6 +60,7 @@ enum Command {
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
+    Serve(Box<serve::Args>),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -74,6 +76,7 @@ impl Command {
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
+            Self::Serve(args) => serve::run(*args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,

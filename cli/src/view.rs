@@ -140,7 +140,7 @@ pub(crate) fn time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-fn as_time<S: serde::Serializer>(value: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_time<S: serde::Serializer>(value: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
     value.map(time).serialize(serializer)
 }
 

@@ -9,6 +9,7 @@ mod loss;
 mod probe;
 mod run;
 mod s3;
+mod serve;
 mod signals;
 mod support;
 mod terminal;

@@ -1,0 +1,206 @@
+//! Who may ask: where we listen, and what a stranger has to show.
+
+use std::fmt;
+use std::io::{self, Read as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use clap::Args;
+use subtle::ConstantTimeEq as _;
+
+use crate::exit::{Exit, Failure};
+
+/// The token, if there is no file with it.
+const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
+
+/// Of a token.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
+
+/// Where to listen, and for whom.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "HTTP")]
+pub(super) struct AccessArgs {
+    /// Where to listen. Other machines get no answer by default; for them, TLS and a token are needed
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = "127.0.0.1:4040")]
+    listen: Addresses,
+    /// Serve over TLS with this certificate, in PEM, followed by those that lead to a known one
+    #[arg(long, value_name = "PATH", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, in PEM
+    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Answer those only who show the token in this file: as `Authorization: Bearer …`, or as the password
+    /// of any user (so that browsers can). /healthz, /readyz and /leading stay open. By default the token is
+    /// that in LEADERELECTION_HTTP_TOKEN, if it is set
+    #[arg(long, value_name = "PATH")]
+    token_file: Option<PathBuf>,
+    /// Listen for other machines even without TLS or without a token
+    #[arg(long)]
+    insecure: bool,
+}
+
+/// What a host and a port stand for.
+#[derive(Clone, Debug)]
+struct Addresses(Vec<SocketAddr>);
+
+fn addresses(text: &str) -> Result<Addresses, String> {
+    match text.to_socket_addrs().map(Vec::from_iter) {
+        Ok(addresses) if !addresses.is_empty() => Ok(Addresses(addresses)),
+        Ok(_) => Err("the name has no address; give an address and a port, such as 127.0.0.1:4040".to_owned()),
+        Err(error) => Err(format!("{error}; give an address and a port, such as 127.0.0.1:4040 or 0.0.0.0:4040")),
+    }
+}
+
+impl AccessArgs {
+    /// Where to listen, one after the other, until one works.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.listen.0
+    }
+
+    /// The certificate's file and the key's.
+    pub(super) fn tls(&self) -> Option<(&Path, &Path)> {
+        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    /// What to show, if something has to be shown. Fails if anybody could read along, or ask.
+    pub(super) fn token(&self) -> Result<Option<Token>, Failure> {
+        let token = match &self.token_file {
+            Some(path) => Some(Token::read(path)?),
+            None => Token::from_environment()?,
+        };
+        let exposed = self.listen.0.iter().find(|address| !address.ip().is_loopback());
+        let missing = match (self.tls().is_some(), token.is_some()) {
+            (true, true) => return Ok(token),
+            (false, true) => "--tls-cert and --tls-key",
+            (true, false) => "--token-file",
+            (false, false) => "--tls-cert, --tls-key and --token-file",
+        };
+        match exposed {
+            Some(address) if !self.insecure => Err(Failure::usage(format!(
+                "--listen {address} is open to other machines; give {missing}, or say --insecure if something else \
+                 guards it"
+            ))),
+            _ => Ok(token),
+        }
+    }
+}
+
+/// What a client has to show. Never shown itself.
+pub(super) struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let mut text = String::new();
+        let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
+        let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
+        read.map_err(|error: io::Error| {
+            let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
+            Failure::new(Exit::Internal, problem)
+        })?;
+        Self::new(&text, &format!("the token in {}", path.display()))
+    }
+
+    fn from_environment() -> Result<Option<Self>, Failure> {
+        std::env::var_os(TOKEN_VARIABLE)
+            .map(|text| Self::new(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
+            .transpose()
+    }
+
+    fn new(text: &str, what: &str) -> Result<Self, Failure> {
+        let token = text.trim_ascii();
+        let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            "has characters that no header can carry"
+        } else if token.len() < *LENGTHS.start() {
+            "is short enough to be guessed"
+        } else if token.len() > *LENGTHS.end() {
+            "is too long for a header"
+        } else {
+            return Ok(Self(token.to_owned()));
+        };
+        Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
+    }
+
+    /// Whether a request with these headers shows it.
+    pub(super) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+        headers
+            .get(AUTHORIZATION)
+            .and_then(|value| shown(value.to_str().ok()?))
+            .is_some_and(|shown| self.equals(&shown))
+    }
+
+    /// Takes as long for a near miss as for a far one.
+    fn equals(&self, shown: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(shown).into()
+    }
+}
+
+/// A bearer's token, or the password of a user.
+fn shown(authorization: &str) -> Option<Vec<u8>> {
+    let (scheme, value) = authorization.split_once(' ')?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Some(value.trim_ascii().into()),
+        "basic" => {
+            let pair = BASE64_STANDARD.decode(value.trim_ascii()).ok()?;
+            let colon = pair.iter().position(|byte| *byte == b':')?;
+            Some(pair[colon + 1..].to_vec())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    const SECRET: &str = "correct-horse-battery";
+
+    fn is_shown(authorization: &str) -> bool {
+        let token = Token::new(SECRET, "the token").unwrap();
+        let value = HeaderValue::from_str(authorization).unwrap();
+        token.is_shown_by(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
+    }
+
+    #[test]
+    fn is_shown_as_a_bearer_s_or_as_a_password() {
+        let basic = |pair: &str| format!("Basic {}", BASE64_STANDARD.encode(pair));
+        for right in [format!("Bearer {SECRET}"), format!("bearer  {SECRET}"), basic(&format!("me:{SECRET}"))] {
+            assert!(is_shown(&right), "{right}");
+        }
+        for wrong in [
+            SECRET.to_owned(),
+            "Bearer".to_owned(),
+            "Bearer ".to_owned(),
+            format!("Bearer {SECRET}x"),
+            format!("Bearer {}", &SECRET[..SECRET.len() - 1]),
+            format!("Digest {SECRET}"),
+            format!("Basic {SECRET}"),
+            basic(SECRET),
+            basic(&format!("{SECRET}:me")),
+        ] {
+            assert!(!is_shown(&wrong), "{wrong}");
+        }
+        assert!(!Token::new(SECRET, "the token").unwrap().is_shown_by(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn is_neither_short_nor_strange_and_never_shown() {
+        for bad in ["", "too-short", "with spaces in the middle", "naïve-but-long-enough", &"x".repeat(4097)] {
+            let failure = Token::new(bad, "the token in a file").unwrap_err();
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(bad.is_empty() || !failure.to_string().contains(bad), "{failure}");
+        }
+        assert_eq!(format!("{:?}", Token::new(&format!(" {SECRET}\r\n"), "the token").unwrap()), "Token(…)");
+    }
+}

@@ -1,0 +1,143 @@
+//! The page for people.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{LastError, Transition};
+
+use super::site::Site;
+use super::snapshot::Snapshot;
+use crate::view;
+
+pub(super) const STYLE: &str = include_str!("../../templates/page.css");
+pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
+
+/// The page consists of three files of ours, and may do nothing but ask for itself again.
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                                 img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What the template shows. It escapes everything: identities and messages are written by others.
+#[derive(Debug, Template)]
+#[template(path = "page.html")]
+struct Page<'a> {
+    lock: &'a str,
+    snapshot: Snapshot,
+    verdict: Verdict,
+    /// Newest first.
+    transitions: Vec<Transition>,
+    last_error: Option<LastError>,
+    now: DateTime<Utc>,
+}
+
+pub(super) fn render(site: &Site) -> Response {
+    let snapshot = Snapshot::take(&site.handle);
+    let page = Page {
+        lock: &site.lock,
+        verdict: Verdict::of(&snapshot, site.ready_within, site.draining.is_cancelled()),
+        snapshot,
+        transitions: site.handle.transitions().into_iter().rev().collect(),
+        last_error: site.handle.last_error(),
+        now: SystemClock.wall_time(),
+    };
+    match page.render() {
+        Ok(html) => Html(html).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the status page cannot be made");
+            (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
+        }
+    }
+}
+
+/// The page in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Leading,
+    /// We lead, and are about to stop.
+    Draining,
+    /// The lease is ours, and we do not lead on it.
+    Lapsed,
+    Following,
+    /// Somebody led, when the store answered last.
+    Stale,
+    Nobody,
+    Unknown,
+}
+
+impl Verdict {
+    fn of(snapshot: &Snapshot, patience: Duration, draining: bool) -> Self {
+        match snapshot {
+            Snapshot { leading: true, .. } if draining => Self::Draining,
+            Snapshot { leading: true, .. } => Self::Leading,
+            Snapshot { age: None, .. } => Self::Unknown,
+            _ if !snapshot.is_fresh(patience) => Self::Stale,
+            Snapshot { name, .. } if name.is_empty() => Self::Nobody,
+            Snapshot { name, identity, .. } if name == identity => Self::Lapsed,
+            _ => Self::Following,
+        }
+    }
+
+    /// In a word, for the style.
+    fn tone(self) -> &'static str {
+        match self {
+            Self::Leading => "good",
+            Self::Following => "calm",
+            _ => "bad",
+        }
+    }
+}
+
+/// A time for programs.
+fn stamp(at: &DateTime<Utc>) -> String {
+    view::time(*at)
+}
+
+fn span(duration: &Duration) -> String {
+    view::short(*duration)
+}
+
+/// A duration that somebody chose.
+fn whole(duration: &Duration) -> impl Display {
+    humantime::format_duration(*duration)
+}
+
+/// A time for people.
+fn time(at: &DateTime<Utc>) -> impl Display {
+    at.format("%Y-%m-%d %H:%M:%S UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_doubts_what_is_old() {
+        let fresh = Snapshot {
+            name: "a".to_owned(),
+            fencing_token: Some(1),
+            leading: false,
+            identity: "b".to_owned(),
+            acquire_time: None,
+            renew_time: None,
+            lease_duration: None,
+            age: Some(Duration::from_secs(14)),
+            unchanged_for: None,
+            left: None,
+        };
+        let verdict = |snapshot: Snapshot, draining| Verdict::of(&snapshot, Duration::from_secs(15), draining);
+        assert_eq!(verdict(fresh.clone(), false), Verdict::Following);
+        assert_eq!(verdict(fresh.clone(), true), Verdict::Following);
+        assert_eq!(verdict(Snapshot { age: Some(Duration::from_secs(16)), ..fresh.clone() }, false), Verdict::Stale);
+        assert_eq!(verdict(Snapshot { age: None, ..fresh.clone() }, false), Verdict::Unknown);
+        assert_eq!(verdict(Snapshot { name: String::new(), ..fresh.clone() }, false), Verdict::Nobody);
+        let ours = Snapshot { name: "b".to_owned(), ..fresh };
+        assert_eq!(verdict(ours.clone(), false), Verdict::Lapsed);
+        let leading = Snapshot { leading: true, ..ours };
+        assert_eq!(verdict(leading.clone(), false), Verdict::Leading);
+        assert_eq!(verdict(leading, true), Verdict::Draining);
+    }
+}

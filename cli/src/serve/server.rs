@@ -1,0 +1,117 @@
+//! The socket, and the end of what is served on it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::Handle;
+use hyper_util::rt::TokioTimer;
+use tokio::task::JoinHandle;
+
+use super::access::AccessArgs;
+use super::limit::Limit;
+use super::tls::Tls;
+use crate::exit::{Exit, Failure};
+
+/// How long a client may take to ask, and how long it may say nothing between two questions.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long answers that are on their way may take when we end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A socket that nobody serves yet.
+#[derive(Debug)]
+pub(super) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Tls>,
+}
+
+impl Server {
+    pub(super) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
+        let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
+        let bound = TcpListener::bind(access.addresses()).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address, tls })
+        });
+        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(access.addresses(), &error)))
+    }
+
+    /// Where the page is.
+    pub(super) fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.address)
+    }
+
+    /// What is shown over TLS, if it is used.
+    pub(super) fn tls(&self) -> Option<Tls> {
+        self.tls.clone()
+    }
+
+    /// Serves on a task of its own.
+    pub(super) fn start(self, routes: Router) -> Running {
+        let handle = Handle::new();
+        let task = tokio::spawn(self.serve(routes, handle.clone()));
+        Running { handle, task }
+    }
+
+    async fn serve(self, routes: Router, handle: Handle<SocketAddr>) -> io::Result<()> {
+        macro_rules! serve {
+            ($server:expr) => {{
+                let limit = Limit::new(handle.clone());
+                let mut server = $server.handle(handle).map(|acceptor| limit.before(acceptor)).http1_only();
+                server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(CLIENT_PATIENCE);
+                server.serve(routes.into_make_service()).await
+            }};
+        }
+        match self.tls {
+            Some(tls) => serve!(axum_server::from_tcp_rustls(self.listener, tls.config())?),
+            None => serve!(axum_server::from_tcp(self.listener)?),
+        }
+    }
+}
+
+fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {
+    let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port with --listen",
+        io::ErrorKind::PermissionDenied => "name a port above 1023 with --listen",
+        _ => "name an address of this machine with --listen",
+    };
+    format!("cannot listen on {addresses}: {error}; {advice}")
+}
+
+/// What is served.
+#[derive(Debug)]
+pub(super) struct Running {
+    handle: Handle<SocketAddr>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Running {
+    /// Completes if nothing is served any more, which nobody asked for. Cancellation safe.
+    pub(super) async fn failed(&mut self) -> Failure {
+        let problem = match (&mut self.task).await {
+            Ok(Ok(())) => "it ended".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
+    }
+
+    /// From here on there are no new connections, and no new questions on old ones.
+    pub(super) fn stop_accepting(&self) {
+        self.handle.graceful_shutdown(Some(GRACE));
+    }
+
+    /// Waits until the answers that are on their way have been given.
+    pub(super) async fn finish(self) {
+        self.stop_accepting();
+        if !self.task.is_finished() {
+            // How it ended is of no interest any more.
+            let _ = self.task.await;
+        }
+    }
+}

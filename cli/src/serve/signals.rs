@@ -1,0 +1,88 @@
+//! What the system tells us to do.
+
+use crate::exit::{Exit, Failure};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// SIGTERM, SIGINT.
+    End,
+    /// SIGHUP.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
+    Reload,
+}
+
+/// From its making on, the signals do not end this process.
+#[derive(Debug)]
+pub(super) struct Signals(imp::Streams);
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Failure> {
+        let streams = imp::Streams::listen();
+        streams.map(Self).map_err(|error| Failure::new(Exit::Internal, format!("cannot listen for signals: {error}")))
+    }
+
+    /// The next one. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Told {
+        self.0.next().await
+    }
+}
+
+#[cfg(unix)]
+mod imp {
+    use std::io;
+
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    use super::Told;
+
+    #[derive(Debug)]
+    pub(super) struct Streams {
+        terminate: Signal,
+        interrupt: Signal,
+        hangup: Signal,
+    }
+
+    impl Streams {
+        pub(super) fn listen() -> io::Result<Self> {
+            Ok(Self {
+                terminate: signal(SignalKind::terminate())?,
+                interrupt: signal(SignalKind::interrupt())?,
+                hangup: signal(SignalKind::hangup())?,
+            })
+        }
+
+        pub(super) async fn next(&mut self) -> Told {
+            tokio::select! {
+                biased;
+                _ = self.terminate.recv() => Told::End,
+                _ = self.interrupt.recv() => Told::End,
+                _ = self.hangup.recv() => Told::Reload,
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod imp {
+    use std::io;
+
+    use super::Told;
+
+    #[derive(Debug)]
+    pub(super) struct Streams;
+
+    impl Streams {
+        #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+        pub(super) fn listen() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(super) async fn next(&mut self) -> Told {
+            match tokio::signal::ctrl_c().await {
+                Ok(()) => Told::End,
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// Asks for the page again, and puts what has changed into the one that is shown: nobody loses their place,
+// and a screen reader tells when the verdict changes.
+"use strict";
+
+const PAUSE = 1000;
+const PATIENCE = 5000;
+
+const connection = document.getElementById("connection");
+
+function answered(yes) {
+  connection.hidden = yes;
+  document.body.classList.toggle("old", !yes);
+}
+
+async function refresh() {
+  try {
+    const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    document.title = next.title;
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const fresh = next.getElementById(part.id);
+      if (fresh && fresh.innerHTML !== part.innerHTML) part.replaceChildren(...fresh.childNodes);
+    }
+    answered(true);
+  } catch {
+    answered(false);
+  }
+  setTimeout(refresh, PAUSE);
+}
+
+setTimeout(refresh, PAUSE);

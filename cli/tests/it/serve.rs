@@ -1,0 +1,10 @@
+//! `leaderelect serve`: the real program, asked over real sockets.
+
+mod access;
+mod browser;
+mod careless_s3;
+mod ending;
+mod process;
+mod refusals;
+mod sidecar;
+mod telling;

@@ -1,0 +1,74 @@
+//! How it ends.
+
+use reqwest::{Client, StatusCode};
+use rustix::process::Signal;
+
+use super::sidecar::{Sidecar, lock_in, serve};
+
+#[tokio::test]
+async fn a_signal_releases_the_lease() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = lock_in(directory.path());
+        let mut alpha = Sidecar::start(&lock, "alpha").await;
+        alpha.answers("/leading", StatusCode::OK).await;
+        let beta = Sidecar::start(&lock, "beta").await;
+        beta.sees("alpha").await;
+
+        alpha.signal(signal);
+        assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
+        let leader = beta.sees("beta").await;
+        assert_eq!((&leader["fencingToken"], &leader["leading"]), (&1.into(), &true.into()));
+        let (_, page) = beta.ask("/").await;
+        assert!(page.contains("started leading with fencing token 1: the lease was free"), "not by expiry: {page}");
+        assert!(Client::new().get(alpha.url()).send().await.is_err(), "nobody serves there any more");
+    }
+}
+
+#[tokio::test]
+async fn a_follower_ends_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let alpha = Sidecar::start(&lock, "alpha").await;
+    alpha.sees("alpha").await;
+    let mut command = serve(&lock, "beta");
+    let mut beta = Sidecar::spawn(command.args(["--drain", "1day"])).await;
+    beta.sees("alpha").await;
+    beta.signal(Signal::TERM);
+    assert_eq!(beta.ended().await.code(), Some(0), "{}", beta.said());
+    assert_eq!(alpha.leader().await["fencingToken"], 0, "alpha leads on");
+}
+
+#[tokio::test]
+async fn a_leader_drains_until_it_is_told_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let mut command = serve(&lock, "alpha");
+    let mut alpha = Sidecar::spawn(command.args(["--drain", "1day"])).await;
+    alpha.answers("/leading", StatusCode::OK).await;
+    let beta = Sidecar::start(&lock, "beta").await;
+
+    alpha.signal(Signal::TERM);
+    assert_eq!(alpha.answers("/leading", StatusCode::SERVICE_UNAVAILABLE).await, "shutting down\n");
+    assert_eq!(alpha.ask("/readyz").await, (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned()));
+    assert_eq!(alpha.ask("/healthz").await.0, StatusCode::OK);
+    assert_eq!(alpha.leader().await["leading"], true, "it leads until the balancers have noticed");
+    let (_, page) = alpha.ask("/").await;
+    assert!(page.contains("and it is about to stop"), "{page}");
+    beta.sees("alpha").await;
+
+    alpha.signal(Signal::TERM);
+    assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
+    beta.sees("beta").await;
+}
+
+#[tokio::test]
+async fn a_drain_ends_by_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = serve(&lock_in(directory.path()), "alpha");
+    let mut alpha = Sidecar::spawn(command.args(["--drain", "300ms"])).await;
+    alpha.answers("/leading", StatusCode::OK).await;
+    alpha.signal(Signal::TERM);
+    assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
+    assert!(alpha.said().contains("leading on for 300ms, so that load balancers notice"), "{}", alpha.said());
+}

@@ -1,0 +1,140 @@
+//! What each address says, of a leader and of a follower.
+
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+
+use super::process::eventually;
+use super::sidecar::{Sidecar, lock_in, serve};
+
+#[tokio::test]
+async fn a_leader_and_a_follower_tell_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let alpha = Sidecar::start(&lock, "alpha").await;
+    let leading = alpha.sees("alpha").await;
+    let beta = Sidecar::start(&lock, "beta").await;
+    let following = beta.sees("alpha").await;
+
+    assert_eq!((&leading["leading"], &leading["identity"]), (&true.into(), &"alpha".into()));
+    assert_eq!((&following["leading"], &following["identity"]), (&false.into(), &"beta".into()));
+    for leader in [&leading, &following] {
+        assert_eq!((&leader["fencingToken"], &leader["leaseDurationSeconds"]), (&0.into(), &15.0.into()), "{leader}");
+        assert!(leader["ageSeconds"].as_f64().unwrap() < 15.0, "{leader}");
+        assert!(leader["unchangedForSeconds"].as_f64() >= leader["ageSeconds"].as_f64(), "{leader}");
+        assert!(leader["renewTime"].as_str() >= leader["acquireTime"].as_str(), "{leader}");
+        assert!(leader["acquireTime"].as_str().unwrap().ends_with('Z'), "{leader}");
+    }
+    let left = |leader: &serde_json::Value| leader["leftSeconds"].as_f64().unwrap();
+    assert!((0.0..=10.0).contains(&left(&leading)), "a leader leads until the renew deadline: {leading}");
+    assert!((0.0..=15.0).contains(&left(&following)), "others wait for the whole lease: {following}");
+
+    for sidecar in [&alpha, &beta] {
+        assert_eq!(sidecar.ask("/healthz").await, (StatusCode::OK, "ok\n".to_owned()));
+        assert_eq!(sidecar.ask("/readyz").await, (StatusCode::OK, "ok\n".to_owned()));
+        assert_eq!(sidecar.get("/nothing").await.status(), StatusCode::NOT_FOUND);
+    }
+    assert_eq!(alpha.ask("/leading").await, (StatusCode::OK, "leading\n".to_owned()));
+    assert_eq!(beta.ask("/leading").await, (StatusCode::SERVICE_UNAVAILABLE, "not leading\n".to_owned()));
+
+    let (_, page) = alpha.ask("/").await;
+    assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. That is this candidate."), "{page}");
+    assert!(page.contains("started leading with fencing token 0: the lock was new"), "{page}");
+    let (_, page) = beta.ask("/").await;
+    assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. This candidate waits."), "{page}");
+}
+
+#[tokio::test]
+async fn the_page_shows_foreign_names_as_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let name = r#"<script>alert("1")</script>'&"#;
+    let stranger = Sidecar::start(&lock, name).await;
+    stranger.sees(name).await;
+    let sidecar = Sidecar::start(&lock, "beta").await;
+    sidecar.sees(name).await;
+    for sidecar in [stranger, sidecar] {
+        let answer = sidecar.get("/").await;
+        assert_eq!(answer.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
+        let policy = answer.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self'; ") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+        let page = answer.text().await.unwrap();
+        assert_eq!(page.matches("<script").count(), 1, "only our own: {page}");
+        assert!(page.contains("&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#39;&#38;"), "{page}");
+        assert!(!page.contains(name), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let sidecar = Sidecar::start(&lock, "alpha").await;
+    let renewals = format!(r#"leader_election_renewal_duration_seconds_count{{name="{lock}"}} "#);
+    let text = eventually("a lease is renewed", async || {
+        let (_, text) = sidecar.ask("/metrics").await;
+        let count = text.lines().find_map(|line| line.strip_prefix(&renewals))?;
+        (count != "0").then_some(text)
+    })
+    .await;
+    let documented: Vec<_> = include_str!("../../../../docs/metrics.md")
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `leader_election_")?.split_once('`'))
+        .map(|(name, row)| (format!("leader_election_{name}"), row.split(" | ").nth(1).unwrap()))
+        .collect();
+    assert!(documented.len() >= 11, "the table is not found any more");
+    for (name, kind) in &documented {
+        assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name} ({kind}) is missing: {text}");
+    }
+    assert!(text.contains(&format!("leader_election_master_status{{name=\"{lock}\"}} 1\n")), "{text}");
+    for edge in ["0.005", "1", "10", "+Inf"] {
+        let bucket = format!(r#"leader_election_renewal_duration_seconds_bucket{{name="{lock}",le="{edge}"}}"#);
+        assert!(text.contains(&bucket), "{bucket}: {text}");
+    }
+    assert_eq!(sidecar.get("/metrics").await.headers()[CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
+}
+
+#[tokio::test]
+async fn a_store_that_never_answered_is_not_ready() {
+    let mut command = serve("s3://bucket/lock?region=eu-central-1&endpoint=http://127.0.0.1:1", "alpha");
+    let sidecar = Sidecar::spawn(command.envs([("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")])).await;
+    let page = eventually("the page shows the error", async || {
+        Some(sidecar.ask("/").await.1).filter(|page| page.contains("</time>: "))
+    })
+    .await;
+    assert!(page.contains("Who leads is not known: the store has not answered yet"), "{page}");
+    let (status, reason) = sidecar.ask("/readyz").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(reason.contains("the store has not answered yet"), "{reason}");
+    assert_eq!(sidecar.ask("/healthz").await.0, StatusCode::OK, "it is the store that is not well");
+    let leader = sidecar.leader().await;
+    assert_eq!((&leader["name"], &leader["leading"]), (&"".into(), &false.into()));
+    assert_eq!((&leader["fencingToken"], &leader["ageSeconds"]), (&().into(), &().into()));
+}
+
+#[tokio::test]
+async fn a_store_that_goes_away_and_comes_back_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, aside) = (directory.path().join("store"), directory.path().join("aside"));
+    std::fs::create_dir(&store).unwrap();
+    let mut command = serve(&lock_in(&store), "alpha");
+    let sidecar = Sidecar::spawn(command.args(["--lease", "3s"])).await;
+    sidecar.answers("/leading", StatusCode::OK).await;
+
+    std::fs::rename(&store, &aside).unwrap();
+    std::fs::write(&store, "").unwrap();
+    let reason = sidecar.answers("/readyz", StatusCode::SERVICE_UNAVAILABLE).await;
+    assert!(reason.contains("the store last answered 3."), "{reason}");
+    assert_eq!(sidecar.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    let (_, page) = sidecar.ask("/").await;
+    assert!(page.contains("led when the store last answered. That is too long ago to tell."), "{page}");
+    assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
+
+    std::fs::remove_file(&store).unwrap();
+    std::fs::rename(&aside, &store).unwrap();
+    sidecar.answers("/leading", StatusCode::OK).await;
+    sidecar.answers("/readyz", StatusCode::OK).await;
+    assert_eq!(sidecar.leader().await["fencingToken"], 1);
+}
