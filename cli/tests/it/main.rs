@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod clouds;
 mod generated;
 mod intervene;
 mod look;

@@ -9,6 +9,7 @@ mod config;
 mod conformance;
 mod election;
 mod footprint;
+mod history;
 mod lifecycle;
 mod metrics;
 mod observers;

@@ -1,6 +1,6 @@
 //! A lock that records what is asked of it and goes wrong on demand, and an elector on paused time.
 
-mod logs;
+pub(crate) mod logs;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -9,17 +9,26 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// The warnings of `code`, each with its fields, and what it returned.
 pub(crate) fn warnings_of<T>(code: impl FnOnce() -> T) -> (Vec<String>, T) {
-    let warnings = Arc::default();
-    let output = tracing::subscriber::with_default(Warnings(Arc::clone(&warnings)), code);
-    let warnings = warnings.lock().unwrap().clone();
-    (warnings, output)
+    events_of(Level::WARN, code)
 }
 
-struct Warnings(Arc<Mutex<Vec<String>>>);
+/// The events of `code` at `level`, each with its fields, and what it returned.
+pub(crate) fn events_of<T>(level: Level, code: impl FnOnce() -> T) -> (Vec<String>, T) {
+    let events = Arc::default();
+    let output = tracing::subscriber::with_default(Events { level, events: Arc::clone(&events) }, code);
+    let events = events.lock().unwrap().clone();
+    (events, output)
+}
 
-impl Subscriber for Warnings {
+struct Events {
+    level: Level,
+    events: Arc<Mutex<Vec<String>>>,
+}
+
+impl Subscriber for Events {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::WARN
+        // A span that is not enabled would hide what is in it.
+        metadata.is_span() || *metadata.level() == self.level
     }
 
     fn new_span(&self, _span: &Attributes<'_>) -> Id {
@@ -33,7 +42,7 @@ impl Subscriber for Warnings {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields(String::new());
         event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0);
+        self.events.lock().unwrap().push(fields.0);
     }
 
     fn enter(&self, _span: &Id) {}

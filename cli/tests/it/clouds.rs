@@ -1,0 +1,58 @@
+//! The commands on Azure's and Google's protocols.
+
+use std::path::Path;
+use std::process::Command;
+
+use leaderelection_integration_tests::servers::azurite::Azurite;
+use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
+use serde_json::Value;
+
+use crate::support::{Ended, LONG, Running, end_of, leaderelect, run};
+
+/// Everything but the probe, which writes more often than a server with a limit lets it.
+fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access: impl Fn(Command) -> Command) {
+    let lock = format!("{prefix}locks/a");
+    let end = |args: &[&str]| -> Ended { end_of(with_access(leaderelect(args))) };
+    let options = [&LONG[..], &["--identity", "node-1"]].concat();
+    let work = ["sh", "-c", "echo $LEADERELECTION_LOCK $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
+    let mut leader = Running::of(with_access(leaderelect(run(&lock, &options, &work))));
+    assert_eq!(leader.wait_for(""), format!("{lock} 0"));
+
+    let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
+    assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
+    let listed = end(&["list", &format!("{prefix}locks/")]);
+    assert!(listed.stdout.contains("node-1"), "{listed:?}");
+    let transferred = end(&["transfer", "--yes", "--to", "node-2", &lock]);
+    assert_eq!(transferred.code, Some(0), "{transferred:?}");
+    // The leader ends its command and makes way.
+    let left = leader.end();
+    assert_eq!(left.code, Some(79), "{left:?}");
+    let options = [&LONG[..], &["--identity", "node-2"]].concat();
+    let next = end(&run(&lock, &options, &["sh", "-c", "echo $LEADERELECTION_FENCING_TOKEN"]));
+    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "1\n"), "{next:?}");
+    for Ended { stdout, stderr, .. } in [listed, transferred, left, next] {
+        assert!(secret.is_none_or(|secret| !stdout.contains(secret) && !stderr.contains(secret)));
+    }
+}
+
+#[test]
+fn on_azure() {
+    let server = Azurite::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async { server.container("container").create(None).await.map(drop) }).unwrap();
+    let (account, key) = server.account_key();
+    run_status_list_and_transfer(&format!("az://{account}/container/"), Some(key), |mut command| {
+        command.env("AZURE_STORAGE_CONNECTION_STRING", server.connection_string());
+        command
+    });
+}
+
+#[test]
+fn on_gcs() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(FakeGcs::start(Options::default()));
+    run_status_list_and_transfer("gs://bucket/", None, |mut command| {
+        command.env("STORAGE_EMULATOR_HOST", server.url());
+        command
+    });
+}
