@@ -64,10 +64,13 @@
 //!   the suite that it has to pass.
 //! - [`probe`] finds out whether a store that somebody runs is fit to elect leaders on;
 //!   [`require_probe`](LeaderElectionConfigBuilder::require_probe) demands it at start.
+//! - [`admin`] is what an operator does to a lock from outside: transfer, forced release, recreation.
 //! - [`election`] is the protocol, without I/O.
 //!
 //! Logs are `tracing` events in a span `leader_election{lock, identity}`: info when leadership changes,
-//! warnings and errors when the store or the work misbehaves, debug per request.
+//! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
+//! through the [`metrics`](https://docs.rs/metrics) facade, under client-go's names first; an elector looks
+//! them up when it begins to compete, so install the recorder before.
 
 pub mod admin;
 mod callbacks;
