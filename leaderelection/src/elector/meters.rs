@@ -1,5 +1,7 @@
 //! What an elector tells the `metrics` facade. docs/metrics.md has the table.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
@@ -21,7 +23,7 @@ pub(super) struct Meters {
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    requests: [[Option<Counter>; Outcome::COUNT]; Operation::COUNT],
+    requests: BTreeMap<(Operation, Outcome), Counter>,
     ambiguity: Ambiguity,
 }
 
@@ -46,7 +48,7 @@ impl Meters {
             terms: counter!("leader_election_terms_total", "name" => name.clone()),
             overruns: counter!("leader_election_overruns_total", "name" => name.clone()),
             identity_clashes: counter!("leader_election_identity_clashes_total", "name" => name.clone()),
-            requests: std::array::from_fn(|_| std::array::from_fn(|_| None)),
+            requests: BTreeMap::new(),
             ambiguity: Ambiguity::default(),
             name,
         }
@@ -61,7 +63,7 @@ impl Meters {
 
     pub(super) fn answered(&mut self, about: &About, answer: &Answer, now: LocalInstant, wall_time: DateTime<Utc>) {
         let (operation, outcome) = (about.operation, Outcome::of(answer));
-        let counter = self.requests[operation as usize][outcome as usize].get_or_insert_with(|| {
+        let counter = self.requests.entry((operation, outcome)).or_insert_with(|| {
             counter!(
                 "leader_election_store_requests_total",
                 "name" => self.name.clone(), "operation" => operation.name(), "outcome" => outcome.name()
@@ -144,7 +146,7 @@ impl Drop for TermMeter {
 }
 
 /// What a request came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Ok,
     Missing,
@@ -156,8 +158,6 @@ enum Outcome {
 }
 
 impl Outcome {
-    const COUNT: usize = Self::Unreadable as usize + 1;
-
     fn of(answer: &Answer) -> Self {
         let failure = match answer {
             Answer::Read(Ok(None)) => return Self::Missing,

@@ -39,7 +39,7 @@ pub(super) struct Write {
     pub(super) terms: Terms,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Get,
     Create,
@@ -48,8 +48,6 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) const COUNT: usize = Self::Release as usize + 1;
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
