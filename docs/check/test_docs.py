@@ -203,9 +203,8 @@ class Pages(unittest.TestCase):
         enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/election"), re.M | re.S)[1]
         variants = re.findall(r"^    (\w+)", enum, re.M)
         reasons = {re.sub(r"(?<!^)(?=[A-Z])", "_", variant).lower() for variant in variants}
-        # There is no term on a store that failed its probe.
         documented = {row[0].strip("`") for row in table(DOCS / "metrics.md", "### Reasons")}
-        self.assertEqual(documented, reasons - {"store_unfit"})
+        self.assertEqual(documented, reasons)
 
 
 if __name__ == "__main__":
