@@ -17,8 +17,7 @@ use leaderelection::{
 };
 
 pub use self::credential::AzureCredential;
-use self::error::Operation;
-use crate::request::{self, Body, bounded};
+use crate::request::{self, Body, Operation, bounded};
 
 mod connection_string;
 mod credential;

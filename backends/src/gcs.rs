@@ -14,8 +14,7 @@ use leaderelection::{
 };
 
 use self::control::Control;
-use self::error::Operation;
-use crate::request::{self, Body, bounded};
+use crate::request::{self, Body, Operation, bounded};
 
 mod control;
 mod error;

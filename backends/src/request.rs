@@ -1,10 +1,30 @@
-//! What every store that speaks HTTP does with a request: a deadline, and a limit on its answer.
+//! What every store that speaks HTTP does with a request: a deadline, a limit on its answer, and a verdict on it.
 
 use std::error::Error as StdError;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind};
+
+/// What was asked, as far as it decides what an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Get,
+    Create,
+    Update,
+    Delete,
+    List,
+}
+
+impl Operation {
+    /// Nothing that only reads is ever in conflict.
+    pub(crate) fn is_write(self) -> bool {
+        matches!(self, Self::Create | Self::Update | Self::Delete)
+    }
+}
+
+/// A kind, and the sentence that tells people what happened and what to do.
+pub(crate) type Verdict = (StoreErrorKind, &'static str);
 
 /// How long a request may take unless the store was told otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,8 +12,7 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
-use self::error::Operation;
-use crate::request::{self, Body, bounded};
+use crate::request::{self, Body, Operation, bounded};
 
 mod error;
 

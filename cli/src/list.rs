@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use futures_util::stream::{self, StreamExt as _};
+use leaderelection::clock::{Clock as _, SystemClock};
 
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
@@ -61,7 +62,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Json => views.iter().try_for_each(|view| output.json(view))?,
         Format::Text if views.is_empty() => output.say(format_args!("no locks under {}", args.prefix)),
         Format::Text => {
-            let table = table(keys.iter().map(String::as_str).zip(&views), Utc::now());
+            let table = table(keys.iter().map(String::as_str).zip(&views), SystemClock.wall_time());
             writeln!(output.stdout(), "{table}")?;
         }
     }

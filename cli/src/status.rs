@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use chrono::Utc;
 use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
@@ -88,7 +87,7 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }
     if let Some(times) = view.by_holders_clock {
-        let now = Utc::now();
+        let now = SystemClock.wall_time();
         let (first, second) = if view.holder.is_some() { ("since", "renewed") } else { ("free since", "") };
         let whose = if view.holder.is_some() { "the holder's" } else { "the last holder's" };
         for (name, time) in [(first, times.acquire_time), (second, times.renew_time)] {

@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use chrono::Utc;
 use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
@@ -121,7 +120,7 @@ fn change(before: &View, after: &View) -> Option<Event> {
 }
 
 fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
-    let time = view::time(Utc::now());
+    let time = view::time(SystemClock.wall_time());
     if args.output == Format::Json {
         return output.json(&Line { time, event, view });
     }

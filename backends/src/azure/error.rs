@@ -8,25 +8,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-/// What was asked, as far as it decides what an answer means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    Get,
-    Create,
-    Update,
-    Delete,
-    List,
-}
-
-impl Operation {
-    /// Nothing that only reads is ever in conflict.
-    fn is_write(self) -> bool {
-        matches!(self, Self::Create | Self::Update | Self::Delete)
-    }
-}
-
-/// A kind, and the sentence that tells people what happened and what to do.
-type Verdict = (StoreErrorKind, &'static str);
+use crate::request::{Operation, Verdict};
 
 /// What an answer means, by its HTTP status and Azure's error code.
 ///

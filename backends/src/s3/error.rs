@@ -10,24 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-/// What was asked, which decides what an answer means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    Get,
-    Create,
-    Update,
-    Delete,
-    List,
-}
-
-impl Operation {
-    fn is_write(self) -> bool {
-        matches!(self, Self::Create | Self::Update | Self::Delete)
-    }
-}
-
-/// A kind, and the sentence that tells people what happened and what to do.
-type Verdict = (StoreErrorKind, &'static str);
+use crate::request::{Operation, Verdict};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
