@@ -98,12 +98,17 @@ pub(crate) fn record(holder: &str, lease: &str, token: u64, write_id: &str) -> S
     )
 }
 
+/// What an environment tells the program about colour, logs and stores. In CI even a dumb terminal is taken to have
+/// colours.
+pub(crate) const TELLING: [&str; 6] =
+    ["RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "CI", "STORAGE_EMULATOR_HOST"];
+
 /// The program, without what this process's environment tells it.
 pub(crate) fn leaderelect<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     // It dies with the thread of its test, however that ends.
     let mut command = Command::new(PROGRAM);
     command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]).args(args);
-    for name in ["RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "STORAGE_EMULATOR_HOST"] {
+    for name in TELLING {
         command.env_remove(name);
     }
     command.env("TERM", "xterm").stdin(Stdio::null());

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::{LONG, PATIENCE, PROGRAM, Place, record, run};
+use crate::support::{LONG, PATIENCE, PROGRAM, Place, TELLING, record, run};
 
 /// The program in a pseudo-terminal. Ends when dropped: the terminal hangs up, and it is killed.
 struct Terminal {
@@ -23,8 +23,9 @@ impl Terminal {
         command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]);
         command.args(args);
         command.env("TERM", "xterm");
-        command.env_remove("NO_COLOR");
-        command.env_remove("RUST_LOG");
+        for name in TELLING {
+            command.env_remove(name);
+        }
         for (name, value) in environment {
             command.env(name, value);
         }
