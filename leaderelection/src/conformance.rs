@@ -29,6 +29,18 @@ mod store;
 pub use lock::check_lock;
 pub use store::check_store;
 
+use crate::clock::TokioClock;
+use crate::patience::{self, Objection};
+
+/// Repeats a call that is rejected, so that a store which limits rates can pass.
+async fn patiently<T, E, A>(call: impl Fn() -> A) -> Result<T, E>
+where
+    E: Objection,
+    A: Future<Output = Result<T, E>>,
+{
+    patience::patiently(&TokioClock::new(), call).await
+}
+
 /// How hard a suite tries.
 ///
 /// A check makes some `3 * rounds * racers` requests. The default is for a store at hand; for a distant

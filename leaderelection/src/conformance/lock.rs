@@ -6,6 +6,7 @@ use super::Effort;
 use super::clause::{
     ABSENT, CREATE, HONEST_ERRORS, IDENTITY, LINEARIZABLE_READ, ONE_RESPONSE, UPDATE, VERSION, WRITTEN, broken, demand,
 };
+use super::patiently;
 use super::race::{self, Refusal};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::record::LeaderElectionRecord;
@@ -15,16 +16,16 @@ use crate::store::{StoreErrorKind, Version};
 /// [`ObjectStoreBasedLock`].
 ///
 /// A lock cannot be deleted, so there must be nothing yet at the keys: let `new_lock` put a fresh prefix
-/// before them, and clean up what is under it. Locks with the same key compete for one record. The races
-/// are only as good as the runtime: use one with several threads.
+/// before them, and clean up what is under it. Locks with the same key compete for one record. A call that
+/// the store rejects is repeated, so that one which limits rates can pass, if slowly. The races are only as
+/// good as the runtime: use one with several threads.
 ///
 /// # Panics
 ///
 /// If a lock breaks its contract, or answers nothing but errors.
 pub async fn check_lock<L: ObjectStoreBasedLock>(new_lock: impl Fn(&str, &str) -> L, effort: Effort) {
     let other = new_lock("other", "candidate-1");
-    let version =
-        other.create(&record("candidate-1", "0")).await.unwrap_or_else(|error| failed(&other, "create", error));
+    let version = created(&other, &record("candidate-1", "0")).await;
     sequential(&new_lock("sequential", "candidate-1"), &new_lock("sequential", "candidate-2"), &version).await;
     let mut barren = 0;
     let mut round = 0;
@@ -52,25 +53,29 @@ async fn sequential<L: ObjectStoreBasedLock>(lock: &L, rival: &L, foreign: &Vers
     demand((lock.identity(), rival.identity()) == ("candidate-1", "candidate-2"), object, what(), IDENTITY);
     demand(get(lock).await.is_none(), object, "before it was created, there is a record", ABSENT);
 
-    refused(lock, lock.update(&record("candidate-1", "0"), foreign).await, "an update of a missing record", UPDATE);
+    let early = record("candidate-1", "0");
+    let answer = patiently(|| lock.update(&early, foreign)).await;
+    refused(lock, answer, "an update of a missing record", UPDATE);
     demand(get(lock).await.is_none(), object, "after a refused update, there is a record", UPDATE);
 
     let first = record("candidate-1", "1");
-    let created = lock.create(&first).await.unwrap_or_else(|error| failed(lock, "create", error));
+    let created = created(lock, &first).await;
     expect(rival, &first, &created, "after its creation").await;
-    refused(rival, rival.create(&record("candidate-2", "2")).await, "a second create", CREATE);
+    let second = record("candidate-2", "2");
+    refused(rival, patiently(|| rival.create(&second)).await, "a second create", CREATE);
     expect(rival, &first, &created, "after a refused second create").await;
 
     // The same holder, the same times: nothing but the write id tells a renewal from what it renews.
     let renewed = record("candidate-1", "3");
-    let version = lock.update(&renewed, &created).await.unwrap_or_else(|error| failed(lock, "update", error));
+    let version = updated(lock, &renewed, &created).await;
     demand(version != created, object, format!("two records have the version {created}"), VERSION);
     expect(rival, &renewed, &version, "after an update").await;
-    refused(rival, rival.update(&record("candidate-2", "4"), &created).await, "a stale update", UPDATE);
+    let stale = record("candidate-2", "4");
+    refused(rival, patiently(|| rival.update(&stale, &created)).await, "a stale update", UPDATE);
     expect(rival, &renewed, &version, "after a refused stale update").await;
 
     let taken = record("candidate-2", "5");
-    let version = rival.update(&taken, &version).await.unwrap_or_else(|error| failed(rival, "update", error));
+    let version = updated(rival, &taken, &version).await;
     expect(lock, &taken, &version, "after an update by a rival").await;
 }
 
@@ -112,7 +117,15 @@ fn record(identity: &str, write: &str) -> LeaderElectionRecord {
 }
 
 async fn get<L: ObjectStoreBasedLock>(lock: &L) -> Option<VersionedRecord> {
-    lock.get().await.unwrap_or_else(|error| failed(lock, "get", error))
+    patiently(|| lock.get()).await.unwrap_or_else(|error| failed(lock, "get", error))
+}
+
+async fn created<L: ObjectStoreBasedLock>(lock: &L, record: &LeaderElectionRecord) -> Version {
+    patiently(|| lock.create(record)).await.unwrap_or_else(|error| failed(lock, "create", error))
+}
+
+async fn updated<L: ObjectStoreBasedLock>(lock: &L, record: &LeaderElectionRecord, expected: &Version) -> Version {
+    patiently(|| lock.update(record, expected)).await.unwrap_or_else(|error| failed(lock, "update", error))
 }
 
 async fn expect<L: ObjectStoreBasedLock>(lock: &L, record: &LeaderElectionRecord, version: &Version, after: &str) {

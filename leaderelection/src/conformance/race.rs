@@ -6,11 +6,32 @@ use std::sync::Arc;
 
 use tokio::sync::Barrier;
 
+use crate::clock::TokioClock;
+use crate::patience::{TRIES, pause};
 use crate::race;
 pub(super) use crate::race::{Answer, Refusal};
+use crate::store::StoreErrorKind;
 
-/// Starts all attempts at the same moment and waits for every answer, in the order of the racers.
+/// Starts all attempts at the same moment and waits for every answer, in the order of the racers. Again if
+/// the store rejects them all, as one does that limits rates: nobody has lost such a race.
 pub(super) async fn race<T, F, A>(racers: usize, attempt: F) -> Vec<Answer<T>>
+where
+    T: Send + 'static,
+    F: Fn(usize) -> A,
+    A: Future<Output = Answer<T>> + Send + 'static,
+{
+    let is_rejected = |answer: &Answer<T>| matches!(answer, Err(refusal) if refusal.kind == StoreErrorKind::Rejected);
+    for _ in 1..TRIES {
+        let answers = start(racers, &attempt).await;
+        if !answers.iter().all(is_rejected) {
+            return answers;
+        }
+        pause(&TokioClock::new(), None).await;
+    }
+    start(racers, &attempt).await
+}
+
+async fn start<T, F, A>(racers: usize, attempt: &F) -> Vec<Answer<T>>
 where
     T: Send + 'static,
     F: Fn(usize) -> A,

@@ -6,9 +6,8 @@ use bytes::Bytes;
 
 use super::Effort;
 use super::clause::{ABSENT, DELETE, HONEST_ERRORS, WRITTEN, broken, demand};
+use super::patiently;
 use super::race::{self, Answer, Refusal};
-use crate::clock::TokioClock;
-use crate::patience;
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 
 /// Checks that `store` keeps the contract of [`ConditionalStore`].
@@ -194,13 +193,6 @@ impl<S: ConditionalStore> Suite<S> {
         let refusal = Refusal::from(error);
         broken(&self.store.describe(key), format!("`{call}` must succeed here: {refusal:?}"), HONEST_ERRORS)
     }
-}
-
-async fn patiently<T, A>(call: impl Fn() -> A) -> Result<T, StoreError>
-where
-    A: Future<Output = Result<T, StoreError>>,
-{
-    patience::patiently(&TokioClock::new(), call).await
 }
 
 fn written(answer: Result<Version, StoreError>) -> Answer<Option<Version>> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,11 +12,14 @@ use leaderelection::{
     ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::task::yield_now;
+use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Not a fault: one write in three is rejected, one in three applied but answered as ambiguous.
     Overloaded,
+    /// Not a fault: an object takes one write, or deletion, per second.
+    Limited,
     /// Not a fault: the version is a function of the content.
     ContentVersions,
     /// The same, and the store claims that its versions are unique.
@@ -50,11 +54,30 @@ pub(crate) struct Broken {
     fault: Fault,
     cache: Arc<Mutex<BTreeMap<String, VersionedObject>>>,
     racing_writes: Arc<AtomicUsize>,
+    /// When each object was written last.
+    written: Arc<Mutex<BTreeMap<String, Instant>>>,
 }
 
 impl Broken {
     pub(crate) fn new(fault: Fault) -> Self {
-        Self { inner: MemoryStore::new(), fault, cache: Arc::default(), racing_writes: Arc::default() }
+        Self {
+            inner: MemoryStore::new(),
+            fault,
+            cache: Arc::default(),
+            racing_writes: Arc::default(),
+            written: Arc::default(),
+        }
+    }
+
+    /// Refuses what comes too soon after another write.
+    fn limit(&self, key: &str) -> Result<(), StoreError> {
+        let written = self.written.lock().unwrap();
+        let is_too_soon = written.get(key).is_some_and(|written| written.elapsed() < Duration::from_secs(1));
+        if is_too_soon { Err(error(StoreErrorKind::Rejected)) } else { Ok(()) }
+    }
+
+    fn note_write(&self, key: &str) {
+        self.written.lock().unwrap().insert(key.to_owned(), Instant::now());
     }
 
     /// What this store says is the version of `object`.
@@ -125,6 +148,7 @@ impl ConditionalStore for Broken {
         match self.fault {
             Fault::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
             Fault::NoPreconditions => return self.force(key, body).await,
+            Fault::Limited => self.limit(key)?,
             Fault::WritesAllTheSame => {
                 let answer = self.inner.put(key, body.clone(), precondition).await;
                 if answer.is_err() {
@@ -161,12 +185,17 @@ impl ConditionalStore for Broken {
             _ => {}
         }
         let version = self.inner.put(key, body.clone(), &inner_precondition).await?;
+        self.note_write(key);
         Ok(self.version(&VersionedObject { body, version }))
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        if self.fault == Fault::Limited {
+            self.limit(key)?;
+        }
         let found = self.inner.get(key).await?.ok_or_else(|| error(StoreErrorKind::Conflict))?;
         if self.fault == Fault::UnconditionalDelete || self.version(&found) == *expected {
+            self.note_write(key);
             return self.inner.delete(key, &found.version).await;
         }
         Err(error(StoreErrorKind::Conflict))

@@ -1,7 +1,9 @@
 //! The suites pass what is right, and catch every store that is wrong in a known way.
 
+use std::time::Duration;
+
 use leaderelection::conformance::{Effort, check_lock, check_store};
-use leaderelection::{ConditionalStore, MemoryLock, MemoryStore, ObjectLock};
+use leaderelection::{ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, ObjectLock};
 
 use crate::broken_store::{Broken, Fault};
 
@@ -39,6 +41,24 @@ async fn a_lock_whose_versions_are_hashes_conforms() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_rejects_and_loses_answers_under_load_conforms() {
     check_store(Broken::new(Fault::Overloaded), "suite", Effort::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_limits_rates_conforms() {
+    check_store(Broken::new(Fault::Limited), "suite", Effort { rounds: 4, racers: 8 }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_limits_rates_conforms_and_every_race_has_a_winner() {
+    const ROUNDS: usize = 4;
+    let store = Broken::new(Fault::Limited);
+    let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+    check_lock(new_lock, Effort { rounds: ROUNDS, racers: 8 }).await;
+    for round in 0..ROUNDS {
+        let body = store.get(&format!("race-{round}")).await.unwrap().expect("a record").body;
+        let record = LeaderElectionRecord::from_json(&body, Duration::MAX).unwrap();
+        assert_eq!(record.write_id.as_deref(), Some("updater"), "nobody was allowed to update in round {round}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
