@@ -2,10 +2,11 @@
 //!
 //! A proxy stands for one client's way to the server, so that two candidates can see different networks.
 //! It records every request that arrives and every answer: what the client's SDK really sends is seen
-//! here and nowhere else. Only gRPC passes unseen and unharmed: no election needs it.
+//! here and nowhere else. It speaks no gRPC: no election needs it.
 
 mod conditions;
 mod fault;
+pub mod sign;
 mod traffic;
 mod upstream;
 
@@ -15,13 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{StatusCode, Version, header};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper::{StatusCode, header};
+use hyper_util::rt::TokioIo;
 use leaderelection::clock::{Clock as _, SystemClock};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -30,9 +30,9 @@ use tokio::task::{JoinHandle, JoinSet};
 pub use conditions::Conditions;
 pub use fault::{Delivery, Fault, Reply};
 pub use traffic::{Exchange, Kind, Request};
-pub use upstream::Signer;
 
 use conditions::Writes;
+use sign::Signer;
 use upstream::{Answer, Upstream};
 
 /// How long a test waits for what must happen.
@@ -49,23 +49,11 @@ pub struct Proxy {
 impl Proxy {
     /// A proxy for the server at `url`, such as `http://127.0.0.1:31234`. It carries everything
     /// faithfully until it is told otherwise.
-    ///
-    /// The client's `Host` header goes on to the server unchanged, because signatures cover it.
-    pub async fn start(url: &str) -> Self {
-        Self::start_with(url, None).await
-    }
-
-    /// A proxy that can also [change requests](Self::set_conditions) to a server that checks signatures.
-    pub async fn start_signing(url: &str, signer: Signer) -> Self {
-        Self::start_with(url, Some(signer)).await
-    }
-
-    async fn start_with(url: &str, signer: Option<Signer>) -> Self {
+    pub async fn start(url: &str, signer: Signer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let state = Arc::new(State {
-            upstream: Upstream::new(url),
-            signer,
+            upstream: Upstream::new(url, signer),
             plan: Mutex::default(),
             writes: Writes::default(),
             traffic: watch::Sender::default(),
@@ -103,8 +91,6 @@ impl Proxy {
     }
 
     /// How the server seems to treat conditions from now on.
-    ///
-    /// Where signatures cover them, the proxy must have been [told how to sign](Self::start_signing).
     pub fn set_conditions(&self, conditions: Conditions) {
         lock(&self.state.plan).conditions = conditions;
     }
@@ -149,7 +135,6 @@ impl Drop for Proxy {
 
 struct State {
     upstream: Upstream,
-    signer: Option<Signer>,
     plan: Mutex<Plan>,
     writes: Writes,
     traffic: watch::Sender<Vec<Exchange>>,
@@ -195,17 +180,13 @@ impl Plan {
     }
 }
 
-type Response = hyper::Response<UnsyncBoxBody<Bytes, hyper::Error>>;
+type Response = hyper::Response<Full<Bytes>>;
 
 /// Closes the connection.
 type Cut = &'static str;
 
 impl State {
     async fn carry(self: Arc<Self>, request: hyper::Request<Incoming>) -> Result<Response, Cut> {
-        if request.version() == Version::HTTP_2 {
-            let answer = self.upstream.pass(request).await.map_err(|_| "the server did not answer")?;
-            return Ok(answer.map(BodyExt::boxed_unsync));
-        }
         let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| "the client went away")?.to_bytes();
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
@@ -276,22 +257,14 @@ impl State {
                 Conditions::Ignored => true,
                 Conditions::IgnoredUnderConcurrency => others > 0,
             };
-            self.upstream.send(&if ignored { self.stripped(request) } else { request.clone() }).await
+            let stripped = ignored.then(|| conditions::stripped(request));
+            self.upstream.send(stripped.as_ref().unwrap_or(request)).await
         } else {
             self.upstream.send(request).await
         };
         let answer = answer.ok()?;
         self.note(number, |exchange| exchange.answers.push(answer.status.as_u16()));
         Some(answer)
-    }
-
-    fn stripped(&self, request: &Request) -> Request {
-        let mut request = request.clone();
-        conditions::strip(&mut request);
-        if let Some(sign) = &self.signer {
-            sign(&mut request);
-        }
-        request
     }
 
     fn record(&self, request: &Request, fault: Option<Fault>) -> usize {
@@ -334,7 +307,7 @@ fn made_up(status: u16, retry_after: Option<u32>) -> Response {
 }
 
 fn response(status: StatusCode, body: Bytes) -> Response {
-    let mut response = Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response
 }
@@ -347,8 +320,7 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
         connections.spawn(async move {
             let service = service_fn(move |request| state.clone().carry(request));
             // An error is a client that went away, or a fault.
-            let server = auto::Builder::new(TokioExecutor::new());
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }

@@ -9,6 +9,7 @@ pub mod pip;
 pub mod process;
 pub mod scripted;
 pub mod seaweedfs;
+pub mod tls;
 
 /// A name that nothing else has.
 #[must_use]

@@ -14,8 +14,8 @@ use leaderelection_integration_tests::contender::Report;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long a leader rests between two entries, and between two reports.
-const REST: Duration = Duration::from_millis(50);
+/// How often in a retry period a leader writes an entry, and a report.
+const RESTS: u32 = 6;
 
 /// Competes for a lock, until SIGTERM or the end of its standard input.
 #[derive(Parser)]
@@ -39,8 +39,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
     let lock = args.lock.lock(&args.identity).await?;
     let log = FencedLog::new(Arc::clone(lock.store()), format!("{}-log", args.lock.key()));
-    let callbacks =
-        LeaderCallbacks::new().on_start_leading(move |leadership| lead(leadership, log.clone(), args.identity.clone()));
+    let rest = Duration::from_millis(args.retry) / RESTS;
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |leadership| lead(leadership, log.clone(), args.identity.clone(), rest));
     let config = LeaderElectionConfig::builder(lock, callbacks)
         .lease_duration(Duration::from_millis(args.lease))
         .renew_deadline(Duration::from_millis(args.deadline))
@@ -60,14 +61,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-async fn lead(leadership: Leadership, log: Log, identity: String) {
+async fn lead(leadership: Leadership, log: Log, identity: String, rest: Duration) {
     // Side by side: a leader whose log does not answer is a leader all the same.
-    tokio::join!(claim(&leadership), write(&leadership, &log, &identity));
+    tokio::join!(claim(&leadership, rest), write(&leadership, &log, &identity, rest));
     report(Report::Ended { token: leadership.fencing_token(), at: SystemClock.now() });
 }
 
 /// Says again and again that it leads, as long as it does.
-async fn claim(leadership: &Leadership) {
+async fn claim(leadership: &Leadership, rest: Duration) {
     loop {
         // The clock first: whoever is frozen in between does not claim the moment at which it thaws.
         let at = SystemClock.now();
@@ -75,11 +76,11 @@ async fn claim(leadership: &Leadership) {
             return;
         }
         report(Report::Inside { token: leadership.fencing_token(), at, until: leadership.valid_until() });
-        rest(leadership).await;
+        pause(leadership, rest).await;
     }
 }
 
-async fn write(leadership: &Leadership, log: &Log, identity: &str) {
+async fn write(leadership: &Leadership, log: &Log, identity: &str, rest: Duration) {
     let token = leadership.fencing_token();
     let mut number = 0;
     while leadership.is_valid() {
@@ -91,15 +92,15 @@ async fn write(leadership: &Leadership, log: &Log, identity: &str) {
             Err(error) => fail(&error),
         }
         number += 1;
-        rest(leadership).await;
+        pause(leadership, rest).await;
     }
 }
 
-async fn rest(leadership: &Leadership) {
+async fn pause(leadership: &Leadership, rest: Duration) {
     tokio::select! {
         biased;
         () = leadership.lost() => {}
-        () = tokio::time::sleep(REST) => {}
+        () = tokio::time::sleep(rest) => {}
     }
 }
 

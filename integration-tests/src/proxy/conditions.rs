@@ -47,12 +47,14 @@ impl Drop for UnderWay {
     }
 }
 
-/// Takes the conditions off a request.
-pub(super) fn strip(request: &mut Request) {
+/// A request without its conditions.
+pub(super) fn stripped(request: &Request) -> Request {
+    let mut request = request.clone();
     request.headers.remove("if-match");
     request.headers.remove("if-none-match");
     if let Some((path, query)) = request.target.split_once('?') {
         let kept = query.split('&').filter(|parameter| !parameter.starts_with("ifGenerationMatch="));
         request.target = format!("{path}?{}", kept.collect::<Vec<_>>().join("&"));
     }
+    request
 }

@@ -1,22 +1,24 @@
 //! The way to the real server.
 
 use std::fmt;
-use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::{HeaderMap, StatusCode, header};
+use hyper::header::HeaderValue;
+use hyper::{HeaderMap, StatusCode, Uri, header};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
+use super::sign::Signer;
 use super::traffic::Request;
 
-/// Signs a request anew, after the proxy has changed it.
-pub type Signer = Arc<dyn Fn(&mut Request) + Send + Sync>;
-
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How often a server may say that it is asked too much.
+const ATTEMPTS: usize = 8;
 
 /// What the server answered.
 #[derive(Clone, Debug)]
@@ -29,39 +31,60 @@ pub(super) struct Answer {
 #[derive(Clone)]
 pub(super) struct Upstream {
     url: String,
-    client: Client<HttpConnector, Full<Bytes>>,
-    grpc: Client<HttpConnector, Incoming>,
+    host: HeaderValue,
+    signer: Signer,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 impl Upstream {
-    pub(super) fn new(url: &str) -> Self {
+    pub(super) fn new(url: &str, signer: Signer) -> Self {
+        let url = url.trim_end_matches('/').to_owned();
+        let address: Uri = url.parse().expect("the URL of a server");
+        let host = address.authority().and_then(|host| host.as_str().parse().ok()).expect("a URL with a host");
+        let connector = HttpsConnectorBuilder::new().with_native_roots().expect("the system's certificates");
         // A connection of its own for every request: what a reused one loses would look like a fault.
-        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
-        let grpc = Client::builder(TokioExecutor::new()).http2_only(true).build_http();
-        Self { url: url.trim_end_matches('/').to_owned(), client, grpc }
+        let client = Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(0)
+            .build(connector.https_or_http().enable_http1().build());
+        Self { url, host, signer, client }
     }
 
-    /// Carries a request of gRPC, body and trailers as they come.
-    pub(super) async fn pass(
-        &self,
-        mut request: hyper::Request<Incoming>,
-    ) -> Result<hyper::Response<Incoming>, Failure> {
-        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-        *request.uri_mut() = format!("{}{target}", self.url).parse()?;
-        Ok(self.grpc.request(request).await?)
-    }
-
-    /// Sends a request, with the `Host` that the client wrote and signed.
+    /// Sends a request.
+    ///
+    /// A server that has a limit of its own is asked again: it is no fault of the test.
     pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+        let mut attempt = 1;
+        loop {
+            let answer = self.try_send(request).await?;
+            if answer.status != StatusCode::TOO_MANY_REQUESTS || attempt == ATTEMPTS {
+                return Ok(answer);
+            }
+            attempt += 1;
+            tokio::time::sleep(answer.retry_after()).await;
+        }
+    }
+
+    async fn try_send(&self, request: &Request) -> Result<Answer, Failure> {
+        let mut request = request.clone();
+        request.headers = end_to_end(&request.headers);
+        request.headers.insert(header::HOST, self.host.clone());
+        (self.signer)(&mut request);
         let mut builder = hyper::Request::builder();
         if let Some(headers) = builder.headers_mut() {
-            *headers = end_to_end(&request.headers);
+            *headers = request.headers;
         }
         let uri = format!("{}{}", self.url, request.target);
-        let outgoing = builder.method(&request.method).uri(uri).body(Full::new(request.body.clone()))?;
+        let outgoing = builder.method(request.method).uri(uri).body(Full::new(request.body))?;
         let (head, body) = self.client.request(outgoing).await?.into_parts();
         let body = body.collect().await?.to_bytes();
         Ok(Answer { status: head.status, headers: end_to_end(&head.headers), body })
+    }
+}
+
+impl Answer {
+    fn retry_after(&self) -> Duration {
+        let seconds = self.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Duration::from_secs(seconds.unwrap_or(1))
     }
 }
 

@@ -99,17 +99,9 @@ impl Azurite {
     }
 
     /// A SAS for `permissions`, such as `rwdlc`, in the whole account.
-    ///
-    /// <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>
     #[must_use]
     pub fn sas(&self, permissions: &str) -> String {
-        let (version, expiry) = ("2022-11-02", "2099-01-01T00:00:00Z");
-        let text = format!("{ACCOUNT}\n{permissions}\nb\nsco\n\n{expiry}\n\n\n{version}\n\n");
-        let key = base64::decode(&self.key).expect("the key is base64");
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key may have any length");
-        mac.update(text.as_bytes());
-        let signature = base64::encode(mac.finalize().into_bytes()).replace('+', "%2B").replace('/', "%2F");
-        format!("sv={version}&ss=b&srt=sco&sp={permissions}&se={expiry}&sig={}", signature.replace('=', "%3D"))
+        account_sas(ACCOUNT, &self.key, permissions)
     }
 
     /// A client for `container` that may do everything.
@@ -118,4 +110,22 @@ impl Azurite {
         let url = format!("{}?{}", self.container_url(container), self.sas("rwdlc"));
         BlobContainerClient::new(url.parse().expect("a URL"), None, None).expect("a client")
     }
+}
+
+/// A SAS for `permissions` in the whole account whose key this is.
+///
+/// <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>
+///
+/// # Panics
+///
+/// If the key is not base64.
+#[must_use]
+pub fn account_sas(account: &str, key: &str, permissions: &str) -> String {
+    let (version, expiry) = ("2022-11-02", "2099-01-01T00:00:00Z");
+    let text = format!("{account}\n{permissions}\nb\nsco\n\n{expiry}\n\n\n{version}\n\n");
+    let key = base64::decode(key).expect("the key is base64");
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key may have any length");
+    mac.update(text.as_bytes());
+    let signature = base64::encode(mac.finalize().into_bytes()).replace('+', "%2B").replace('/', "%2F");
+    format!("sv={version}&ss=b&srt=sco&sp={permissions}&se={expiry}&sig={}", signature.replace('=', "%3D"))
 }

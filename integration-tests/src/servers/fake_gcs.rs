@@ -81,25 +81,14 @@ impl FakeGcs {
 
     /// A client for objects, with the SDK's defaults.
     pub async fn client(&self) -> Storage {
-        self.client_by(&self.url()).await
-    }
-
-    /// A client for objects that goes by way of another address.
-    pub async fn client_by(&self, url: &str) -> Storage {
-        let builder = Storage::builder().with_endpoint(url).with_credentials(anonymous::Builder::new().build());
+        let builder = Storage::builder().with_endpoint(self.url());
+        let builder = builder.with_credentials(anonymous::Builder::new().build());
         builder.build().await.expect("a client")
     }
 
     /// How to make a client for the rest.
     pub fn control(&self) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
-        self.control_by(self.url())
-    }
-
-    /// How to make a client for the rest that goes by way of another address.
-    pub fn control_by(
-        &self,
-        url: String,
-    ) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
+        let url = self.url();
         move || {
             let credentials = anonymous::Builder::new().build();
             StorageControl::builder().with_endpoint(&url).with_credentials(credentials)

@@ -2,24 +2,16 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{
     BehaviorVersion, Config, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
 };
 
-use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
-    sign,
-};
-use aws_sigv4::sign::v4;
-use hyper::header::HeaderName;
-
 use super::process::{ServerProcess, exclusively, free_ports};
 use super::{pip, unique_name};
-use crate::proxy::{Request, Signer};
+use crate::proxy::sign::{self, Signer};
 
 const NAME: &str = "seaweedfs-4.48";
 const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
@@ -107,41 +99,10 @@ impl SeaweedFs {
         [("AWS_ACCESS_KEY_ID", &self.access_key), ("AWS_SECRET_ACCESS_KEY", &self.secret_key)]
     }
 
-    /// Signs what a proxy has changed, because S3's signatures cover the headers with the conditions.
+    /// For a proxy in front of it.
     #[must_use]
     pub fn signer(&self) -> Signer {
-        let identity = self.credentials().into();
-        Arc::new(move |request: &mut Request| {
-            let mut settings = SigningSettings::default();
-            settings.percent_encoding_mode = PercentEncodingMode::Single;
-            settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
-            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-            let parameters = v4::SigningParams::builder()
-                .identity(&identity)
-                .region(REGION)
-                .name("s3")
-                .time(SystemTime::now())
-                .settings(settings)
-                .build()
-                .expect("nothing is missing")
-                .into();
-            for header in ["authorization", "x-amz-date", "x-amz-content-sha256"] {
-                request.headers.remove(header);
-            }
-            let host = request.header("host").expect("HTTP/1.1 has one");
-            let url = format!("http://{host}{}", request.target);
-            let headers = request
-                .headers
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.to_str().expect("the SDK's headers are text")));
-            let body = SignableBody::Bytes(&request.body);
-            let signable = SignableRequest::new(request.method.as_str(), url, headers, body).expect("a request");
-            let (instructions, _) = sign(signable, &parameters).expect("a signature").into_parts();
-            for (name, value) in instructions.headers() {
-                let name: HeaderName = name.parse().expect("a name");
-                request.headers.insert(name, value.parse().expect("a value"));
-            }
-        })
+        sign::s3(self.credentials(), REGION.to_owned())
     }
 
     fn credentials(&self) -> Credentials {

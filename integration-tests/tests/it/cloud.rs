@@ -1,87 +1,142 @@
-//! The servers, and how to reach each by way of a proxy.
+//! A place in a store that belongs to one test, and how to reach it by way of a proxy.
+//!
+//! The store is that of a server which the tests start, or of the real service that the environment names.
+
+pub(crate) mod azure;
+pub(crate) mod gcs;
+pub(crate) mod s3;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use leaderelection::ConditionalStore;
-use leaderelection_backends::azure::{AzureCredential, AzureStore};
-use leaderelection_backends::gcs::GcsStore;
-use leaderelection_backends::s3::S3Store;
+use async_trait::async_trait;
+use leaderelection::{ConditionalStore, StoreErrorKind};
+use leaderelection_integration_tests::contender::Timings;
 use leaderelection_integration_tests::proxy::Proxy;
-use leaderelection_integration_tests::servers::azurite::Azurite;
-use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
-use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+use leaderelection_integration_tests::proxy::sign::Signer;
+use leaderelection_integration_tests::servers::unique_name;
 
-use crate::azure::server::azurite;
-use crate::s3::server::seaweedfs;
+use azure::Azure;
+use gcs::Gcs;
+use s3::S3;
 
-pub(crate) enum Cloud {
-    S3(&'static SeaweedFs),
-    Azure(&'static Azurite),
-    Gcs(FakeGcs),
+/// For a service that is far away, that many use, and that may take but one write per second.
+const UNHURRIED: Timings =
+    Timings { lease: Duration::from_secs(15), deadline: Duration::from_secs(10), retry: Duration::from_secs(2) };
+
+/// The credentials of the environment, for another process: its variables.
+pub(crate) type Environment = Vec<(&'static str, String)>;
+
+/// One cloud's way to be reached. Addresses are such as `http://127.0.0.1:31234`.
+#[async_trait]
+pub(crate) trait Service: Send + Sync {
+    /// Whether it is not a server that the tests have started.
+    fn is_real(&self) -> bool;
+
+    /// Where the service itself is.
+    fn address(&self) -> String;
+
+    /// The folder in which the tests may write.
+    fn folder(&self) -> Option<&str>;
+
+    /// Makes requests that go by way of a proxy good ones.
+    fn signer(&self) -> Signer;
+
+    /// The store, past all proxies.
+    async fn store(&self) -> Arc<dyn ConditionalStore>;
+
+    /// The store on a client of its own, by way of a proxy.
+    async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore>;
+
+    /// The URL of an object, for another process that goes by way of a proxy.
+    fn url_by(&self, proxy: &str, key: &str) -> (String, Environment);
+
+    /// Whether deletions and listings go by way of the proxy too.
+    fn is_all_http(&self) -> bool {
+        true
+    }
+}
+
+pub(crate) struct Cloud {
+    service: Box<dyn Service>,
+    prefix: String,
 }
 
 impl Cloud {
     pub(crate) async fn s3() -> Arc<Self> {
-        Arc::new(Self::S3(seaweedfs().await))
+        Self::of(S3::new().await)
     }
 
     pub(crate) async fn azure() -> Arc<Self> {
-        Arc::new(Self::Azure(azurite().await))
+        Self::of(Azure::new().await)
     }
 
-    /// A server for every test, because it lives on the test's own runtime.
     pub(crate) async fn gcs() -> Arc<Self> {
-        Arc::new(Self::Gcs(FakeGcs::start(Options::default()).await))
+        Self::of(Gcs::new().await)
     }
 
-    /// Where the server itself listens.
-    pub(crate) fn url(&self) -> String {
-        match self {
-            Self::S3(server) => server.url(),
-            Self::Azure(server) => server.url(),
-            Self::Gcs(server) => server.url(),
-        }
+    fn of(service: impl Service + 'static) -> Arc<Self> {
+        let prefix = beneath(service.folder(), &unique_name());
+        Arc::new(Self { service: Box::new(service), prefix })
     }
 
-    /// A store on a client of its own, which takes `url` for the server's.
-    pub(crate) async fn store(&self, url: &str) -> Arc<dyn ConditionalStore> {
-        match self {
-            Self::S3(server) => Arc::new(S3Store::new(server.client_by(url), "bucket")),
-            Self::Azure(server) => {
-                let container = server.container_url("container").replacen(&server.url(), url, 1);
-                // The signature of a SAS covers no headers, so that a proxy may take off the conditions.
-                let signed = format!("{container}?{}", server.sas("rwdlc"));
-                Arc::new(AzureStore::new(&signed, AzureCredential::InUrl).expect("a store"))
-            }
-            Self::Gcs(server) => {
-                let control = server.control_by(url.to_owned());
-                let store = GcsStore::new(server.client_by(url).await, BUCKET);
-                Arc::new(store.with_control(move || control().build()))
-            }
-        }
+    /// A key that nothing else has.
+    pub(crate) fn key(&self) -> String {
+        beneath(Some(&self.prefix), &unique_name())
     }
 
+    /// These, unless the service is real.
+    pub(crate) fn timings(&self, quick: Timings) -> Timings {
+        if self.service.is_real() { UNHURRIED } else { quick }
+    }
+
+    pub(crate) fn is_all_http(&self) -> bool {
+        self.service.is_all_http()
+    }
+
+    /// A network of its own for one client.
     pub(crate) async fn proxy(&self) -> Proxy {
-        match self {
-            Self::S3(server) => Proxy::start_signing(&server.url(), server.signer()).await,
-            Self::Azure(_) | Self::Gcs(_) => Proxy::start(&self.url()).await,
-        }
+        Proxy::start(&self.service.address(), self.service.signer()).await
     }
 
-    /// The URL of a lock, for another process that takes `url` for the server's, and what that process
-    /// needs in its environment.
-    pub(crate) fn location(&self, url: &str, key: &str) -> (String, Vec<(&'static str, String)>) {
-        match self {
-            Self::S3(server) => {
-                let endpoint = url.replace(':', "%3A").replace('/', "%2F");
-                let keys = server.environment().map(|(name, value)| (name, value.to_owned()));
-                (format!("s3://bucket/{key}?endpoint={endpoint}"), keys.into())
+    /// Past all proxies.
+    pub(crate) async fn store(&self) -> Arc<dyn ConditionalStore> {
+        self.service.store().await
+    }
+
+    pub(crate) async fn store_by(&self, proxy: &Proxy) -> Arc<dyn ConditionalStore> {
+        self.service.store_by(&proxy.url()).await
+    }
+
+    pub(crate) fn url_by(&self, proxy: &Proxy, key: &str) -> (String, Environment) {
+        self.service.url_by(&proxy.url(), key)
+    }
+
+    /// Somebody else's bucket should look as it did before.
+    pub(crate) async fn clear(&self) {
+        if self.service.is_real() {
+            clear(&*self.store().await, &self.prefix).await;
+        }
+    }
+}
+
+/// The key of an object in a folder.
+pub(crate) fn beneath(folder: Option<&str>, name: &str) -> String {
+    folder.map_or_else(|| name.to_owned(), |folder| format!("{}/{name}", folder.trim_end_matches('/')))
+}
+
+/// Deletes everything whose key begins so.
+pub(crate) async fn clear(store: &dyn ConditionalStore, prefix: &str) {
+    for key in store.list(prefix).await.expect("a listing") {
+        // What a request that was late has written once more is deleted once more.
+        while let Some(object) = store.get(&key).await.expect("read") {
+            match store.delete(&key, &object.version).await {
+                Err(error) if error.kind() == StoreErrorKind::Rejected => {
+                    tokio::time::sleep(error.retry_after().unwrap_or(Duration::from_secs(1))).await;
+                }
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                deleted => deleted.expect("deleted"),
             }
-            Self::Azure(server) => {
-                let container = server.container_url("container").replacen(&server.url(), url, 1);
-                (format!("{container}/{key}?{}", server.sas("rwdlc")), Vec::new())
-            }
-            Self::Gcs(_) => (format!("gs://{BUCKET}/{key}"), vec![("STORAGE_EMULATOR_HOST", url.to_owned())]),
         }
     }
 }

@@ -11,5 +11,6 @@ mod gcs;
 mod harness;
 mod logs;
 mod lying_network;
+mod real_service;
 mod s3;
 mod url;

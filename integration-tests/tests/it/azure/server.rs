@@ -1,31 +1,16 @@
 //! The store on a real server: Azurite, or the container that `LEADERELECTION_TEST_AZURE_URL` names.
 
-use std::path::Path;
-
 use azure_core::credentials::Secret;
 use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
-use leaderelection_backends::url::AzureLocation;
-use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::unique_name;
-use tokio::sync::OnceCell;
 
 use super::{CALLS, Call, Create, Get, List};
-
-const URL_VARIABLE: &str = "LEADERELECTION_TEST_AZURE_URL";
+use crate::cloud::azure::{Azure, azurite};
+use crate::cloud::{beneath, clear};
 
 const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
-
-pub(crate) async fn azurite() -> &'static Azurite {
-    static SERVER: OnceCell<Azurite> = OnceCell::const_new();
-    let start = || async {
-        let server = Azurite::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        server.container("container").create(None).await.expect("a container");
-        server
-    };
-    SERVER.get_or_init(start).await
-}
 
 /// Where a test may do what it likes: a container, and a prefix of its own in it.
 struct Place {
@@ -35,13 +20,9 @@ struct Place {
 
 impl Place {
     async fn new() -> Self {
-        if let Ok(url) = std::env::var(URL_VARIABLE) {
-            let location: AzureLocation = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-            let store = location.open().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-            return Self { store, prefix: format!("{}/{}", location.key, unique_name()) };
-        }
-        let store = AzureStore::from_connection_string(&azurite().await.connection_string(), "container");
-        Self { store: store.expect("a store"), prefix: unique_name() }
+        let azure = Azure::new().await;
+        let prefix = beneath(azure.folder.as_deref(), &unique_name());
+        Self { store: azure.store, prefix }
     }
 
     fn key(&self, name: &str) -> String {
@@ -50,10 +31,7 @@ impl Place {
 
     /// Somebody else's container should look as it did before.
     async fn clear(&self) {
-        for key in self.store.list(&self.prefix).await.expect("a listing") {
-            let object = self.store.get(&key).await.expect("read").expect("listed");
-            self.store.delete(&key, &object.version).await.expect("deleted");
-        }
+        clear(&self.store, &self.prefix).await;
     }
 }
 

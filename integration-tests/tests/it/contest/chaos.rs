@@ -1,7 +1,5 @@
 //! What is done to the contenders.
 
-use std::time::Duration;
-
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 use rand::RngExt as _;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -36,7 +34,7 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
             4 if may_last => cluster.cut_off(slot, outage(random)),
             _ => spoil_a_few(cluster, slot, random),
         }
-        tokio::time::sleep(Duration::from_millis(random.random_range(50..900))).await;
+        tokio::time::sleep(cluster.timings().retry.mul_f64(random.random_range(0.15..3.0))).await;
     }
 }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 use leaderelection::ConditionalStore;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_backends::file::FileStore;
-use leaderelection_backends::url::Location;
 use leaderelection_examples::fenced_log::{Entry, FencedLog};
-use leaderelection_integration_tests::contender::Report;
+use leaderelection_integration_tests::contender::{Report, Timings};
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,23 +20,22 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::TIMINGS;
+use super::QUICK;
 use super::verdict::Said;
 use crate::cloud::Cloud;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where the lock is.
 pub(super) enum Site {
     Cloud(Arc<Cloud>),
-    /// A URL, of a place where a test may do what it likes.
-    Service(String),
     Directory(TempDir),
 }
 
 pub(super) struct Cluster {
-    site: Arc<Site>,
+    site: Site,
     key: String,
+    timings: Timings,
     contenders: Vec<Contender>,
     processes: usize,
     said: Arc<watch::Sender<Vec<Said>>>,
@@ -61,19 +59,24 @@ struct Process {
 }
 
 impl Cluster {
-    pub(super) async fn start(site: Arc<Site>, size: usize) -> Self {
+    pub(super) async fn start(site: Site, size: usize) -> Self {
+        let (key, timings) = match &site {
+            Site::Cloud(cloud) => (cloud.key(), cloud.timings(QUICK)),
+            Site::Directory(_) => (unique_name(), QUICK),
+        };
         let mut cluster = Self {
             site,
-            key: unique_name(),
+            key,
+            timings,
             contenders: Vec::new(),
             processes: 0,
             said: Arc::default(),
             listening: JoinSet::new(),
         };
         for slot in 0..size {
-            let proxy = match &*cluster.site {
+            let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
-                Site::Service(_) | Site::Directory(_) => None,
+                Site::Directory(_) => None,
             };
             let identity = format!("contender-{slot}");
             let process = cluster.spawn(&identity, proxy.as_ref());
@@ -84,17 +87,16 @@ impl Cluster {
     }
 
     fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> Process {
-        let (url, environment) = match (&*self.site, proxy) {
-            (Site::Cloud(cloud), Some(proxy)) => cloud.location(&proxy.url(), &self.key),
+        let (url, environment) = match (&self.site, proxy) {
+            (Site::Cloud(cloud), Some(proxy)) => cloud.url_by(proxy, &self.key),
             (Site::Directory(directory), _) => {
                 (format!("file://{}/{}", directory.path().display(), self.key), Vec::new())
             }
-            (Site::Service(url), _) => (beneath(url, &self.key), Vec::new()),
             (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
         };
         let mut child = Command::new(env!("CARGO_BIN_EXE_contender"))
             .args([&url, identity])
-            .args(TIMINGS.to_args())
+            .args(self.timings.to_args())
             .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,6 +118,10 @@ impl Cluster {
             }
         });
         Process { number, child, _lifeline: lifeline }
+    }
+
+    pub(super) fn timings(&self) -> Timings {
+        self.timings
     }
 
     pub(super) fn size(&self) -> usize {
@@ -247,38 +253,17 @@ impl Cluster {
 
     /// The log, past all proxies.
     pub(super) async fn log(&self) -> Vec<Entry> {
-        let (store, key) = self.store().await;
-        FencedLog::new(store, format!("{key}-log")).entries().await.expect("a log")
+        let store = match &self.site {
+            Site::Cloud(cloud) => cloud.store().await,
+            Site::Directory(directory) => Arc::new(FileStore::new(directory.path())) as Arc<dyn ConditionalStore>,
+        };
+        FencedLog::new(store, format!("{}-log", self.key)).entries().await.expect("a log")
     }
 
     /// Somebody else's bucket should look as it did before.
     pub(super) async fn clear(&self) {
-        if let Site::Service(_) = &*self.site {
-            let (store, key) = self.store().await;
-            for key in store.list(&key).await.expect("a listing") {
-                let object = store.get(&key).await.expect("read").expect("an object");
-                store.delete(&key, &object.version).await.expect("deleted");
-            }
+        if let Site::Cloud(cloud) = &self.site {
+            cloud.clear().await;
         }
-    }
-
-    /// The store, past all proxies, and the lock's key in it.
-    async fn store(&self) -> (Arc<dyn ConditionalStore>, String) {
-        match &*self.site {
-            Site::Cloud(cloud) => (cloud.store(&cloud.url()).await, self.key.clone()),
-            Site::Service(url) => {
-                let location: Location = beneath(url, &self.key).parse().expect("a lock's URL");
-                (location.open().await.expect("a store"), location.key().to_owned())
-            }
-            Site::Directory(directory) => (Arc::new(FileStore::new(directory.path())), self.key.clone()),
-        }
-    }
-}
-
-/// The URL of an object in the folder that a URL names.
-fn beneath(url: &str, name: &str) -> String {
-    match url.split_once('?') {
-        Some((folder, query)) => format!("{folder}/{name}?{query}"),
-        None => format!("{url}/{name}"),
     }
 }

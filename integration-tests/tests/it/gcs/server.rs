@@ -3,33 +3,31 @@
 use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
-use leaderelection_backends::url::GcsLocation;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::unique_name;
 
 use super::on_fake;
-
-const URL_VARIABLE: &str = "LEADERELECTION_TEST_GCS_URL";
+use crate::cloud::gcs::Gcs;
+use crate::cloud::{beneath, clear};
 
 /// Where a test may do what it likes: a bucket, and a prefix of its own in it.
 struct Place {
-    store: GcsStore,
+    gcs: Gcs,
     prefix: String,
     effort: Effort,
-    _fake: Option<FakeGcs>,
 }
 
 impl Place {
     async fn new() -> Self {
-        if let Ok(url) = std::env::var(URL_VARIABLE) {
-            let location: GcsLocation = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-            let store = location.open().await.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-            let prefix = format!("{}/{}", location.key, unique_name());
-            // A real bucket takes one write per second.
-            return Self { store, prefix, effort: Effort { rounds: 2, racers: 16 }, _fake: None };
-        }
-        let fake = FakeGcs::start(Options::default()).await;
-        Self { store: on_fake(&fake).await, prefix: unique_name(), effort: Effort::default(), _fake: Some(fake) }
+        let gcs = Gcs::new().await;
+        let prefix = beneath(gcs.folder.as_deref(), &unique_name());
+        // A real bucket takes one write per second.
+        let effort = if gcs.folder.is_some() { Effort { rounds: 2, racers: 16 } } else { Effort::default() };
+        Self { gcs, prefix, effort }
+    }
+
+    fn store(&self) -> &GcsStore {
+        &self.gcs.store
     }
 
     fn key(&self, name: &str) -> String {
@@ -38,23 +36,20 @@ impl Place {
 
     /// Somebody else's bucket should look as it did before.
     async fn clear(&self) {
-        for key in self.store.list(&self.prefix).await.expect("a listing") {
-            let object = self.store.get(&key).await.expect("read").expect("listed");
-            self.store.delete(&key, &object.version).await.expect("deleted");
-        }
+        clear(self.store(), &self.prefix).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_store_keeps_its_contract() {
     let place = Place::new().await;
-    check_store(place.store.clone(), &place.key("conformance"), place.effort).await;
+    check_store(place.store().clone(), &place.key("conformance"), place.effort).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let place = Place::new().await;
-    check_lock(|key, identity| GcsLock::new(place.store.clone(), place.key(key), identity), place.effort).await;
+    check_lock(|key, identity| GcsLock::new(place.store().clone(), place.key(key), identity), place.effort).await;
     place.clear().await;
 }
 
@@ -63,11 +58,11 @@ async fn every_key_is_written_where_it_is_read() {
     let place = Place::new().await;
     for name in ["plain", "a b", "a+b", "a%20b", "a/b", "a&b=c;d", "ä\"<>", "a?b#c", "../x", "a//b", "'", "a\tb"] {
         let key = place.key(name);
-        let created = place.store.put(&key, "1".into(), &Precondition::Absent).await.expect("created");
-        let read = place.store.get(&key).await.expect("read").expect("an object");
+        let created = place.store().put(&key, "1".into(), &Precondition::Absent).await.expect("created");
+        let read = place.store().get(&key).await.expect("read").expect("an object");
         assert_eq!((&read.body[..], &read.version), (&b"1"[..], &created), "{key}");
-        assert_eq!(place.store.list(&key).await.expect("listed"), std::slice::from_ref(&key));
-        place.store.delete(&key, &created).await.expect("deleted");
+        assert_eq!(place.store().list(&key).await.expect("listed"), std::slice::from_ref(&key));
+        place.store().delete(&key, &created).await.expect("deleted");
     }
 }
 

@@ -6,8 +6,8 @@ use leaderelection::EndReason;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind};
 
 use super::lies::{HANGS, OUTAGES};
+use super::run_all;
 use super::stage::{Stage, Started, Stopped, WorkEnded};
-use super::{DEADLINE, run_all};
 use crate::cloud::Cloud;
 
 pub(super) async fn a_leader_cut_off_from_the_store_stops_before_any_other_can_start(cloud: Arc<Cloud>) {
@@ -35,7 +35,7 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     // What it did not hear of did not count.
     let is_good = |exchange: &&Exchange| exchange.kind != Kind::Read && exchange.landed() && exchange.was_honest();
     let heard = a.proxy.traffic().iter().filter(is_good).map(|exchange| exchange.arrived).max();
-    let deadline = heard.expect("it has led") + DEADLINE;
+    let deadline = heard.expect("it has led") + stage.timings.deadline;
     assert!(stopped.valid_until <= deadline, "{stopped:?}, {deadline:?}");
     let outcome = a.ended().await.expect("it ran");
     assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::RenewDeadline));

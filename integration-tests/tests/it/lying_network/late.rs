@@ -5,7 +5,6 @@ use std::sync::Arc;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 
-use super::LEASE;
 use super::stage::{Candidate, Stage, Started, Stopped, WorkEnded};
 use crate::cloud::Cloud;
 
@@ -70,7 +69,7 @@ pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_s
 
     // It may lead again, but by a new term, and when the lease has run out that nobody holds.
     let again = a.wait_for(Started(1)).await;
-    assert!(again.at >= before + LEASE, "{again:?} after {before:?}");
+    assert!(again.at >= before + stage.timings.lease, "{again:?} after {before:?}");
     assert_eq!(a.events(), [Started(0), WorkEnded, Stopped, Started(1)]);
     a.cancel();
     a.ended().await;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use leaderelection::probe::{CheckKind, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
 use leaderelection::{ConditionalStore as _, EndReason};
 use leaderelection_integration_tests::proxy::{Conditions, Proxy};
-use leaderelection_integration_tests::servers::unique_name;
 
 use super::run_all;
 use super::stage::Stage;
@@ -14,8 +13,8 @@ use crate::cloud::Cloud;
 
 /// Probes by way of `proxy`, and looks whether anything is left.
 async fn probed(cloud: &Cloud, proxy: &Proxy) -> ProbeReport {
-    let store = cloud.store(&proxy.url()).await;
-    let prefix = unique_name();
+    let store = cloud.store_by(proxy).await;
+    let prefix = cloud.key();
     // SeaweedFS lets the losers of a race wait for a second or so: a few racers are enough.
     let effort = ProbeConfig::new().writers(4).rounds(3).time_limit(Duration::from_secs(120));
     let report = probe(&store, &effort.prefix(prefix.clone())).await;

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
 use leaderelection_integration_tests::proxy::Conditions;
-use leaderelection_integration_tests::servers::unique_name;
 use tokio::task::JoinSet;
 
 use crate::cloud::Cloud;
 
 /// How many of so many simultaneous creates succeed.
-async fn winners(store: &Arc<dyn ConditionalStore>, racers: usize) -> usize {
-    let key = unique_name();
+async fn winners(store: &Arc<dyn ConditionalStore>, key: String, racers: usize) -> usize {
     let mut writes = JoinSet::new();
     for racer in 0..racers {
         let (store, key) = (Arc::clone(store), key.clone());
@@ -22,11 +20,11 @@ async fn winners(store: &Arc<dyn ConditionalStore>, racers: usize) -> usize {
 
 pub(super) async fn a_server_that_ignores_conditions_lets_everybody_win(cloud: Arc<Cloud>) {
     let proxy = cloud.proxy().await;
-    let store = cloud.store(&proxy.url()).await;
-    assert_eq!(winners(&store, 4).await, 1);
+    let store = cloud.store_by(&proxy).await;
+    assert_eq!(winners(&store, cloud.key(), 4).await, 1);
     proxy.set_conditions(Conditions::Ignored);
-    assert_eq!(winners(&store, 4).await, 4);
-    let key = unique_name();
+    assert_eq!(winners(&store, cloud.key(), 4).await, 4);
+    let key = cloud.key();
     let first = store.put(&key, "1".into(), &Precondition::Absent).await.expect("written");
     store.put(&key, "2".into(), &Precondition::Matches(first.clone())).await.expect("written");
     store.put(&key, "3".into(), &Precondition::Matches(first)).await.expect("written over another version");
@@ -35,15 +33,15 @@ pub(super) async fn a_server_that_ignores_conditions_lets_everybody_win(cloud: A
 
 pub(super) async fn a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise(cloud: Arc<Cloud>) {
     let proxy = cloud.proxy().await;
-    let store = cloud.store(&proxy.url()).await;
+    let store = cloud.store_by(&proxy).await;
     proxy.set_conditions(Conditions::IgnoredUnderConcurrency);
-    let key = unique_name();
+    let key = cloud.key();
     store.put(&key, "1".into(), &Precondition::Absent).await.expect("written");
     let again = store.put(&key, "2".into(), &Precondition::Absent).await.expect_err("there is one");
     assert_eq!(again.kind(), StoreErrorKind::Conflict);
     let mut most = 0;
     for _ in 0..20 {
-        most = most.max(winners(&store, 8).await);
+        most = most.max(winners(&store, cloud.key(), 8).await);
         if most > 1 {
             return;
         }

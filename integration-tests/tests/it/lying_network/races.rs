@@ -1,7 +1,6 @@
 //! Candidates that go for the same lease at the same moment.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use leaderelection::LeaderElectionConfigBuilder;
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
@@ -11,9 +10,6 @@ use super::stage::{Candidate, Stage, Started};
 use crate::cloud::Cloud;
 
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Honest);
-
-/// Long enough for both to have sent their writes, and less than half of the renew deadline.
-const PATIENT: Duration = Duration::from_millis(1700);
 
 pub(super) async fn two_candidates_that_read_the_same_version_cannot_both_win(cloud: Arc<Cloud>) {
     let rounds = [
@@ -31,7 +27,9 @@ async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     if kind == Kind::Takeover {
         stage.plant_released(token - 1).await;
     }
-    let patient = |builder: LeaderElectionConfigBuilder| builder.request_timeout(PATIENT);
+    // Long enough for both to have sent their writes, and less than half of the renew deadline.
+    let timeout = stage.timings.deadline.mul_f64(0.49);
+    let patient = |builder: LeaderElectionConfigBuilder| builder.request_timeout(timeout);
     let mut candidates = [stage.candidate_with("a", patient).await, stage.candidate_with("b", patient).await];
     for candidate in &mut candidates {
         candidate.spoil(0, kind, HELD);

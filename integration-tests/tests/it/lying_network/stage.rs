@@ -12,6 +12,7 @@ use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
     Precondition, RunOutcome, StoreError, UnknownFields, Version, VersionedObject, VersionedRecord,
 };
+use leaderelection_integration_tests::contender::Timings;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::sync::watch;
@@ -19,20 +20,21 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{DEADLINE, LEASE, PATIENCE, REQUEST_TIMEOUT, RETRY};
+use super::{PATIENCE, QUICK};
 use crate::cloud::Cloud;
 
 /// One lock on one server.
 pub(super) struct Stage {
     cloud: Arc<Cloud>,
+    pub(super) timings: Timings,
     /// Past all proxies.
     direct: ObjectLock<Arc<dyn ConditionalStore>>,
 }
 
 impl Stage {
     pub(super) async fn new(cloud: &Arc<Cloud>) -> Self {
-        let store = cloud.store(&cloud.url()).await;
-        Self { cloud: Arc::clone(cloud), direct: ObjectLock::new(store, unique_name(), "observer") }
+        let direct = ObjectLock::new(cloud.store().await, cloud.key(), "observer");
+        Self { cloud: Arc::clone(cloud), timings: cloud.timings(QUICK), direct }
     }
 
     pub(super) async fn candidate(&self, name: &str) -> Candidate {
@@ -46,19 +48,19 @@ impl Stage {
     ) -> Candidate {
         let proxy = self.cloud.proxy().await;
         let calls = Arc::new(AtomicUsize::new(0));
-        let store = Counting { store: self.cloud.store(&proxy.url()).await, calls: Arc::clone(&calls) };
+        let store = Counting { store: self.cloud.store_by(&proxy).await, calls: Arc::clone(&calls) };
         let journal = Arc::new(watch::Sender::default());
         let lock = ObjectLock::new(store, self.direct.key(), name);
         let builder = LeaderElectionConfig::builder(lock, callbacks(&journal))
-            .lease_duration(LEASE)
-            .renew_deadline(DEADLINE)
-            .retry_period(RETRY)
-            .request_timeout(REQUEST_TIMEOUT)
+            .lease_duration(self.timings.lease)
+            .renew_deadline(self.timings.deadline)
+            .retry_period(self.timings.retry)
             .release_on_cancel(true);
         let config = change(builder).build().expect("timings that fit");
         let elector = Arc::new(DefaultLeaderElector::new(config));
         let cancel = CancellationToken::new();
-        Candidate { proxy, handle: elector.handle(), elector, journal, calls, cancel, running: None }
+        let (handle, deadline) = (elector.handle(), self.timings.deadline);
+        Candidate { proxy, handle, deadline, elector, journal, calls, cancel, running: None }
     }
 
     /// What the store holds.
@@ -116,6 +118,7 @@ type Journal = watch::Sender<Vec<Noted>>;
 pub(super) struct Candidate {
     pub(super) proxy: Proxy,
     pub(super) handle: LeaderHandle,
+    deadline: Duration,
     elector: Arc<DefaultLeaderElector>,
     journal: Arc<Journal>,
     calls: Arc<AtomicUsize>,
@@ -216,7 +219,7 @@ impl Candidate {
             let could_have = |exchange: &&Exchange| exchange.landed() && exchange.arrived < noted.at;
             let sent = traffic.iter().filter(could_have).filter(|exchange| exchange.kind != Kind::Read);
             let latest = sent.map(|exchange| exchange.arrived).max().expect("a term begins with a write");
-            assert!(noted.valid_until <= latest + DEADLINE, "{noted:?} by a write of {latest:?}");
+            assert!(noted.valid_until <= latest + self.deadline, "{noted:?} by a write of {latest:?}");
         }
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use leaderelection::{Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
-use leaderelection_integration_tests::servers::unique_name;
 
 use super::lies::LIES;
 use super::run_all;
@@ -33,11 +32,11 @@ enum Call {
 }
 
 async fn calls(cloud: Arc<Cloud>, fault: Fault) {
-    let [key, doomed] = [unique_name(), unique_name()];
-    let direct = cloud.store(&cloud.url()).await;
+    let [key, doomed, new] = [cloud.key(), cloud.key(), cloud.key()];
+    let direct = cloud.store().await;
     let version = direct.put(&key, "{}".into(), &Precondition::Absent).await.expect("written");
     let last = direct.put(&doomed, "{}".into(), &Precondition::Absent).await.expect("written");
-    let (new, stale) = (unique_name(), Version::new("1"));
+    let stale = Version::new("1");
     tokio::join!(
         attempt(&cloud, fault, &key, Call::Get),
         attempt(&cloud, fault, &key, Call::Put(Precondition::Matches(version))),
@@ -45,14 +44,14 @@ async fn calls(cloud: Arc<Cloud>, fault: Fault) {
         attempt(&cloud, fault, &new, Call::Put(Precondition::Absent)),
     );
     // Google's go over gRPC, which the fake itself counts: see `gcs::attempts`.
-    if !matches!(*cloud, Cloud::Gcs(_)) {
+    if cloud.is_all_http() {
         tokio::join!(attempt(&cloud, fault, &key, Call::List), attempt(&cloud, fault, &doomed, Call::Delete(last)),);
     }
 }
 
 async fn attempt(cloud: &Cloud, fault: Fault, key: &str, call: Call) {
     let proxy = cloud.proxy().await;
-    let store = cloud.store(&proxy.url()).await;
+    let store = cloud.store_by(&proxy).await;
     proxy.set_outage(Some(fault));
     let calling = async {
         match &call {

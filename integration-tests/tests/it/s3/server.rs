@@ -1,7 +1,5 @@
 //! The store on a real server: SeaweedFS, or the bucket that `LEADERELECTION_TEST_S3_URL` names.
 
-use std::path::Path;
-
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Credentials;
 use bytes::Bytes;
@@ -9,15 +7,13 @@ use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;
-use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::process::Command;
-use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use super::{CALLS, Create, Get, List};
-
-const URL_VARIABLE: &str = "LEADERELECTION_TEST_S3_URL";
+use crate::cloud::beneath;
+use crate::cloud::s3::{S3, seaweedfs};
 
 /// SeaweedFS lets the losers of a race wait for a second or so: a few rounds are enough.
 const EFFORT: Effort = Effort { rounds: 2, racers: 64 };
@@ -32,14 +28,9 @@ struct Place {
 
 impl Place {
     async fn new() -> Self {
-        if let Ok(url) = std::env::var(URL_VARIABLE) {
-            let location: S3Location = url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-            let client = location.client().await;
-            let prefix = format!("{}/{}", location.key, unique_name());
-            return Self { client, bucket: location.bucket, prefix, is_seaweedfs: false };
-        }
-        let client = seaweedfs().await.client();
-        Self { client, bucket: "bucket".to_owned(), prefix: unique_name(), is_seaweedfs: true }
+        let s3 = S3::new().await;
+        let prefix = beneath(s3.folder.as_deref(), &unique_name());
+        Self { is_seaweedfs: s3.folder.is_none(), client: s3.client, bucket: s3.bucket, prefix }
     }
 
     fn store(&self) -> S3Store {
@@ -66,17 +57,6 @@ impl Place {
             self.client.delete_object().bucket(&self.bucket).key(key).send().await.expect("deleted");
         }
     }
-}
-
-/// One server for all tests of the process, with a bucket.
-pub(crate) async fn seaweedfs() -> &'static SeaweedFs {
-    static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
-    let start = || async {
-        let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
-        server
-    };
-    SERVER.get_or_init(start).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -1,0 +1,118 @@
+//! A fake of Google Cloud Storage, or the bucket that `LEADERELECTION_TEST_GCS_URL` names.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use google_cloud_auth::credentials::{self, CacheableResource, anonymous};
+use google_cloud_storage::client::{Storage, StorageControl};
+use leaderelection::ConditionalStore;
+use leaderelection_backends::gcs::GcsStore;
+use leaderelection_backends::url::GcsLocation;
+use leaderelection_integration_tests::proxy::sign::{self, Signer};
+use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
+
+use super::{Environment, Service};
+
+pub(crate) const URL_VARIABLE: &str = "LEADERELECTION_TEST_GCS_URL";
+
+pub(crate) const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
+
+const GOOGLE: &str = "https://storage.googleapis.com";
+
+pub(crate) struct Gcs {
+    pub(crate) store: GcsStore,
+    pub(crate) folder: Option<String>,
+    address: String,
+    signer: Signer,
+    /// A server for every test, because it lives on the test's own runtime.
+    _fake: Option<FakeGcs>,
+}
+
+impl Gcs {
+    pub(crate) async fn new() -> Self {
+        match std::env::var(URL_VARIABLE) {
+            Ok(url) => Self::at(url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"))).await,
+            Err(_) => Self::on(FakeGcs::start(Options::default()).await).await,
+        }
+    }
+
+    async fn on(fake: FakeGcs) -> Self {
+        let control = fake.control();
+        Self {
+            store: GcsStore::new(fake.client().await, BUCKET).with_control(move || control().build()),
+            folder: None,
+            address: fake.url(),
+            signer: sign::unsigned(),
+            _fake: Some(fake),
+        }
+    }
+
+    async fn at(location: GcsLocation) -> Self {
+        let store = location.open().await.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
+        let emulator = std::env::var(EMULATOR).ok().filter(|host| !host.is_empty());
+        let signer = if emulator.is_some() { sign::unsigned() } else { signer().await };
+        let address = match emulator {
+            Some(host) if host.contains("://") => host,
+            Some(host) => format!("http://{host}"),
+            None => GOOGLE.to_owned(),
+        };
+        Self { store, folder: Some(location.key), address, signer, _fake: None }
+    }
+}
+
+/// Knows a token: the SDK sends none to what it takes for an emulator.
+async fn signer() -> Signer {
+    let credentials = credentials::Builder::default().build();
+    let credentials = credentials.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
+    let headers = credentials.headers(hyper::http::Extensions::new()).await;
+    match headers.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}")) {
+        CacheableResource::New { data, .. } => sign::with_headers(data),
+        CacheableResource::NotModified => unreachable!("nothing was known before"),
+    }
+}
+
+#[async_trait]
+impl Service for Gcs {
+    fn is_real(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn folder(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
+    fn signer(&self) -> Signer {
+        Arc::clone(&self.signer)
+    }
+
+    async fn store(&self) -> Arc<dyn ConditionalStore> {
+        Arc::new(self.store.clone())
+    }
+
+    async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore> {
+        let client = Storage::builder().with_endpoint(proxy).with_credentials(anonymous::Builder::new().build());
+        let store = GcsStore::new(client.build().await.expect("a client"), self.store.bucket());
+        if self.address == GOOGLE {
+            return Arc::new(store);
+        }
+        let address = self.address.clone();
+        Arc::new(store.with_control(move || {
+            let credentials = anonymous::Builder::new().build();
+            StorageControl::builder().with_endpoint(&address).with_credentials(credentials).build()
+        }))
+    }
+
+    fn url_by(&self, proxy: &str, key: &str) -> (String, Environment) {
+        let mut location: GcsLocation = format!("gs://{}/key", self.store.bucket()).parse().expect("a URL");
+        key.clone_into(&mut location.key);
+        (location.to_string(), vec![(EMULATOR, proxy.to_owned())])
+    }
+
+    fn is_all_http(&self) -> bool {
+        false
+    }
+}
