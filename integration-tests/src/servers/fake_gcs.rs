@@ -55,6 +55,12 @@ pub struct Options {
     pub page_size: Option<usize>,
 }
 
+impl Options {
+    fn interval(&self) -> Option<Duration> {
+        self.limits_writes.then_some(Duration::from_secs(1))
+    }
+}
+
 /// The server. It listens on a port of its own on the loopback interface until it is dropped.
 #[derive(Debug)]
 pub struct FakeGcs {
@@ -152,6 +158,9 @@ struct Object {
     written: Instant,
 }
 
+const TOO_SOON: &str =
+    "The object exceeded the rate limit for object mutation operations (create, update, and delete).";
+
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
@@ -168,12 +177,7 @@ impl Bucket {
         body: Bytes,
         interval: Option<Duration>,
     ) -> Result<i64, Refusal> {
-        self.check(name, expected)?;
-        let written = self.objects.get(name).map(|object| object.written);
-        if interval.is_some_and(|interval| written.is_some_and(|written| written.elapsed() < interval)) {
-            self.refused_writes += 1;
-            return Err(Refusal::TooSoon);
-        }
+        self.check(name, expected, interval)?;
         self.writes += 1;
         // Looks like Google's, which are microseconds.
         let generation = 1_770_000_000_000_000 + self.writes;
@@ -181,10 +185,16 @@ impl Bucket {
         Ok(generation)
     }
 
-    fn check(&self, name: &str, expected: Option<i64>) -> Result<(), Refusal> {
-        let generation = self.objects.get(name).map_or(0, |object| object.generation);
+    /// Whether an object that has the generation `expected` may be written or deleted now.
+    fn check(&mut self, name: &str, expected: Option<i64>, interval: Option<Duration>) -> Result<(), Refusal> {
+        let object = self.objects.get(name);
+        let generation = object.map_or(0, |object| object.generation);
         if expected.is_some_and(|expected| expected != generation) {
             return Err(Refusal::Precondition);
+        }
+        if interval.is_some_and(|interval| object.is_some_and(|object| object.written.elapsed() < interval)) {
+            self.refused_writes += 1;
+            return Err(Refusal::TooSoon);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::{ConditionalStore, StoreErrorKind};
+use leaderelection::{ConditionalStore, StoreErrorKind, Version};
 use leaderelection_integration_tests::contender::Timings;
 use leaderelection_integration_tests::proxy::Proxy;
 use leaderelection_integration_tests::proxy::sign::Signer;
@@ -128,15 +128,22 @@ pub(crate) fn beneath(folder: Option<&str>, name: &str) -> String {
 /// Deletes everything whose key begins so.
 pub(crate) async fn clear(store: &dyn ConditionalStore, prefix: &str) {
     for key in store.list(prefix).await.expect("a listing") {
-        // What a request that was late has written once more is deleted once more.
+        // What a late request has written meanwhile is deleted next.
         while let Some(object) = store.get(&key).await.expect("read") {
-            match store.delete(&key, &object.version).await {
-                Err(error) if error.kind() == StoreErrorKind::Rejected => {
-                    tokio::time::sleep(error.retry_after().unwrap_or(Duration::from_secs(1))).await;
-                }
-                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
-                deleted => deleted.expect("deleted"),
+            delete(store, &key, &object.version).await;
+        }
+    }
+}
+
+/// Deletes an object, unless it has been changed or deleted, from a store that may limit how often it is asked.
+pub(crate) async fn delete(store: &dyn ConditionalStore, key: &str, version: &Version) {
+    while let Err(error) = store.delete(key, version).await {
+        match error.kind() {
+            StoreErrorKind::Conflict => return,
+            StoreErrorKind::Rejected => {
+                tokio::time::sleep(error.retry_after().unwrap_or(Duration::from_secs(1))).await;
             }
+            _ => panic!("not deleted: {error:?}"),
         }
     }
 }

@@ -10,10 +10,11 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use prost::Message;
 
-use super::{BUCKET, Response, State, lock};
+use super::{BUCKET, Refusal, Response, State, TOO_SOON, lock};
 
 const FAILED_PRECONDITION: u16 = 9;
 const NOT_FOUND: u16 = 5;
+const RESOURCE_EXHAUSTED: u16 = 8;
 const UNIMPLEMENTED: u16 = 12;
 
 #[derive(Message)]
@@ -68,8 +69,12 @@ fn delete(state: &State, request: DeleteObjectRequest) -> Response {
     if !bucket.objects.contains_key(&request.object) {
         return error(NOT_FOUND, "No such object");
     }
-    if bucket.check(&request.object, request.if_generation_match).is_err() {
-        return error(FAILED_PRECONDITION, "At least one of the pre-conditions you specified did not hold.");
+    match bucket.check(&request.object, request.if_generation_match, state.options.interval()) {
+        Ok(()) => {}
+        Err(Refusal::Precondition) => {
+            return error(FAILED_PRECONDITION, "At least one of the pre-conditions you specified did not hold.");
+        }
+        Err(Refusal::TooSoon) => return error(RESOURCE_EXHAUSTED, TOO_SOON),
     }
     bucket.objects.remove(&request.object);
     ok(&())

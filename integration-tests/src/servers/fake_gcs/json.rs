@@ -1,7 +1,5 @@
 //! Objects, over JSON: <https://cloud.google.com/storage/docs/json_api/v1/objects>.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Method;
@@ -10,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 use url::form_urlencoded;
 
-use super::{BUCKET, Refusal, Response, State, lock};
+use super::{BUCKET, Refusal, Response, State, TOO_SOON, lock};
 
 pub(super) fn answer(state: &State, head: &Parts, body: &Bytes) -> Response {
     let path: Vec<&str> = head.uri.path().trim_start_matches('/').split('/').collect();
@@ -35,8 +33,7 @@ fn upload(state: &State, head: &Parts, body: &Bytes) -> Response {
     else {
         return error(400, "invalid", "the fake cannot read this upload");
     };
-    let interval = state.options.limits_writes.then_some(Duration::from_secs(1));
-    match lock(&state.bucket).write(&name, expected, media.clone(), interval) {
+    match lock(&state.bucket).write(&name, expected, media.clone(), state.options.interval()) {
         Ok(generation) => ok(json!({
             "kind": "storage#object",
             "name": name,
@@ -50,11 +47,7 @@ fn upload(state: &State, head: &Parts, body: &Bytes) -> Response {
         Err(Refusal::Precondition) => {
             error(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
         }
-        Err(Refusal::TooSoon) => error(
-            429,
-            "rateLimitExceeded",
-            "The object exceeded the rate limit for object mutation operations (create, update, and delete).",
-        ),
+        Err(Refusal::TooSoon) => error(429, "rateLimitExceeded", TOO_SOON),
     }
 }
 

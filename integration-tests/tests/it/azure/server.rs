@@ -1,6 +1,7 @@
 //! The store on a real server: Azurite, or the container that `LEADERELECTION_TEST_AZURE_URL` names.
 
 use azure_core::credentials::Secret;
+use azure_storage_blob::BlobContainerClient;
 use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
@@ -15,6 +16,7 @@ const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
 /// Where a test may do what it likes: a container, and a prefix of its own in it.
 struct Place {
     store: AzureStore,
+    client: BlobContainerClient,
     prefix: String,
 }
 
@@ -22,7 +24,7 @@ impl Place {
     async fn new() -> Self {
         let azure = Azure::new().await;
         let prefix = beneath(azure.folder.as_deref(), &unique_name());
-        Self { store: azure.store, prefix }
+        Self { client: azure.client(), store: azure.store, prefix }
     }
 
     fn key(&self, name: &str) -> String {
@@ -124,12 +126,12 @@ async fn nobody_is_let_in_without_credentials() {
 
 #[tokio::test]
 async fn somebodys_photo_is_neither_read_nor_overwritten() {
-    let server = azurite().await;
-    let store = AzureStore::from_connection_string(&server.connection_string(), "container").expect("a store");
+    let place = Place::new().await;
+    let store = &place.store;
     // More than the SDK fetches in one piece, then more than we read, less, and nothing.
     for size in [5 << 20, 1 << 20, 1000, 0] {
-        let (key, photo) = (unique_name(), vec![0xff; size]);
-        let blob = server.container("container").blob_client(&key);
+        let (key, photo) = (place.key(&size.to_string()), vec![0xff; size]);
+        let blob = place.client.blob_client(&key);
         blob.upload(bytes::Bytes::from(photo.clone()).into(), None).await.expect("written");
         let lock = AzureBlobLock::new(store.clone(), &key, "candidate");
         let error = lock.get().await.expect_err("a photo is no record");
@@ -140,6 +142,7 @@ async fn somebodys_photo_is_neither_read_nor_overwritten() {
         assert_eq!(error.kind(), StoreErrorKind::Conflict, "{size}: {error:?}");
         let found = blob.download(None).await.expect("read").body.collect().await.expect("read to its end");
         assert_eq!(found, photo, "{size}");
+        blob.delete(None).await.expect("deleted");
     }
 }
 
@@ -147,13 +150,14 @@ async fn somebodys_photo_is_neither_read_nor_overwritten() {
 async fn a_leased_blob_is_not_written() {
     use azure_storage_blob::models::BlobClientAcquireLeaseOptions;
 
-    let server = azurite().await;
-    let store = AzureStore::from_connection_string(&server.connection_string(), "container").expect("a store");
-    let key = unique_name();
+    let place = Place::new().await;
+    let (store, key) = (&place.store, place.key("leased"));
     let version = store.put(&key, "{}".into(), &Precondition::Absent).await.expect("created");
-    let blob = server.container("container").blob_client(&key);
+    let blob = place.client.blob_client(&key);
     blob.acquire_lease(-1, None::<BlobClientAcquireLeaseOptions<'_>>).await.expect("leased");
     let error = store.put(&key, "{}".into(), &Precondition::Matches(version)).await.expect_err("leased");
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error:?}");
     assert!(error.to_string().contains("break that lease"), "{error}");
+    blob.break_lease(None).await.expect("broken");
+    place.clear().await;
 }

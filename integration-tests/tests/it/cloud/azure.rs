@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use azure_core::credentials::TokenCredential;
+use azure_storage_blob::BlobContainerClient;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use leaderelection::ConditionalStore;
@@ -32,7 +34,8 @@ pub(crate) struct Azure {
     container_url: Url,
     /// Of the container, for a client of the proxy.
     path: String,
-    sas: String,
+    sas: Option<String>,
+    /// In the place of a SAS.
     token: HeaderMap,
 }
 
@@ -52,7 +55,7 @@ impl Azure {
             path: container_url.path().to_owned(),
             container_url,
             // The signature of a SAS covers no headers, so that a proxy may take off the conditions.
-            sas: server.sas(PERMISSIONS),
+            sas: Some(server.sas(PERMISSIONS)),
             token: HeaderMap::new(),
         }
     }
@@ -69,8 +72,20 @@ impl Azure {
             folder: Some(location.key),
             path: format!("/{}/{}", location.account, location.container),
             token: if sas.is_some() { HeaderMap::new() } else { token().await },
-            sas: sas.unwrap_or_else(|| NO_SAS.to_owned()),
+            sas,
         }
+    }
+
+    /// The SDK's own client, for what a store does not do.
+    pub(crate) fn client(&self) -> BlobContainerClient {
+        let mut url = self.container_url.clone();
+        url.set_query(self.sas.as_deref());
+        let credential = self.sas.is_none().then(credential);
+        BlobContainerClient::new(url, credential, None).expect("a client")
+    }
+
+    fn query(&self) -> &str {
+        self.sas.as_deref().unwrap_or(NO_SAS)
     }
 }
 
@@ -82,11 +97,17 @@ fn sas_by(connection_string: &str, account: &str) -> Option<String> {
     find("SharedAccessSignature").or_else(|| Some(account_sas(account, &find("AccountKey")?, PERMISSIONS)))
 }
 
-/// A header that lets in whoever the environment says that we are.
+/// Whoever the environment says that we are.
+fn credential() -> Arc<dyn TokenCredential> {
+    match AzureCredential::from_environment().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}")) {
+        AzureCredential::EntraId(credential) => credential,
+        other => unreachable!("the environment has no {other:?}"),
+    }
+}
+
+/// A header that lets us in.
 async fn token() -> HeaderMap {
-    let credential = AzureCredential::from_environment().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
-    let AzureCredential::EntraId(credential) = credential else { unreachable!("the environment has no other") };
-    let token = credential.get_token(&["https://storage.azure.com/.default"], None).await;
+    let token = credential().get_token(&["https://storage.azure.com/.default"], None).await;
     let token = token.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
     let mut value: HeaderValue = format!("Bearer {}", token.token.secret()).parse().expect("a token is text");
     value.set_sensitive(true);
@@ -124,7 +145,7 @@ impl Service for Azure {
     }
 
     async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore> {
-        let container_url = format!("{proxy}{}?{}", self.path, self.sas);
+        let container_url = format!("{proxy}{}?{}", self.path, self.query());
         Arc::new(AzureStore::new(&container_url, AzureCredential::InUrl).expect("a store"))
     }
 
@@ -132,7 +153,7 @@ impl Service for Azure {
         let mut location: AzureLocation = format!("{proxy}{}/key", self.path).parse().expect("a URL");
         key.clone_into(&mut location.key);
         // It does not show a SAS.
-        (format!("{location}?{}", self.sas), Vec::new())
+        (format!("{location}?{}", self.query()), Vec::new())
     }
 }
 

@@ -58,6 +58,15 @@ impl Gcs {
         };
         Self { store, folder: Some(location.key), address, signer, _fake: None }
     }
+
+    /// The SDK's own client, for what a store does not do.
+    pub(crate) async fn client(&self) -> Storage {
+        let builder = match self.address.as_str() {
+            GOOGLE => Storage::builder(),
+            address => Storage::builder().with_endpoint(address).with_credentials(anonymous::Builder::new().build()),
+        };
+        builder.build().await.expect("a client")
+    }
 }
 
 /// Knows a token: the SDK sends none to what it takes for an emulator.

@@ -1,14 +1,13 @@
 //! The store on the fake, or in the bucket that `LEADERELECTION_TEST_GCS_URL` names.
 
+use bytes::Bytes;
 use leaderelection::conformance::{Effort, check_lock, check_store};
-use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
-use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::unique_name;
 
-use super::on_fake;
 use crate::cloud::gcs::Gcs;
-use crate::cloud::{beneath, clear};
+use crate::cloud::{beneath, clear, delete};
 
 /// Where a test may do what it likes: a bucket, and a prefix of its own in it.
 struct Place {
@@ -62,17 +61,22 @@ async fn every_key_is_written_where_it_is_read() {
         let read = place.store().get(&key).await.expect("read").expect("an object");
         assert_eq!((&read.body[..], &read.version), (&b"1"[..], &created), "{key}");
         assert_eq!(place.store().list(&key).await.expect("listed"), std::slice::from_ref(&key));
-        place.store().delete(&key, &created).await.expect("deleted");
+        delete(place.store(), &key, &created).await;
     }
 }
 
 #[tokio::test]
 async fn somebodys_photo_is_neither_read_nor_overwritten() {
-    let fake = FakeGcs::start(Options::default()).await;
-    let store = on_fake(&fake).await;
+    let place = Place::new().await;
+    let (store, client) = (place.store(), place.gcs.client().await);
+    let bucket = format!("projects/_/buckets/{}", store.bucket());
     for size in [1 << 20, 1000, 0] {
-        let (key, photo) = (unique_name(), vec![0xff; size]);
-        fake.put(&key, photo.clone());
+        let (key, photo) = (place.key(&size.to_string()), Bytes::from(vec![0xff; size]));
+        let write = client
+            .write_object(&bucket, &key, photo.clone())
+            .set_content_type("image/jpeg")
+            .set_cache_control("no-store");
+        let generation = write.send_unbuffered().await.expect("written").generation;
         let lock = GcsLock::new(store.clone(), &key, "candidate");
         let error = lock.get().await.expect_err("a photo is no record");
         assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{size}: {error:?}");
@@ -80,6 +84,12 @@ async fn somebodys_photo_is_neither_read_nor_overwritten() {
 
         let error = store.put(&key, "{}".into(), &Precondition::Absent).await.expect_err("there is a photo");
         assert_eq!(error.kind(), StoreErrorKind::Conflict, "{size}: {error:?}");
-        assert_eq!(fake.object(&key).expect("there is a photo"), photo, "{size}");
+        let mut found = client.read_object(&bucket, &key).send().await.expect("read");
+        let mut content = Vec::new();
+        while let Some(part) = found.next().await {
+            content.extend(part.expect("read to its end"));
+        }
+        assert_eq!(content, photo, "{size}");
+        delete(store, &key, &Version::new(generation.to_string())).await;
     }
 }
