@@ -67,7 +67,7 @@ fn sigterm_ends_a_campaign_that_waits() {
     let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", "echo worked; exit 4"]));
     running.wait_for("worked");
     // After a term that ended by itself, the others go first for a lease, which is longer than the patience.
-    place.wait_until("a", leaderelection::LeaderElectionRecord::is_released);
+    place.wait_until_free("a");
     running.signal(Signal::TERM);
     let ended = running.end();
     assert_eq!(ended.code, Some(143), "{ended:?}");

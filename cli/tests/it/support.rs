@@ -62,13 +62,10 @@ impl Place {
         LeaderElectionRecord::from_json(&body, Duration::MAX).unwrap()
     }
 
-    /// Waits until the lock says what is wanted.
-    pub(crate) fn wait_until(&self, name: &str, wanted: impl Fn(&LeaderElectionRecord) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.newest(name).is_some_and(|_| wanted(&self.record(name))) {
-            assert!(Instant::now() < deadline, "{:?}", self.newest(name));
-            thread::sleep(Duration::from_millis(5));
-        }
+    /// Waits until nobody holds the lock any more.
+    pub(crate) fn wait_until_free(&self, name: &str) {
+        let mut watch = Running::start(&["watch", "-o", "json", "--interval", "20ms", &self.lock(name)]);
+        while !watch.wait_for("").contains(r#""event":"free""#) {}
     }
 
     /// Puts something in the place of the lock's object, whoever holds it.

@@ -1,11 +1,13 @@
 //! Server processes that never outlive the test process.
 
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,7 @@ cd "$directory"
 exec 3<&0
 "$@" </dev/null >"$directory/log" 2>&1 3<&- &
 server=$!
-{ cat <&3 >/dev/null; kill -9 $server; } 2>/dev/null &
+{ cat <&3; kill -9 $server; } >/dev/null 2>&1 &
 watcher=$!
 wait $server
 status=$?
@@ -60,7 +62,7 @@ impl ServerProcess {
         }
         supervised.env("LITTER", litter.join(" "));
         // A process group of its own: Ctrl-C in a terminal must not end the supervisor before the server.
-        let supervised = supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let supervised = supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let supervisor = supervised.spawn().expect("cannot start `sh`, which supervises the test servers");
         Self { supervisor, directory }
     }
@@ -70,6 +72,10 @@ impl ServerProcess {
     /// # Errors
     ///
     /// What the server last said, if it ended or does not answer so within `patience`.
+    ///
+    /// # Panics
+    ///
+    /// The second time.
     pub fn wait_until_answering(
         &mut self,
         port: u16,
@@ -77,18 +83,21 @@ impl ServerProcess {
         status: u16,
         patience: Duration,
     ) -> Result<(), String> {
+        let stdout = self.supervisor.stdout.take().expect("nobody has waited before");
+        let ended = closing(stdout);
         let deadline = Instant::now() + patience;
         loop {
-            if let Ok(Some(status)) = self.supervisor.try_wait() {
-                return Err(format!("the server ended ({status}); {}", self.last_words()));
-            }
             if answer(port, url_path).is_ok_and(|answer| answer == format!(" {status}")) {
                 return Ok(());
             }
             if Instant::now() > deadline {
                 return Err(format!("the server is not healthy within {patience:?}; {}", self.last_words()));
             }
-            thread::sleep(Duration::from_millis(20));
+            // A port says nothing when it opens, so look again soon, unless the server has ended.
+            if ended.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Disconnected) {
+                let status = self.supervisor.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                return Err(format!("the server ended ({status}); {}", self.last_words()));
+            }
         }
     }
 
@@ -105,6 +114,16 @@ impl Drop for ServerProcess {
         let _ = self.supervisor.wait();
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Says nothing, and is closed when the stream is.
+fn closing(mut stream: impl Read + Send + 'static) -> Receiver<Infallible> {
+    let (open, closed) = channel();
+    thread::spawn(move || {
+        let _open = open;
+        io::copy(&mut stream, &mut io::sink())
+    });
+    closed
 }
 
 fn answer(port: u16, url_path: &str) -> io::Result<String> {

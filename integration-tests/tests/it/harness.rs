@@ -2,27 +2,32 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use leaderelection_integration_tests::servers::process::ServerProcess;
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
+use notify::{RecursiveMode, Watcher as _};
 
 const TEST_PROCESS: &str = "LEADERELECTION_HARNESS_TEST_PROCESS";
 
 /// The server of this test: it says who it is and does nothing.
 fn start_server(directory: &Path) -> ServerProcess {
-    std::fs::create_dir_all(directory).expect("a directory");
     let mut server = Command::new("sh");
     server.args(["-c", "echo $$ > \"$1/pid.new\"; mv \"$1/pid.new\" \"$1/pid\"; exec sleep 1000", "sh"]).arg(directory);
     ServerProcess::start(&server, directory.to_owned())
 }
 
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+/// Looks again whenever something happens in the directory.
+fn wait_until(what: &str, directory: &Path, holds: impl Fn() -> bool) {
+    let (sender, changes) = channel();
+    let mut watcher = notify::recommended_watcher(sender).expect("a watcher");
+    watcher.watch(directory, RecursiveMode::NonRecursive).expect("a directory to watch");
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        let change = changes.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        change.unwrap_or_else(|_| panic!("in vain: {what}")).expect("a change");
     }
 }
 
@@ -39,19 +44,21 @@ fn a_server_does_not_outlive_its_test_process() {
             std::thread::park();
         }
     }
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique_name());
+    let above = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let directory = above.join(unique_name());
+    std::fs::create_dir_all(&directory).expect("a directory");
     let mut test_process = Command::new(std::env::current_exe().expect("this test's program"))
         .args(["--exact", "harness::a_server_does_not_outlive_its_test_process"])
         .env(TEST_PROCESS, &directory)
         .stdout(Stdio::null())
         .spawn()
         .expect("another test process");
-    wait_until("the server starts", || directory.join("pid").exists());
+    wait_until("the server starts", &directory, || directory.join("pid").exists());
     let pid = std::fs::read_to_string(directory.join("pid")).expect("a process id").trim().to_owned();
     assert!(is_running(&pid));
     test_process.kill().expect("SIGKILL");
     test_process.wait().expect("ended");
-    wait_until("the server ends and its directory is removed", || !is_running(&pid) && !directory.exists());
+    wait_until("the server ends and its directory is removed", above, || !is_running(&pid) && !directory.exists());
 }
 
 #[test]
