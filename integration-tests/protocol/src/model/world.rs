@@ -111,11 +111,6 @@ impl World {
     pub fn leaders(&self, setup: &Setup) -> usize {
         self.nodes.iter().filter(|node| node.leading(setup).is_some()).count()
     }
-
-    /// Whether no further term is explored from here.
-    pub fn is_at_the_last_token(&self, setup: &Setup) -> bool {
-        self.cell.as_ref().is_some_and(|cell| cell.record.leader_transitions >= setup.last_token)
-    }
 }
 
 impl Model for Setup {
