@@ -58,6 +58,7 @@ pub fn larger() -> Vec<Question> {
         ),
         question("three candidates and a longer lease", Setup { nodes: three(), last_token: 0, ..two() }),
         question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting }),
+        question("clocks that run as they like, and crashes", Setup { crashes: true, ..lawless() }),
     ]
 }
 
@@ -74,7 +75,7 @@ pub fn electable_larger() -> Vec<Question> {
 }
 
 fn lawless() -> Setup {
-    Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, ..two() }
+    Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, late_writes: 1, ..two() }
 }
 
 fn three() -> Vec<(&'static str, u64)> {
@@ -102,5 +103,6 @@ fn two() -> Setup {
         deletion: false,
         transfers: false,
         lies: false,
+        only_exclusion: false,
     }
 }
