@@ -182,7 +182,7 @@ impl ConditionalStore for AzureStore {
             while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
                 body.push(&chunk)?;
             }
-            Ok(Some(VersionedObject { body: body.finish(), version }))
+            Ok(Some(VersionedObject::new(body.finish(), version)))
         })
         .await
     }

@@ -178,7 +178,7 @@ impl ConditionalStore for GcsStore {
             while let Some(chunk) = response.next().await {
                 body.push(&chunk.map_err(|error| request::broke_off(&object, error))?)?;
             }
-            Ok(Some(VersionedObject { body: body.finish(), version }))
+            Ok(Some(VersionedObject::new(body.finish(), version)))
         })
         .await
     }

@@ -221,5 +221,5 @@ async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, 
     while let Some(chunk) = stream.next().await {
         body.push(&chunk.map_err(|error| request::broke_off(object, error))?)?;
     }
-    Ok(VersionedObject { body: body.finish(), version })
+    Ok(VersionedObject::new(body.finish(), version))
 }
