@@ -35,7 +35,6 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
 use leaderelection::{MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use uuid::Uuid;
 
