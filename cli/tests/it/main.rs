@@ -4,6 +4,7 @@
 
 mod clouds;
 mod generated;
+mod giving_up;
 mod intervene;
 mod look;
 mod loss;
