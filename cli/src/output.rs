@@ -116,16 +116,25 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return Exit::Done.into();
     }
-    let text = without_queries(error.render().ansi().to_string(), std::env::args());
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    let text = without_queries(error.render().ansi().to_string(), args);
     let _ = write!(anstream::stderr(), "{text}");
     Exit::Usage.into()
 }
 
 /// The text without what follows a `?` in the arguments that it repeats, as it may be a SAS.
 fn without_queries(text: String, args: impl Iterator<Item = String>) -> String {
-    args.filter_map(|arg| arg.split_once('?').map(|(_, query)| query.to_owned()))
-        .filter(|query| !query.is_empty())
-        .fold(text, |text, query| text.replace(&query, "…"))
+    args.fold(text, |text, arg| {
+        // A complaint is about the whole, or about the value of `--option=value` or `-ovalue`.
+        let long = arg.strip_prefix("--").and_then(|option| option.split_once('=')).map(|(_, value)| value);
+        let short = arg.strip_prefix('-').and_then(|option| option.get(1..));
+        [Some(arg.as_str()), long, short].into_iter().flatten().fold(text, |text, repeated| {
+            match repeated.split_once('?') {
+                Some((beginning, query)) if !query.is_empty() => text.replace(repeated, &format!("{beginning}?…")),
+                _ => text,
+            }
+        })
+    })
 }
 
 #[cfg(test)]
@@ -137,5 +146,21 @@ mod tests {
         let text = "unexpected argument 'https://a.test/b?sv=1&sig=secret' found".to_owned();
         let args = ["status", "https://a.test/b?sv=1&sig=secret", "what?"].map(str::to_owned);
         assert_eq!(without_queries(text, args.into_iter()), "unexpected argument 'https://a.test/b?…' found");
+    }
+
+    #[test]
+    fn a_value_behind_its_option_loses_its_query_too() {
+        for arg in ["--lease=https://a.test/b?sig=secret", "-ohttps://a.test/b?sig=secret"] {
+            let text = "invalid value 'https://a.test/b?sig=secret' for '--lease'".to_owned();
+            let shown = without_queries(text, [arg.to_owned()].into_iter());
+            assert_eq!(shown, "invalid value 'https://a.test/b?…' for '--lease'");
+        }
+    }
+
+    #[test]
+    fn a_short_query_takes_nothing_else_away() {
+        let text = "unexpected argument 'gs://b/o?e' found\n\nUsage: leaderelect".to_owned();
+        let shown = without_queries(text, ["gs://b/o?e".to_owned()].into_iter());
+        assert_eq!(shown, "unexpected argument 'gs://b/o?…' found\n\nUsage: leaderelect");
     }
 }

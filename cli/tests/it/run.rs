@@ -1,6 +1,8 @@
 //! `run` when all goes well.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{LONG, Place, Running, TIMINGS, end, end_of, leaderelect, run};
@@ -135,6 +137,11 @@ fn no_secret_of_a_url_is_shown() {
     assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
     for args in [vec!["status", "a", url], vec!["run", url], vec!["status", "http://host/?sig=SECRET"], vec![url]] {
         let ended = end(&args);
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
+    }
+    for arg in [b"--unknown\xff?sig=SECRET".as_slice(), b"http://host/\xff?sig=SECRET"] {
+        let ended = end_of(leaderelect([OsStr::new("status"), OsStr::from_bytes(arg), OsStr::new("more")]));
         assert_eq!(ended.code, Some(64), "{ended:?}");
         assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
     }
