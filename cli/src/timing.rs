@@ -36,11 +36,11 @@ impl Timing {
     }
 
     pub(crate) fn renew(&self) -> Duration {
-        self.renew.unwrap_or(self.lease * 2 / 3)
+        self.renew.unwrap_or(self.lease.saturating_mul(2) / 3)
     }
 
     pub(crate) fn retry(&self) -> Duration {
-        self.retry.unwrap_or(self.lease * 2 / 15)
+        self.retry.unwrap_or(self.lease.saturating_mul(2) / 15)
     }
 
     pub(crate) fn request_timeout(&self) -> Duration {
