@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anstyle::Style;
@@ -40,8 +42,10 @@ pub(crate) enum Format {
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     quiet: bool,
-    /// Whether somebody watches standard error.
-    watched: bool,
+    /// Whether somebody watches standard error, on something that can wipe off what it shows.
+    wiping: bool,
+    /// Whether there is progress to wipe off.
+    shown: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -55,14 +59,16 @@ impl Output {
         };
         let ours = format!("leaderelection={level},leaderelection_backends={level},leaderelect={level}");
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
+        // Without it, all escapes are taken out, also those that wipe.
         let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(io::stderr).init();
-        Self { quiet: args.quiet, watched: io::stderr().is_terminal() }
+        Self { quiet: args.quiet, wiping: colour && io::stderr().is_terminal(), shown: Arc::default() }
     }
 
     /// Tells what happens, on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {
+            self.done();
             // Nobody to tell is no reason to stop.
             let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {what}");
         }
@@ -88,20 +94,26 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Shows what is going on until the next call or until [`done`](Self::done), if somebody watches.
+    /// Shows what is going on until something else is said or until [`done`](Self::done), if somebody
+    /// watches.
     pub(crate) fn progress(&self, what: impl Display) {
-        if self.watched && !self.quiet {
-            let _ = write!(anstream::stderr(), "\r\x1b[K{what}");
+        if self.wiping && !self.quiet {
+            self.done();
+            self.shown.store(true, Ordering::Relaxed);
+            let _ = write!(anstream::stderr(), "{what}");
         }
     }
 
     /// Takes the progress off the screen.
     pub(crate) fn done(&self) {
-        self.progress("");
+        if self.shown.swap(false, Ordering::Relaxed) {
+            let _ = write!(anstream::stderr(), "\r\x1b[K");
+        }
     }
 
     /// Tells why the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        self.done();
         if failure.exit != Exit::Done {
             let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
             let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {red}error:{red:#} {failure}");
