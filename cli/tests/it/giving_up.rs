@@ -1,25 +1,18 @@
 //! `run` on a store that is no good, with a limit to its patience.
 
 use std::net::TcpListener;
-use std::process::Command;
 
-use axum::Router;
 use axum::http::{Method, StatusCode};
-use tokio::runtime::Runtime;
 
+use crate::fake_s3::{FakeS3, with_keys};
 use crate::support::{Ended, LONG, Running, leaderelect, run};
 
 /// An S3 without any object, where nobody may write.
-fn read_only_s3() -> (Runtime, String) {
-    let runtime = Runtime::new().unwrap();
-    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-    let address = listener.local_addr().unwrap();
-    let routes = Router::new().fallback(async |method: Method| match method {
+fn read_only_s3() -> FakeS3 {
+    FakeS3::start(|method, _| match *method {
         Method::PUT => (StatusCode::FORBIDDEN, "<Error><Code>AccessDenied</Code></Error>"),
         _ => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
-    });
-    runtime.spawn(async { axum::serve(listener, routes).await });
-    (runtime, format!("s3://bucket/lock?endpoint=http://{address}"))
+    })
 }
 
 /// Takes connections, and says nothing.
@@ -31,9 +24,7 @@ fn silent() -> (TcpListener, String) {
 
 /// Waits no longer than a test may take.
 fn end(lock: &str, options: &[&str]) -> Ended {
-    let mut command: Command = leaderelect(run(lock, options, &["echo", "led"]));
-    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hidden");
-    Running::of(command).end()
+    Running::of(with_keys(leaderelect(run(lock, options, &["echo", "led"])))).end()
 }
 
 fn assert_unavailable(ended: &Ended, why: &str) {
@@ -44,7 +35,8 @@ fn assert_unavailable(ended: &Ended, why: &str) {
 
 #[test]
 fn a_lock_that_cannot_be_written_is_no_lock_that_somebody_holds() {
-    let (_server, lock) = read_only_s3();
+    let server = read_only_s3();
+    let lock = server.url("lock");
     assert_unavailable(&end(&lock, &[&LONG[..], &["--no-wait"]].concat()), "allow s3:PutObject");
     assert_unavailable(&end(&lock, &[&LONG[..], &["--wait-timeout", "1s"]].concat()), "allow s3:PutObject");
 }
