@@ -40,6 +40,19 @@ pub(crate) async fn bounded<T>(
     })
 }
 
+/// The error of an answer with this status and, if there is one, the store's own code for it.
+pub(crate) fn answered(object: &str, (kind, advice): Verdict, status: u16, code: &str) -> StoreError {
+    let separator = if code.is_empty() { "" } else { " " };
+    StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+}
+
+/// How long a `Retry-After` asks us to wait.
+///
+/// It may also be a date, which would need a clock that agrees with the server's. None of the stores sends one.
+pub(crate) fn retry_after(header: &str) -> Option<Duration> {
+    header.trim().parse().ok().map(Duration::from_secs)
+}
+
 /// A body on its way in, never larger than [`MAX_BODY_BYTES`].
 #[derive(Debug)]
 pub(crate) struct Body<'a> {

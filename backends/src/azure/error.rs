@@ -8,7 +8,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{Operation, Verdict};
+use crate::request::{self, Operation, Verdict};
 
 /// What an answer means, by its HTTP status and Azure's error code.
 ///
@@ -102,9 +102,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let headers = raw_response.as_deref().map(RawResponse::headers);
         let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
         let code = code.unwrap_or_default();
-        let (kind, advice) = answered(operation, status, code);
-        let separator = if code.is_empty() { "" } else { " " };
-        return StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+        return request::answered(object, answered(operation, status, code), status, code)
             .with_retry_after(headers.and_then(retry_after));
     }
     let (kind, advice) = unanswered(error.kind());
@@ -126,9 +124,8 @@ pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) ->
     etag.map(|etag| Version::new(String::from(etag))).ok_or_else(missing)
 }
 
-// `Retry-After` may also be a date, which would need a clock that agrees with the server's. Azure does not
-// send one.
 fn retry_after(headers: &Headers) -> Option<Duration> {
-    let number = |name: &'static str| headers.get_optional_str(&name.into())?.trim().parse().ok();
-    number("x-ms-retry-after-ms").map(Duration::from_millis).or_else(|| number("retry-after").map(Duration::from_secs))
+    let header = |name: &'static str| headers.get_optional_str(&name.into());
+    let millis = header("x-ms-retry-after-ms").and_then(|value| value.trim().parse().ok());
+    millis.map(Duration::from_millis).or_else(|| header("retry-after").and_then(request::retry_after))
 }

@@ -1,7 +1,6 @@
 //! What S3's answers and the SDK's failures say about a request's effect.
 
 use std::error::Error as StdError;
-use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -10,7 +9,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use crate::request::{Operation, Verdict};
+use crate::request::{self, Operation, Verdict};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
@@ -131,10 +130,9 @@ where
             let metadata = answer.err().meta().clone();
             let code = metadata.code().unwrap_or_default();
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
-            let (kind, advice) = answered(operation, meaning, code);
-            let separator = if code.is_empty() { "" } else { " " };
-            StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
-                .with_retry_after(retry_after(answer.raw()))
+            let retry_after = answer.raw().headers().get("retry-after").and_then(request::retry_after);
+            request::answered(object, answered(operation, meaning, code), status, code)
+                .with_retry_after(retry_after)
                 .with_source(metadata)
         }
         other => {
@@ -156,12 +154,6 @@ where
 /// An answer of success that does not say which version it is about.
 pub(super) fn without_etag(kind: StoreErrorKind, object: &str) -> StoreError {
     StoreError::new(kind, format!("{object}: the store answered without an ETag"))
-}
-
-// `Retry-After` may also be a date, which would need a clock that agrees with the server's. S3 does not
-// send one.
-fn retry_after(response: &HttpResponse) -> Option<Duration> {
-    response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn find<'a, E: StdError + 'static>(mut error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
