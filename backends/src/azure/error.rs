@@ -8,7 +8,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{self, Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 /// What an answer means, by its HTTP status and Azure's error code.
 ///
@@ -66,10 +66,12 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
         // Refused before any effect. A bare 503 may come from a proxy after the service has written.
         (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
-        (408, _) | (_, "OperationTimedOut") => (Ambiguous, "the service timed out"),
+        (408, _) | (_, "OperationTimedOut") => {
+            (Ambiguous, "the service timed out; try again later, and look at its status page")
+        }
         (300..=399, _) => (Fatal, "the container is elsewhere; use the URL of the account's primary endpoint"),
         (400..=499, _) => (Fatal, "the service refused the request"),
-        _ => (Ambiguous, "the service failed"),
+        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
 }
 
@@ -79,10 +81,13 @@ fn unanswered(kind: &ErrorKind) -> Verdict {
         ErrorKind::Connection => {
             (StoreErrorKind::Rejected, "cannot connect; check the account's name, the endpoint and the network")
         }
-        ErrorKind::Credential => (StoreErrorKind::Rejected, "cannot get a token; the request was not sent"),
-        ErrorKind::Io => (StoreErrorKind::Ambiguous, "the connection failed before an answer came"),
-        ErrorKind::DataConversion => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
-        _ => (StoreErrorKind::Ambiguous, "the request failed"),
+        ErrorKind::Credential => (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; check the credentials and the network",
+        ),
+        ErrorKind::Io => BROKEN_CONNECTION,
+        ErrorKind::DataConversion => UNREADABLE_ANSWER,
+        _ => (StoreErrorKind::Ambiguous, "the request failed; the cause says more"),
     }
 }
 

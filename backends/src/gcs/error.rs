@@ -4,7 +4,7 @@ use google_cloud_gax::error::rpc::Code;
 use google_cloud_storage::Error;
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{self, Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 /// What an answer means, by its HTTP status and what its text says.
 ///
@@ -41,10 +41,10 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         // To overwrite is to delete: https://cloud.google.com/storage/docs/access-control/iam-permissions
         401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
 
-        408 => (Ambiguous, "the service timed out"),
+        408 => (Ambiguous, "the service timed out; try again later, and look at its status page"),
         300..=399 => (Fatal, "the bucket is elsewhere; check the client's endpoint"),
         400..=499 => (Fatal, "the service refused the request"),
-        _ => (Ambiguous, "the service failed"),
+        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
 }
 
@@ -80,13 +80,16 @@ fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
         (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
     } else if error.is_authentication() {
-        (StoreErrorKind::Rejected, "cannot get a token; the request was not sent")
+        (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; check the credentials and the network",
+        )
     } else if error.is_binding() {
         (StoreErrorKind::Fatal, "the request cannot be built; check the bucket's and the object's name")
     } else if error.is_deserialization() {
-        (StoreErrorKind::Ambiguous, "the answer cannot be read")
+        UNREADABLE_ANSWER
     } else {
-        (StoreErrorKind::Ambiguous, "the connection failed before an answer came")
+        BROKEN_CONNECTION
     }
 }
 
@@ -101,9 +104,10 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
     let explained = match (status, code) {
         (Some(status), _) => request::answered(object, answered(operation, status, &text(&error)), status, ""),
-        (None, Some(code)) => {
-            StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: the service failed ({code})"))
-        }
+        (None, Some(code)) => StoreError::new(
+            StoreErrorKind::Ambiguous,
+            format!("{object}: the service failed ({code}); try again later, and look at its status page"),
+        ),
         (None, None) => {
             let (kind, advice) = unanswered(&error);
             StoreError::new(kind, format!("{object}: {advice}"))

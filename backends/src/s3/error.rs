@@ -9,13 +9,12 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use crate::request::{self, Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
 const NO_ENDPOINT: Verdict =
     (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
-const UNKNOWN: Verdict = (StoreErrorKind::Ambiguous, "the connection failed before an answer came");
 
 /// What an answer means, by its HTTP status and S3's error code.
 ///
@@ -53,15 +52,17 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         // SlowDown is sent before any effect. A bare 503 may come from a proxy after the store has written.
         (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
         // S3 reports a request that stalled on its way with status 400.
-        (400, "RequestTimeout") | (408, _) => (Ambiguous, "the store timed out"),
+        (400, "RequestTimeout") | (408, _) => {
+            (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
+        }
         (400, "ExpiredToken") => (Fatal, "refused because the credentials have expired; renew them"),
         (501, _) => (Fatal, "the store does not support conditional requests; use one that does"),
         (300..=399, _) | (400, "AuthorizationHeaderMalformed") => {
             (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
         }
         (400..=499, _) => (Fatal, "the store refused the request"),
-        (200..=299, _) => (Ambiguous, "the answer cannot be read"),
-        _ => (Ambiguous, "the store failed"),
+        (200..=299, _) => UNREADABLE_ANSWER,
+        _ => (Ambiguous, "the store failed; try again later, and look at its log or its status page"),
     }
 }
 
@@ -88,9 +89,10 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     let cause = failure.as_connector_error().map(|error| error as &(dyn StdError + 'static));
     if let Some(error) = find::<CredentialsError>(cause) {
         return match error {
-            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
-                (StoreErrorKind::Rejected, "cannot load credentials; the request was not sent")
-            }
+            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => (
+                StoreErrorKind::Rejected,
+                "cannot load credentials; the request was not sent; check where they come from",
+            ),
             _ => (StoreErrorKind::Fatal, "no credentials; give the client a credentials provider that has some"),
         };
     }
@@ -103,7 +105,7 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     if failure.is_user() {
         return (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint");
     }
-    UNKNOWN
+    BROKEN_CONNECTION
 }
 
 /// Whether a GET found no object. A missing bucket is an error.
@@ -139,8 +141,11 @@ where
             let (kind, advice) = match &other {
                 SdkError::ConstructionFailure(_) => NO_ENDPOINT,
                 SdkError::DispatchFailure(failure) => unanswered(failure),
-                SdkError::TimeoutError(_) => (StoreErrorKind::Ambiguous, "no answer within the client's timeout"),
-                _ => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
+                SdkError::TimeoutError(_) => (
+                    StoreErrorKind::Ambiguous,
+                    "no answer within the client's timeout; check the network and the endpoint",
+                ),
+                _ => UNREADABLE_ANSWER,
             };
             let explained = StoreError::new(kind, format!("{object}: {advice}"));
             match other.into_source() {
