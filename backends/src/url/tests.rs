@@ -20,6 +20,8 @@ const CANONICAL: &[&str] = &[
     "file:///var/lib/my%20service/scheduler",
     #[cfg(unix)]
     "file:///scheduler",
+    #[cfg(unix)]
+    "file:///var//lib//scheduler",
     "memory:a name ? # %",
 ];
 
