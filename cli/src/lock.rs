@@ -7,10 +7,10 @@ use std::sync::Arc;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use leaderelection::{ConditionalStore, ObjectLock};
+use leaderelection::{ConditionalStore, ObjectLock, StoreError};
 use leaderelection_backends::url::{Location, UrlError};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, chain};
 
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
@@ -30,7 +30,7 @@ impl LockUrl {
 
     /// The lock, for the candidate `identity`.
     pub(crate) async fn open(&self, identity: impl Into<String>) -> Result<Lock, Failure> {
-        Ok(self.0.lock(identity).await?)
+        self.0.lock(identity).await.map_err(wrong_settings)
     }
 
     /// The lock, for somebody who does not compete for it.
@@ -79,7 +79,7 @@ impl PrefixUrl {
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        Ok(self.location.open().await?)
+        self.location.open().await.map_err(wrong_settings)
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -112,6 +112,11 @@ impl fmt::Display for PrefixUrl {
         let separator = if query.is_empty() { "" } else { "?" };
         write!(f, "{}{separator}{query}", path.strip_suffix('x').unwrap_or(path))
     }
+}
+
+/// Nothing was sent yet, so that no store is to blame.
+fn wrong_settings(error: StoreError) -> Failure {
+    Failure::usage(chain(&error))
 }
 
 /// A value parser whose complaints do not show the value.

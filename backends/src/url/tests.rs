@@ -70,7 +70,7 @@ fn a_wrong_gs_url_is_shown_a_right_one() {
     for (text, problem) in [
         ("gs:secret", "does not begin with gs://"),
         ("gs:///secret", "no bucket"),
-        ("gs://bucket:80/secret", "no bucket"),
+        ("gs://bucket:80/secret", "not the name of one"),
         ("gs://secret@bucket/secret", "credentials"),
         ("gs://bucket", "no object"),
         ("gs://bucket/", "no object"),
@@ -90,8 +90,9 @@ fn a_wrong_gs_url_is_shown_a_right_one() {
 fn a_wrong_blob_url_is_shown_a_right_one() {
     for (text, problem) in [
         ("az://", "no account"),
-        ("az://se cret/container/blob", "no account"),
+        ("az://se cret/container/blob", "the account is not the name of one"),
         ("az://account", "no container"),
+        ("az://account/se cret/blob", "the container is not the name of one"),
         ("az://account/container", "no blob"),
         ("az://account/container/", "no blob"),
         ("az://account/container/blob?secret", "not a SAS"),

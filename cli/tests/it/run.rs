@@ -171,6 +171,17 @@ fn a_store_that_is_out_of_reach_or_refuses_has_a_code_of_its_own() {
 }
 
 #[test]
+fn settings_that_cannot_be_right_are_wrong_usage() {
+    for command in ["status", "list"] {
+        let mut command = leaderelect([command, "az://account/container/lock"]);
+        command.env("AZURE_STORAGE_CONNECTION_STRING", "AccountName=account;AccountKey:hidden");
+        let ended = end_of(command);
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.stderr.contains("a right one looks like") && !ended.stderr.contains("hidden"), "{ended:?}");
+    }
+}
+
+#[test]
 fn an_object_that_is_no_record_is_left_alone() {
     let place = Place::new();
     place.overwrite("a", "somebody's photo");
