@@ -37,6 +37,18 @@ fn a_url_is_shown_as_it_was_written() {
 }
 
 #[test]
+fn another_key_is_another_object_of_the_same_store() {
+    for url in CANONICAL {
+        let location = parse(url).unwrap();
+        let other = location.with_key("other");
+        assert_eq!(other.key(), "other");
+        assert_ne!(other, location);
+        assert_eq!(other.with_key(location.key()), location);
+        assert_eq!(parse(&other.to_string()), Ok(other));
+    }
+}
+
+#[test]
 fn what_is_no_url_is_shown_right_ones() {
     for text in ["", "secret", "ftp://secret", "/secret", "S3://secret", " s3://secret/secret", "://secret"] {
         let error = parse(text).unwrap_err();
