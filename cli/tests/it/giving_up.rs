@@ -38,7 +38,7 @@ fn a_lock_that_cannot_be_written_is_no_lock_that_somebody_holds() {
     let server = read_only_s3();
     let lock = server.url("lock");
     assert_unavailable(&end(&lock, &[&LONG[..], &["--no-wait"]].concat()), "allow s3:PutObject");
-    assert_unavailable(&end(&lock, &[&LONG[..], &["--wait-timeout", "1s"]].concat()), "allow s3:PutObject");
+    assert_unavailable(&end(&lock, &[&LONG[..], &["--wait-timeout", "5s"]].concat()), "allow s3:PutObject");
 }
 
 #[test]
