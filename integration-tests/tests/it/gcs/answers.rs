@@ -31,7 +31,7 @@ async fn each_reason_has_its_meaning() {
         (404, "", "", &[Update], Conflict, "deleted meanwhile"),
         (404, "", "", &[Create], Fatal, "check the bucket's name"),
         (429, "rateLimitExceeded", TOO_FAST, CALLS, Rejected, "one write per second"),
-        (403, "rateLimitExceeded", "Rate Limit Exceeded", CALLS, Rejected, "throttled"),
+        (403, "rateLimitExceeded", "slow down", CALLS, Rejected, "throttled"),
         (403, "userRateLimitExceeded", "Rate Limit Exceeded", CALLS, Rejected, "throttled"),
         (403, "other", TOO_FAST, CALLS, Rejected, "throttled"),
         (400, "invalid", "nonsense", CALLS, Fatal, "refused the request (400)"),
