@@ -1,6 +1,8 @@
 //! What Google's answers and the client's failures say about a request's effect.
 
-use google_cloud_gax::error::rpc::Code;
+use std::iter;
+
+use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use google_cloud_storage::Error;
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
@@ -71,8 +73,16 @@ fn status(error: &Error) -> Option<u16> {
 
 /// What the service says about its answer.
 fn text(error: &Error) -> String {
-    let payload = error.http_payload().map(|payload| String::from_utf8_lossy(payload).into_owned());
-    payload.or_else(|| error.status().map(|status| status.message.clone())).unwrap_or_default()
+    if let Some(payload) = error.http_payload() {
+        return String::from_utf8_lossy(payload).into_owned();
+    }
+    // The client has read it, and taken the reason apart from the message.
+    let Some(status) = error.status() else { return String::new() };
+    let reasons = status.details.iter().filter_map(|detail| match detail {
+        StatusDetails::ErrorInfo(info) => Some(info.reason.as_str()),
+        _ => None,
+    });
+    iter::once(status.message.as_str()).chain(reasons).collect::<Vec<_>>().join(" ")
 }
 
 /// A request that got no answer, or one that cannot be read: did it leave?

@@ -52,5 +52,6 @@ pub(crate) async fn assert_given_up(call: Call, store: impl CloudStore) {
     let store = store.in_a_hurry();
     let error = call.on(&store).await.expect_err("no answer");
     assert_eq!(error.kind(), Ambiguous, "{call:?}");
-    assert_eq!(error.to_string(), format!("{}: no answer within 100ms", store.describe("key")), "{call:?}");
+    let expected = format!("{}: no answer within 100ms; check the network and the endpoint", store.describe("key"));
+    assert_eq!(error.to_string(), expected, "{call:?}");
 }
