@@ -80,8 +80,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// `locks/scheduler`. Do not choose such keys there.
 ///
 /// A store that ignores the conditions cannot be told from one that honours them by a single request:
-/// run the [conformance suite](leaderelection::conformance) against it before relying on it. The
-/// elector itself never deletes.
+/// [probe](leaderelection::probe) it before relying on it, or let every elector
+/// [demand that](leaderelection::LeaderElectionConfigBuilder::require_probe). The elector itself never
+/// deletes.
 ///
 /// # Cancellation safety
 ///
