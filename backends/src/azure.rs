@@ -150,14 +150,6 @@ impl AzureStore {
         }
         Ok(self.container.blob_client(key))
     }
-
-    async fn bounded<T>(
-        &self,
-        object: &str,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        bounded(self.request_timeout, object, call).await
-    }
 }
 
 #[async_trait]
@@ -169,7 +161,7 @@ impl ConditionalStore for AzureStore {
         // requests.
         let limit = MAX_BODY_BYTES + 1;
         let options = BlobClientDownloadOptions { range: Some((0..limit as u64).into()), ..Default::default() };
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let download = match blob.download(Some(options)).await {
                 Ok(download) => download,
                 Err(error) if error::is_absent(&error) => return Ok(None),
@@ -182,7 +174,7 @@ impl ConditionalStore for AzureStore {
             while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
                 body.push(&chunk)?;
             }
-            Ok(Some(VersionedObject { body: body.finish(), version }))
+            Ok(Some(VersionedObject::new(body.finish(), version)))
         })
         .await
     }
@@ -202,7 +194,7 @@ impl ConditionalStore for AzureStore {
                 (Operation::Update, BlobClientUploadOptions { if_match: Some(etag(expected)), ..options })
             }
         };
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let upload = blob.upload(body.into(), Some(options)).await;
             let upload = upload.map_err(|error| error::explain(operation, &object, error))?;
             error::version(upload.etag, StoreErrorKind::Ambiguous, &object)
@@ -214,7 +206,7 @@ impl ConditionalStore for AzureStore {
         let object = self.describe(key);
         let blob = self.blob(key)?;
         let options = BlobClientDeleteOptions { if_match: Some(etag(expected)), ..Default::default() };
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             blob.delete(Some(options)).await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
             Ok(())
         })
@@ -228,7 +220,9 @@ impl ConditionalStore for AzureStore {
         let options = BlobContainerClientListBlobsOptions { prefix, ..Default::default() };
         let mut pages = self.container.list_blobs(Some(options)).map_err(explain)?.into_pages();
         let mut keys = Vec::new();
-        while let Some(page) = self.bounded(&object, async { pages.try_next().await.map_err(explain) }).await? {
+        while let Some(page) =
+            bounded(self.request_timeout, &object, async { pages.try_next().await.map_err(explain) }).await?
+        {
             keys.extend(page.into_model().map_err(explain)?.blob_items.into_iter().filter_map(|blob| blob.name));
         }
         keys.sort_unstable();

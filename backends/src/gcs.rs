@@ -149,14 +149,6 @@ impl GcsStore {
             StoreError::new(StoreErrorKind::Fatal, message)
         })
     }
-
-    async fn bounded<T>(
-        &self,
-        object: &str,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        bounded(self.request_timeout, object, call).await
-    }
 }
 
 #[async_trait]
@@ -166,7 +158,7 @@ impl ConditionalStore for GcsStore {
         let object = self.describe(key);
         let request = self.client.read_object(self.parent(), key);
         let request = request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume);
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let mut response = match request.send().await {
                 Ok(response) => response,
                 Err(error) if error::is_absent(&error) => return Ok(None),
@@ -178,7 +170,7 @@ impl ConditionalStore for GcsStore {
             while let Some(chunk) = response.next().await {
                 body.push(&chunk.map_err(|error| request::broke_off(&object, error))?)?;
             }
-            Ok(Some(VersionedObject { body: body.finish(), version }))
+            Ok(Some(VersionedObject::new(body.finish(), version)))
         })
         .await
     }
@@ -200,7 +192,7 @@ impl ConditionalStore for GcsStore {
             .with_retry_policy(NeverRetry)
             // Above the threshold an upload takes two requests or more.
             .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let written = request.send_buffered().await.map_err(|error| error::explain(operation, &object, error))?;
             error::version(written.generation, StoreErrorKind::Ambiguous, &object)
         })
@@ -211,7 +203,7 @@ impl ConditionalStore for GcsStore {
         self.check(key)?;
         let object = self.describe(key);
         let generation = self.generation(key, expected)?;
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
             let request = request.set_if_generation_match(generation).with_retry_policy(NeverRetry);
             request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))
@@ -224,13 +216,12 @@ impl ConditionalStore for GcsStore {
         let mut keys = Vec::new();
         let mut token = String::new();
         loop {
-            let page = self
-                .bounded(&object, async {
-                    let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
-                    let request = request.set_prefix(prefix).set_page_token(&token).with_retry_policy(NeverRetry);
-                    request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
-                })
-                .await?;
+            let page = bounded(self.request_timeout, &object, async {
+                let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
+                let request = request.set_prefix(prefix).set_page_token(&token).with_retry_policy(NeverRetry);
+                request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+            })
+            .await?;
             keys.extend(page.objects.into_iter().map(|object| object.name));
             token = page.next_page_token;
             if token.is_empty() {

@@ -26,6 +26,14 @@ impl Operation {
 /// A kind, and the sentence that tells people what happened and what to do.
 pub(crate) type Verdict = (StoreErrorKind, &'static str);
 
+// Something on the way.
+pub(crate) const BROKEN_CONNECTION: Verdict = (
+    StoreErrorKind::Ambiguous,
+    "the connection failed before an answer came; check the network, and the proxies on the way",
+);
+pub(crate) const UNREADABLE_ANSWER: Verdict =
+    (StoreErrorKind::Ambiguous, "the answer cannot be read; check the endpoint, and the proxies on the way");
+
 /// How long a request may take unless the store was told otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -36,8 +44,22 @@ pub(crate) async fn bounded<T>(
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
     tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
-        Err(StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: no answer within {timeout:?}")))
+        let message = format!("{object}: no answer within {timeout:?}; check the network and the endpoint");
+        Err(StoreError::new(StoreErrorKind::Ambiguous, message))
     })
+}
+
+/// The error of an answer with this status and, if there is one, the store's own code for it.
+pub(crate) fn answered(object: &str, (kind, advice): Verdict, status: u16, code: &str) -> StoreError {
+    let separator = if code.is_empty() { "" } else { " " };
+    StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+}
+
+/// How long a `Retry-After` asks us to wait.
+///
+/// It may also be a date, which would need a clock that agrees with the server's. None of the stores sends one.
+pub(crate) fn retry_after(header: &str) -> Option<Duration> {
+    header.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// A body on its way in, never larger than [`MAX_BODY_BYTES`].
@@ -80,4 +102,29 @@ fn too_large(object: &str) -> StoreError {
         "{object}: larger than {MAX_BODY_BYTES} bytes, so it is not ours; choose another key, nothing was overwritten"
     );
     StoreError::new(StoreErrorKind::Unreadable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_told_with_what_to_check() {
+        let error = bounded::<()>(DEFAULT_TIMEOUT, "s3://bucket/key", std::future::pending()).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
+        assert_eq!(error.to_string(), "s3://bucket/key: no answer within 10s; check the network and the endpoint");
+    }
+
+    #[test]
+    fn an_answer_is_named_by_its_status_and_the_code_that_came_with_it() {
+        let verdict = (StoreErrorKind::Fatal, "access denied");
+        assert_eq!(answered("key", verdict, 403, "AccessDenied").to_string(), "key: access denied (403 AccessDenied)");
+        assert_eq!(answered("key", verdict, 403, "").to_string(), "key: access denied (403)");
+    }
+
+    #[test]
+    fn a_date_does_not_make_us_wait() {
+        assert_eq!(retry_after(" 7 "), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Fri, 20 Nov 2026 13:00:00 GMT"), None);
+    }
 }

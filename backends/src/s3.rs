@@ -80,8 +80,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// `locks/scheduler`. Do not choose such keys there.
 ///
 /// A store that ignores the conditions cannot be told from one that honours them by a single request:
-/// run the [conformance suite](leaderelection::conformance) against it before relying on it. The
-/// elector itself never deletes.
+/// [probe](leaderelection::probe) it before relying on it, or let every elector
+/// [demand that](leaderelection::LeaderElectionConfigBuilder::require_probe). The elector itself never
+/// deletes.
 ///
 /// # Cancellation safety
 ///
@@ -90,6 +91,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 pub struct S3Store {
     client: Client,
     bucket: String,
+    // Not left to the SDK's operation timeout, which ends where the body of a GET begins.
     request_timeout: Duration,
 }
 
@@ -124,22 +126,13 @@ impl S3Store {
     pub fn bucket(&self) -> &str {
         &self.bucket
     }
-
-    // The SDK's operation timeout ends where the body of a GET begins, so it is not used.
-    async fn bounded<T>(
-        &self,
-        object: &str,
-        call: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        bounded(self.request_timeout, object, call).await
-    }
 }
 
 #[async_trait]
 impl ConditionalStore for S3Store {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.describe(key);
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             match self.client.get_object().bucket(&self.bucket).key(key).send().await {
                 Ok(output) => read(&object, output).await.map(Some),
                 Err(error) if error::is_absent(&error) => Ok(None),
@@ -158,7 +151,7 @@ impl ConditionalStore for S3Store {
             Precondition::Matches(expected) => (Operation::Update, request.if_match(expected.as_str())),
         };
         let request = request.content_type("application/json").body(body.into());
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             let output = request.send().await.map_err(|error| error::explain(operation, &object, error))?;
             output.e_tag.map(Version::new).ok_or_else(|| error::without_etag(StoreErrorKind::Ambiguous, &object))
         })
@@ -168,7 +161,7 @@ impl ConditionalStore for S3Store {
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         let object = self.describe(key);
         let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(expected.as_str());
-        self.bounded(&object, async {
+        bounded(self.request_timeout, &object, async {
             request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
             Ok(())
         })
@@ -182,11 +175,10 @@ impl ConditionalStore for S3Store {
         loop {
             let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
             let request = request.set_continuation_token(token);
-            let page = self
-                .bounded(&object, async {
-                    request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
-                })
-                .await?;
+            let page = bounded(self.request_timeout, &object, async {
+                request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+            })
+            .await?;
             keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| entry.key));
             token = page.next_continuation_token;
             if token.is_none() {
@@ -221,5 +213,5 @@ async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, 
     while let Some(chunk) = stream.next().await {
         body.push(&chunk.map_err(|error| request::broke_off(object, error))?)?;
     }
-    Ok(VersionedObject { body: body.finish(), version })
+    Ok(VersionedObject::new(body.finish(), version))
 }

@@ -104,6 +104,33 @@ impl Location {
         })
     }
 
+    /// The object at `key` in the same store.
+    ///
+    /// ```
+    /// use leaderelection_backends::url::Location;
+    ///
+    /// let location: Location = "memory:locks/scheduler".parse()?;
+    /// assert_eq!(location.with_key("locks/janitor").to_string(), "memory:locks/janitor");
+    /// # Ok::<(), leaderelection_backends::url::UrlError>(())
+    /// ```
+    #[must_use]
+    pub fn with_key(&self, key: impl Into<String>) -> Self {
+        let mut location = self.clone();
+        let place = match &mut location {
+            #[cfg(feature = "s3")]
+            Self::S3(location) => &mut location.key,
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => &mut location.key,
+            #[cfg(feature = "azure")]
+            Self::Azure(location) => &mut location.key,
+            #[cfg(unix)]
+            Self::File(location) => &mut location.key,
+            Self::Memory(location) => &mut location.key,
+        };
+        *place = key.into();
+        location
+    }
+
     /// The object's key in the store.
     #[must_use]
     pub fn key(&self) -> &str {

@@ -159,7 +159,8 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
     text
 }
 
-fn exit_of(kind: StoreErrorKind) -> Exit {
+/// What an error of the store ends the process with.
+pub(crate) fn exit_of(kind: StoreErrorKind) -> Exit {
     match kind {
         StoreErrorKind::Unreadable => Exit::NotARecord,
         StoreErrorKind::Conflict => Exit::Held,

@@ -66,8 +66,18 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             writeln!(output.stdout(), "{table}")?;
         }
     }
-    let all_failed = count > 0 && views.iter().all(|view| view.state == State::Unreachable);
-    Ok(if all_failed { Exit::Unavailable } else { Exit::Done })
+    let mut unreachable = views.iter().filter(|view| view.state == State::Unreachable).peekable();
+    let problem = unreachable.peek().and_then(|view| view.problem.clone()).unwrap_or_default();
+    match unreachable.count() {
+        0 => Ok(Exit::Done),
+        failed if failed < count => {
+            if args.output == Format::Text {
+                output.say(problem);
+            }
+            Ok(Exit::Done)
+        }
+        _ => Err(Failure::new(Exit::Unavailable, problem)),
+    }
 }
 
 fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a View)>, now: DateTime<Utc>) -> String {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use leaderelection::{ConditionalStore, ObjectLock};
+use leaderelection::{ConditionalStore, ObjectLock, StoreError};
 use leaderelection_backends::url::{Location, UrlError};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, chain};
 
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
@@ -30,7 +30,7 @@ impl LockUrl {
 
     /// The lock, for the candidate `identity`.
     pub(crate) async fn open(&self, identity: impl Into<String>) -> Result<Lock, Failure> {
-        Ok(self.0.lock(identity).await?)
+        self.0.lock(identity).await.map_err(wrong_settings)
     }
 
     /// The lock, for somebody who does not compete for it.
@@ -51,11 +51,10 @@ impl fmt::Display for LockUrl {
 
 /// A part of a store: all keys that begin alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PrefixUrl {
-    /// Some lock there.
-    location: Location,
-    prefix: String,
-}
+pub(crate) struct PrefixUrl(
+    /// Its key is the prefix.
+    Location,
+);
 
 impl PrefixUrl {
     /// Reads the URL of a prefix, without repeating it in a complaint.
@@ -63,7 +62,7 @@ impl PrefixUrl {
         QuietParser(Self::parse)
     }
 
-    /// A prefix may be empty, as no key can be: so it is read as part of a key.
+    /// A prefix may be empty, as no key can be: so it is read with something behind it.
     fn parse(text: &str) -> Result<Self, UrlError> {
         const REST: &str = "x";
         let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
@@ -74,44 +73,33 @@ impl PrefixUrl {
         };
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let location: Location = format!("{path}{slash}{REST}{query}").parse()?;
-        let prefix = location.key().strip_suffix(REST).unwrap_or_default().to_owned();
-        Ok(Self { location, prefix })
+        let prefix = location.key().strip_suffix(REST).unwrap_or_default();
+        Ok(Self(location.with_key(prefix)))
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        Ok(self.location.open().await?)
+        self.0.open().await.map_err(wrong_settings)
     }
 
     pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
+        self.0.key()
     }
 
     /// The lock at `key`, and its URL.
     pub(crate) fn lock(&self, store: &Arc<dyn ConditionalStore>, key: &str) -> (LockUrl, Lock) {
-        let mut location = self.location.clone();
-        match &mut location {
-            #[cfg(feature = "s3")]
-            Location::S3(location) => key.clone_into(&mut location.key),
-            #[cfg(feature = "gcs")]
-            Location::Gcs(location) => key.clone_into(&mut location.key),
-            #[cfg(feature = "azure")]
-            Location::Azure(location) => key.clone_into(&mut location.key),
-            #[cfg(unix)]
-            Location::File(location) => key.clone_into(&mut location.key),
-            Location::Memory(location) => key.clone_into(&mut location.key),
-            _ => {}
-        }
-        (LockUrl(location), Lock::new(Arc::clone(store), key, ONLOOKER))
+        (LockUrl(self.0.with_key(key)), Lock::new(Arc::clone(store), key, ONLOOKER))
     }
 }
 
 impl fmt::Display for PrefixUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = self.location.to_string();
-        let (path, query) = url.split_once('?').map_or((url.as_str(), ""), |(path, query)| (path, query));
-        let separator = if query.is_empty() { "" } else { "?" };
-        write!(f, "{}{separator}{query}", path.strip_suffix('x').unwrap_or(path))
+        self.0.fmt(f)
     }
+}
+
+/// Nothing was sent yet, so that no store is to blame.
+fn wrong_settings(error: StoreError) -> Failure {
+    Failure::usage(chain(&error))
 }
 
 /// A value parser whose complaints do not show the value.

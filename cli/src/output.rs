@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anstyle::Style;
@@ -40,8 +42,10 @@ pub(crate) enum Format {
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     quiet: bool,
-    /// Whether somebody watches standard error.
-    watched: bool,
+    /// Whether somebody watches standard error, on something that can wipe off what it shows.
+    wiping: bool,
+    /// Whether there is progress to wipe off.
+    shown: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -55,14 +59,16 @@ impl Output {
         };
         let ours = format!("leaderelection={level},leaderelection_backends={level},leaderelect={level}");
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
+        // Without it, all escapes are taken out, also those that wipe.
         let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(io::stderr).init();
-        Self { quiet: args.quiet, watched: io::stderr().is_terminal() }
+        Self { quiet: args.quiet, wiping: colour && io::stderr().is_terminal(), shown: Arc::default() }
     }
 
     /// Tells what happens, on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {
+            self.done();
             // Nobody to tell is no reason to stop.
             let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {what}");
         }
@@ -88,20 +94,26 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Shows what is going on until the next call or until [`done`](Self::done), if somebody watches.
+    /// Shows what is going on until something else is said or until [`done`](Self::done), if somebody
+    /// watches.
     pub(crate) fn progress(&self, what: impl Display) {
-        if self.watched && !self.quiet {
-            let _ = write!(anstream::stderr(), "\r\x1b[K{what}");
+        if self.wiping && !self.quiet {
+            self.done();
+            self.shown.store(true, Ordering::Relaxed);
+            let _ = write!(anstream::stderr(), "{what}");
         }
     }
 
     /// Takes the progress off the screen.
     pub(crate) fn done(&self) {
-        self.progress("");
+        if self.shown.swap(false, Ordering::Relaxed) {
+            let _ = write!(anstream::stderr(), "\r\x1b[K");
+        }
     }
 
     /// Tells why the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        self.done();
         if failure.exit != Exit::Done {
             let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
             let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {red}error:{red:#} {failure}");
@@ -116,16 +128,25 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return Exit::Done.into();
     }
-    let text = without_queries(error.render().ansi().to_string(), std::env::args());
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    let text = without_queries(error.render().ansi().to_string(), args);
     let _ = write!(anstream::stderr(), "{text}");
     Exit::Usage.into()
 }
 
 /// The text without what follows a `?` in the arguments that it repeats, as it may be a SAS.
 fn without_queries(text: String, args: impl Iterator<Item = String>) -> String {
-    args.filter_map(|arg| arg.split_once('?').map(|(_, query)| query.to_owned()))
-        .filter(|query| !query.is_empty())
-        .fold(text, |text, query| text.replace(&query, "…"))
+    args.fold(text, |text, arg| {
+        // A complaint is about the whole, or about the value of `--option=value` or `-ovalue`.
+        let long = arg.strip_prefix("--").and_then(|option| option.split_once('=')).map(|(_, value)| value);
+        let short = arg.strip_prefix('-').and_then(|option| option.get(1..));
+        [Some(arg.as_str()), long, short].into_iter().flatten().fold(text, |text, repeated| {
+            match repeated.split_once('?') {
+                Some((beginning, query)) if !query.is_empty() => text.replace(repeated, &format!("{beginning}?…")),
+                _ => text,
+            }
+        })
+    })
 }
 
 #[cfg(test)]
@@ -137,5 +158,21 @@ mod tests {
         let text = "unexpected argument 'https://a.test/b?sv=1&sig=secret' found".to_owned();
         let args = ["status", "https://a.test/b?sv=1&sig=secret", "what?"].map(str::to_owned);
         assert_eq!(without_queries(text, args.into_iter()), "unexpected argument 'https://a.test/b?…' found");
+    }
+
+    #[test]
+    fn a_value_behind_its_option_loses_its_query_too() {
+        for arg in ["--lease=https://a.test/b?sig=secret", "-ohttps://a.test/b?sig=secret"] {
+            let text = "invalid value 'https://a.test/b?sig=secret' for '--lease'".to_owned();
+            let shown = without_queries(text, [arg.to_owned()].into_iter());
+            assert_eq!(shown, "invalid value 'https://a.test/b?…' for '--lease'");
+        }
+    }
+
+    #[test]
+    fn a_short_query_takes_nothing_else_away() {
+        let text = "unexpected argument 'gs://b/o?e' found\n\nUsage: leaderelect".to_owned();
+        let shown = without_queries(text, ["gs://b/o?e".to_owned()].into_iter());
+        assert_eq!(shown, "unexpected argument 'gs://b/o?…' found\n\nUsage: leaderelect");
     }
 }

@@ -99,6 +99,14 @@ fn print(
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let text = report.to_string();
     let (verdict, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let verdict = match report.verdict() {
+        // Whether or not the store is to blame.
+        Verdict::Inconclusive if report.duration() >= args.time_limit => format!(
+            "inconclusive: the checks did not finish within {}; give them a longer --time-limit",
+            humantime::format_duration(args.time_limit)
+        ),
+        _ => verdict.to_owned(),
+    };
     writeln!(out, "{BOLD}{}{BOLD:#} is {style}{verdict}{style:#}\n{rest}", args.lock)?;
     if let Some(latencies) = latencies {
         writeln!(out, "one at a time: {latencies}; with --request-timeout {}", {

@@ -3,20 +3,25 @@
 mod command;
 mod first_look;
 mod helper;
+mod refusal;
 mod signals;
 mod start;
 mod watchdog;
 mod work;
 
 use std::ffi::OsString;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderHandle};
 use rustix::process::Signal;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
+use self::first_look::Patience;
+use self::refusal::{Refusals, WatchedLock};
 use self::signals::Signals;
 use self::work::{Ended, Job};
 use crate::exit::{Exit, Failure};
@@ -56,11 +61,12 @@ pub(crate) struct Args {
     /// ends it. When the command ends by itself, the others go first for one lease
     #[arg(long)]
     campaign: bool,
-    /// Give up if we do not lead after this long
+    /// Give up if we do not lead after this long. Without a limit we wait and try for ever: on somebody else,
+    /// and, once the lock was read, on a store that fails or that refuses our writes
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
-    /// Give up at once if somebody else holds the lock. The lease of a holder that crashed counts, until
-    /// somebody has waited for its end
+    /// Give up at once if somebody else holds the lock, or if the store refuses. The lease of a holder that
+    /// crashed counts, until somebody has waited for its end
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
     /// Probe the store first, as `leaderelect probe` does, and elect nobody on one that fails
@@ -86,23 +92,39 @@ enum GivenUp {
     Signal(Signal),
     TimedOut,
     Held(String),
+    Refused(Failure),
+}
+
+impl Args {
+    /// How long to go on without leading; `None` is for ever.
+    fn patience(&self) -> Option<Duration> {
+        // Who does not wait for others does not wait for a store that fails either.
+        self.wait_timeout.or(self.no_wait.then_some(self.timing.lease))
+    }
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let patience = args.patience().unwrap_or(Duration::MAX);
+    let give_up = std::pin::pin!(tokio::time::sleep(patience));
+    let began = Instant::now();
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
     let command = CommandLine::new(&args.command, &identity, &args.lock)?;
     let shutdown = CancellationToken::new();
     let job = Arc::new(Job::new(command, &args.timing, shutdown.clone(), output.clone()));
+    let (watched, refusals) = WatchedLock::new(lock.clone());
     let callbacks = callbacks(&job, &identity, output);
-    let config = args.timing.configure(lock, callbacks).require_probe(args.require_probe).build()?;
+    let config = args.timing.configure(watched, callbacks).require_probe(args.require_probe).build()?;
 
     let mut signals = Signals::listen()?;
-    let lock = args.lock.open(&identity).await?;
+    let looking = match args.no_wait {
+        true => Patience::Once,
+        false => Patience::For(args.timing.lease.min(patience), began),
+    };
     let found = tokio::select! {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
-        found = first_look::holder(&lock, &args.timing) => found?,
+        found = first_look::holder(&lock, &args.timing, looking) => found?,
     };
     if let Some(holder) = &found
         && args.no_wait
@@ -122,8 +144,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             elector.run(shutdown.clone()).await.reason
         }
     };
-    let watch = Watch { args: &args, identity: &identity, job: &job, handle, shutdown: &shutdown };
-    let (reason, given_up) = watch.until_over(election, &mut signals).await;
+    let watch = Watch { args: &args, identity: &identity, job: &job, handle, refusals, shutdown: &shutdown };
+    let (reason, given_up) = watch.until_over(election, &mut signals, give_up).await;
     conclude(&args, &job, &reason, given_up)
 }
 
@@ -144,6 +166,7 @@ struct Watch<'a> {
     identity: &'a str,
     job: &'a Job,
     handle: LeaderHandle,
+    refusals: Refusals,
     shutdown: &'a CancellationToken,
 }
 
@@ -153,11 +176,10 @@ impl Watch<'_> {
         mut self,
         election: impl Future<Output = EndReason>,
         signals: &mut Signals,
+        mut give_up: Pin<&mut Sleep>,
     ) -> (EndReason, Option<GivenUp>) {
         let mut given_up = None;
-        let patience = self.args.wait_timeout.unwrap_or(Duration::MAX);
         let mut election = std::pin::pin!(election);
-        let mut timed_out = std::pin::pin!(tokio::time::sleep(patience));
         loop {
             tokio::select! {
                 biased;
@@ -168,10 +190,16 @@ impl Watch<'_> {
                         self.shutdown.cancel();
                     }
                 }
-                () = &mut timed_out, if given_up.is_none() && !self.job.has_begun() => {
+                () = &mut give_up, if given_up.is_none() && !self.job.has_begun() => {
                     // The election is not polled in between: what is true now is true of the cancellation.
                     if !self.handle.is_leader() {
-                        given_up = Some(GivenUp::TimedOut);
+                        given_up = Some(self.after_timeout());
+                        self.shutdown.cancel();
+                    }
+                }
+                refused = self.refusals.next(), if self.args.no_wait && given_up.is_none() => {
+                    if !self.job.has_begun() && !self.handle.is_leader() {
+                        given_up = Some(GivenUp::Refused(refused));
                         self.shutdown.cancel();
                     }
                 }
@@ -184,6 +212,16 @@ impl Watch<'_> {
                 }
             }
         }
+    }
+
+    /// Whether it was another holder that we waited for, or a store that does not do its part.
+    fn after_timeout(&self) -> GivenUp {
+        let is_held = self.handle.leader().is_some_and(|leader| leader != self.identity);
+        let failed = || {
+            let error = self.handle.last_error().filter(|_| !is_held)?;
+            Some(Failure::new(Exit::Unavailable, error.message))
+        };
+        self.refusals.last().or_else(failed).map_or(GivenUp::TimedOut, GivenUp::Refused)
     }
 }
 
@@ -205,8 +243,9 @@ fn conclude(args: &Args, job: &Job, reason: &EndReason, given_up: Option<GivenUp
         }
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
         (None, Some(GivenUp::Held(holder))) => Err(held(&args.lock, &holder)),
+        (None, Some(GivenUp::Refused(failure))) => Err(failure),
         (None, Some(GivenUp::TimedOut)) => {
-            let patience = humantime::format_duration(args.wait_timeout.unwrap_or_default());
+            let patience = humantime::format_duration(args.patience().unwrap_or_default());
             let message = format!("did not get {} within {patience}; `leaderelect status` tells who leads", args.lock);
             Err(Failure::new(Exit::Held, message))
         }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use leaderelection::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, unique_identity};
-
-use crate::lock::Lock;
+use leaderelection::{
+    LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectStoreBasedLock, unique_identity,
+};
 
 /// The timings of an election, and who we are in it.
 #[derive(Clone, Debug, Args)]
@@ -36,11 +36,11 @@ impl Timing {
     }
 
     pub(crate) fn renew(&self) -> Duration {
-        self.renew.unwrap_or(self.lease * 2 / 3)
+        self.renew.unwrap_or(self.lease.saturating_mul(2) / 3)
     }
 
     pub(crate) fn retry(&self) -> Duration {
-        self.retry.unwrap_or(self.lease * 2 / 15)
+        self.retry.unwrap_or(self.lease.saturating_mul(2) / 15)
     }
 
     pub(crate) fn request_timeout(&self) -> Duration {
@@ -48,7 +48,11 @@ impl Timing {
     }
 
     /// A configuration that says what the arguments say, and gives the lease back at the end.
-    pub(crate) fn configure(&self, lock: Lock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
+    pub(crate) fn configure(
+        &self,
+        lock: impl ObjectStoreBasedLock,
+        callbacks: LeaderCallbacks,
+    ) -> LeaderElectionConfigBuilder {
         LeaderElectionConfig::builder(lock, callbacks)
             .lease_duration(self.lease)
             .renew_deadline(self.renew())

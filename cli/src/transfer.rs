@@ -34,19 +34,22 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
     let found = intervene::within(&args.lock, lock.get()).await?;
     let holder = found.map(|found| found.record.holder_identity).filter(|holder| !holder.is_empty());
-    let question = format!(
-        "{} leads {}. Ask it to stop its work and hand over to {}?",
-        holder.as_deref().unwrap_or("Nobody"),
-        args.lock,
-        args.to
-    );
+    let question = match &holder {
+        Some(holder) => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
+        None => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
+    };
     let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::Ask };
     if !confirmed(&question, beforehand)? {
         output.say("nothing was changed");
         return Ok(Exit::Held);
     }
     let intervention = intervene::within(&args.lock, request_transfer(&lock, &args.to)).await?;
-    let next = "the leader hands over when it next renews; `leaderelect watch` shows it";
-    intervene::print(&args.lock, &intervention, next, args.output, output)?;
+    let next = if intervention.after.is_released() {
+        format!("{} takes over when it next looks, and the others hold back for one lease", args.to)
+    } else {
+        "the leader hands over when it next renews".to_owned()
+    };
+    let next = format!("{next}; `leaderelect watch` shows it");
+    intervene::print(&args.lock, &intervention, &next, args.output, output)?;
     Ok(Exit::Done)
 }

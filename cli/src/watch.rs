@@ -1,5 +1,8 @@
 //! `leaderelect watch`.
 
+#[cfg(unix)]
+mod reader;
+
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -63,6 +66,18 @@ struct Line<'a> {
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    #[cfg(unix)]
+    let unread = reader::gone();
+    #[cfg(not(unix))]
+    let unread = std::future::pending();
+    tokio::select! {
+        biased;
+        () = unread => Ok(Exit::Done),
+        result = follow(args, output) => result,
+    }
+}
+
+async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer = Observer::new(&args.lock, args.request_timeout).await?;
     // A URL that is wrong is told at once. Later the store may come and go.
     let mut last = observer.look().await?.clone();

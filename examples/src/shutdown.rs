@@ -1,4 +1,4 @@
-//! What every program that leads needs: to stop in good order.
+//! When a program that leads is to end.
 
 use std::io;
 
@@ -26,4 +26,15 @@ pub fn on_signal() -> io::Result<CancellationToken> {
         token.cancel();
     });
     Ok(shutdown)
+}
+
+/// Ends the process, at once, when its parent is gone, however it went: there is nobody left to work for.
+///
+/// The parent must keep our standard input open, and write nothing to it.
+pub fn exit_with_parent() {
+    // A thread, because a runtime waits for tokio's own reader of standard input before it ends.
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(1);
+    });
 }

@@ -7,14 +7,14 @@ use leaderelection::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfig
 /// The timings of an election; client-go's unless told otherwise.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Timing {
-    /// How long the others leave a lease alone that is not renewed.
-    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    /// How long the others leave a silent leader its lease.
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub lease: Duration,
     /// How long a leader leads on one renewal.
-    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub renew: Duration,
-    /// The pause between renewals, and between a candidate's looks.
-    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    /// The pause between two renewals.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub retry: Duration,
 }
 
@@ -31,4 +31,14 @@ impl Timing {
             .retry_period(self.retry)
             .release_on_cancel(true)
     }
+}
+
+/// Reads a duration, such as `400ms`.
+///
+/// # Errors
+///
+/// If it is none. Shows a right one.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
 }

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 
 pub mod azurite;
 pub mod fake_gcs;
+mod install;
 pub mod npm;
 pub mod pip;
 pub mod process;

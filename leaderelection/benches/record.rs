@@ -11,7 +11,7 @@ const KNOWN: &str = r#"{"holderIdentity":"node-123_0198c0de-7aaa-7bbb-8ccc-01234
 fn main() {
     let mut criterion = Criterion::default().without_plots().configure_from_args();
     // A newer writer's fields, which are kept and written back.
-    let foreign = KNOWN.replace('}', r#","labels":{"zone":"a","rack":12},"preferredHolder":"node-7"}"#);
+    let foreign = KNOWN.replace('}', r#","labels":{"zone":"a","rack":12},"strategy":"OldestEmulationVersion"}"#);
     for (name, body) in [("record", KNOWN), ("record with unknown fields", &foreign)] {
         let mut group = criterion.benchmark_group(name);
         let record = LeaderElectionRecord::from_json(body.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();

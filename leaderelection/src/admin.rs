@@ -49,8 +49,10 @@ pub enum AdminError {
         identity: String,
     },
     /// No candidate can have this identity.
-    #[error("no candidate can be called that: the identity {problem}; name the candidate that is to lead next")]
+    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
     BadIdentity {
+        /// Who was named; the beginning, if it is long.
+        identity: String,
         /// What is wrong with it.
         problem: String,
     },
@@ -108,7 +110,7 @@ pub async fn force_release(lock: &dyn ObjectStoreBasedLock) -> Result<Interventi
 /// [`AdminError`]; [`AdminError::AlreadyLeads`] if `to` holds the lease.
 pub async fn request_transfer(lock: &dyn ObjectStoreBasedLock, to: &str) -> Result<Intervention, AdminError> {
     if let Some(problem) = identity::problem_with(to) {
-        return Err(AdminError::BadIdentity { problem });
+        return Err(AdminError::BadIdentity { identity: identity::excerpt(to), problem });
     }
     change(lock, |before| {
         if before.holder_identity == to {

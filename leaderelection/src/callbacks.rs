@@ -57,7 +57,9 @@ impl LeaderCallbacks {
         self
     }
 
-    /// Called once at the end of every term, after the work has ended and before the lease is released.
+    /// Called once at the end of every term whose work began, after the work has ended and before the lease is
+    /// released. Work that was never polled, because the term ended or the election was dropped too soon, has
+    /// neither begun nor stopped. Without [`on_start_leading`](Self::on_start_leading), every term has begun.
     ///
     /// If the work could not be made to end, it is called all the same when the lease is about to run
     /// out: a process that must not outlive its lease can exit here. Runs on a runtime thread: keep it

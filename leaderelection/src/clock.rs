@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-/// A moment on one process's monotonic clock: nanoseconds since a start that only that clock knows.
+/// A moment on a monotonic clock: nanoseconds since a start that is the clock's own.
 ///
-/// A plain number, so that the protocol can be explored without a clock. Moments of different
-/// processes cannot be compared.
+/// A plain number, so that the protocol can be explored without a clock. Moments of different clocks
+/// cannot be compared, nor can those of different machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalInstant(u64);
 
@@ -74,6 +74,9 @@ pub const SLICE: Duration = Duration::from_secs(1);
 ///
 /// Monotonic time counts suspend: `CLOCK_BOOTTIME` on Linux and Android, `CLOCK_MONOTONIC` on Apple
 /// systems (which counts it there), the standard library's clock elsewhere.
+/// On Unix its start is the machine's: the moments of all processes of one boot can be compared. Elsewhere it
+/// is the process's own.
+///
 /// Timers are tokio's and do not count suspend everywhere, so it [sleeps in slices](sleep_in_slices): when the
 /// machine goes on after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at once, and
 /// [`Leadership::lost`](crate::Leadership::lost) completes within one [`SLICE`].

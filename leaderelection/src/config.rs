@@ -198,7 +198,7 @@ impl LeaderElectionConfigBuilder {
         }
         self.check_timings(request_timeout)?;
         if let Some(problem) = identity::problem_with(self.lock.identity()) {
-            let shown: String = self.lock.identity().chars().take(40).collect();
+            let shown = identity::excerpt(self.lock.identity());
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
         }
         if self.name.as_deref() == Some("") {

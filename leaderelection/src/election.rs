@@ -48,7 +48,7 @@ pub struct Election {
     next_read: LocalInstant,
     /// Nothing is written before: after a failed write, or while standing back.
     write_after: LocalInstant,
-    /// Until then the store asked us not to write again.
+    /// Until then the store asked us not to come again.
     asked_until: LocalInstant,
     announced: Option<String>,
     clash_reported: bool,
@@ -210,7 +210,7 @@ impl Election {
                 // Without a known version the store must say whether there is anything to give back.
                 // With one, writing over it also fences off a renewal that is still under way.
                 self.attempts.must_read = held.is_none();
-                self.hold_off = now;
+                self.hold_off = self.asked_until.max(now);
                 self.write_after = now;
                 self.failures = 0;
                 let give_up_at = sent_at + self.rules.lease_duration;
@@ -312,9 +312,11 @@ impl Election {
     /// Forgets every attempt of what has ended (rule 6), and remembers what the object last was.
     fn rest(&mut self, now: LocalInstant) {
         self.attempts.clear();
-        self.in_flight = None;
+        if let Some(InFlight::Write { attempt, .. }) = self.in_flight.take() {
+            self.attempts.give_up(attempt);
+        }
         self.failures = 0;
-        self.hold_off = now;
+        self.hold_off = self.asked_until.max(now);
         self.write_after = now;
         let held = match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Holding(hold) => Some(hold),

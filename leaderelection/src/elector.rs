@@ -8,6 +8,7 @@ mod new_leader;
 mod outside;
 mod request;
 mod term;
+mod wall_clock;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +37,8 @@ use driver::{Driver, StartWork};
 ///
 /// Cancel the token to stop in good order: the work is told, awaited, and the lease released if so
 /// configured. Dropping the future instead ends leadership at once, drops the work, calls
-/// `on_stop_leading` when it is gone, and leaves the lease to run out.
+/// `on_stop_leading` when it is gone, and leaves the lease to run out. A call of `on_new_leader` that is under
+/// way is not interrupted: it is a thread's.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
@@ -65,10 +67,12 @@ pub enum RunError {
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
     /// The store failed the probe that was required; the work was never started.
-    #[error("no leader is elected, and the work was not started: {reason}")]
+    #[error(
+        "no leader is elected, and the work was not started: the store failed the probe: {why}; elect leaders on another one"
+    )]
     StoreUnfit {
-        /// [`EndReason::StoreUnfit`], which says how.
-        reason: EndReason,
+        /// The check that it failed, and how.
+        why: String,
     },
     /// The term ended before the work did, or while it was being cancelled; the work was started.
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
@@ -86,7 +90,9 @@ impl DefaultLeaderElector {
     pub fn new(config: LeaderElectionConfig) -> Self {
         let name = config.name.clone();
         let lease_duration = config.rules.lease_duration;
-        let span = tracing::info_span!("leader_election", lock = config.name, identity = config.rules.identity);
+        // Of the highest level, so that no event is without it, whatever the filter.
+        let (lock, identity) = (config.lock.describe(), &config.rules.identity);
+        let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
         let (sender, status) = watch::channel(Status::default());
         let handle =
             LeaderHandle::new(status.clone(), config.rules.identity.as_str().into(), Arc::clone(&config.clock));
@@ -144,7 +150,9 @@ impl DefaultLeaderElector {
         .await
     }
 
-    /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output.
+    /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output. A lease
+    /// that is given up because of `cancel` is only released if
+    /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
     /// `work` takes the place of `on_start_leading`; the other callbacks are called as always. Work that
     /// completes after it was told to stop by `cancel`, and before its lease ran out, has its output
@@ -152,8 +160,8 @@ impl DefaultLeaderElector {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if leadership ended before
-    /// `work` was complete, if it panicked, or if it did not stop in time.
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if
+    /// leadership ended before `work` was complete, if it panicked, or if it did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -178,9 +186,7 @@ impl DefaultLeaderElector {
             (_, RunOutcome { fencing_token: Some(fencing_token), reason }) => {
                 Err(RunError::Lost { fencing_token, reason })
             }
-            (_, RunOutcome { reason: reason @ EndReason::StoreUnfit { .. }, .. }) => {
-                Err(RunError::StoreUnfit { reason })
-            }
+            (_, RunOutcome { reason: EndReason::StoreUnfit { why }, .. }) => Err(RunError::StoreUnfit { why }),
             (_, RunOutcome { fencing_token: None, .. }) => Err(RunError::Cancelled),
         }
     }

@@ -29,6 +29,11 @@ pub fn unique_identity() -> String {
     identity + &format!("_{uuid}")
 }
 
+/// Enough of an identity to recognise it in an error.
+pub(crate) fn excerpt(identity: &str) -> String {
+    identity.chars().take(40).collect()
+}
+
 /// What is wrong with an identity, if anything is.
 pub(crate) fn problem_with(identity: &str) -> Option<String> {
     if identity.is_empty() {

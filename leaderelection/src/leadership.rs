@@ -62,7 +62,12 @@ impl Leadership {
         if self.term.lost.is_cancelled() {
             return Duration::ZERO;
         }
-        self.valid_until().saturating_since(self.term.clock.now())
+        let remaining = self.valid_until().saturating_since(self.term.clock.now());
+        if remaining.is_zero() {
+            // Whoever is told so may act on it, and a renewal that is just being answered must not take it back.
+            self.give_up(EndReason::RenewDeadline);
+        }
+        remaining
     }
 
     /// When leadership ends unless the lease is renewed, on this process's monotonic clock.
@@ -107,5 +112,57 @@ impl Leadership {
     pub(crate) fn renewal_age(&self) -> Duration {
         let sent_at = LocalInstant::from_nanos(self.term.sent_at.load(Ordering::Acquire));
         self.term.clock.now().saturating_since(sent_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use async_trait::async_trait;
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Hands(AtomicU64);
+
+    #[async_trait]
+    impl Clock for Hands {
+        fn now(&self) -> LocalInstant {
+            LocalInstant::from_nanos(self.0.load(Ordering::SeqCst))
+        }
+
+        fn wall_time(&self) -> DateTime<Utc> {
+            DateTime::UNIX_EPOCH
+        }
+
+        async fn sleep_until(&self, _deadline: LocalInstant) {
+            std::future::pending().await
+        }
+    }
+
+    fn term(sent_at: u64) -> Term {
+        let sent_at = LocalInstant::from_nanos(sent_at);
+        Term { fencing_token: 7, sent_at, valid_until: sent_at + Duration::from_nanos(10) }
+    }
+
+    #[test]
+    fn what_was_told_that_it_is_over_is_over() {
+        for is_asked in [true, false] {
+            let hands = Arc::new(Hands::default());
+            let leadership = Leadership::new(term(0), hands.clone());
+            let token = leadership.cancellation_token();
+            assert!(leadership.is_valid());
+            hands.0.store(10, Ordering::SeqCst);
+            if is_asked {
+                assert!(!leadership.is_valid());
+                assert!(token.is_cancelled());
+            }
+            // By an answer that was taken before, and got here late.
+            leadership.renew(term(9));
+            assert_eq!(leadership.is_valid(), !is_asked);
+            assert_eq!(leadership.given_up(), is_asked.then_some(EndReason::RenewDeadline));
+        }
     }
 }

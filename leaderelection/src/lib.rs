@@ -67,13 +67,14 @@
 //! - [`admin`] is what an operator does to a lock from outside: transfer, forced release, recreation.
 //! - [`election`] is the protocol, without I/O.
 //!
-//! Logs are `tracing` events in a span `leader_election{lock, identity}`: info when leadership changes,
+//! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
 //! through the [`metrics`](https://docs.rs/metrics) facade, under client-go's names first; an elector looks
 //! them up when it begins to compete, so install the recorder before.
 
 pub mod admin;
 mod callbacks;
+mod causes;
 pub mod clock;
 mod config;
 #[cfg(feature = "conformance")]
@@ -97,6 +98,7 @@ mod status;
 mod store;
 
 pub use callbacks::LeaderCallbacks;
+pub use causes::with_causes;
 pub use config::{ConfigError, JITTER_FACTOR, LeaderElectionConfig, LeaderElectionConfigBuilder};
 pub use election::{BeginReason, EndReason};
 pub use elector::{DefaultLeaderElector, RunError, RunOutcome};

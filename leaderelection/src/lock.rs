@@ -93,11 +93,20 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
 /// A record, and the version it had in the same response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct VersionedRecord {
     /// What the object says.
     pub record: LeaderElectionRecord,
     /// The version of exactly this record.
     pub version: Version,
+}
+
+impl VersionedRecord {
+    /// A record and its version, both from the same response.
+    #[must_use]
+    pub fn new(record: LeaderElectionRecord, version: Version) -> Self {
+        Self { record, version }
+    }
 }
 
 /// Why a lock could not be read or written. Names the lock; the cause is its
@@ -138,17 +147,5 @@ impl LockError {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
-    }
-
-    /// The message followed by those of its causes, for logs.
-    pub(crate) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = self.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        text
     }
 }

@@ -1,8 +1,8 @@
 //! Who may have won a race, by what the racers were told and what is there now.
 
-use std::error::Error as StdError;
 use std::fmt::Debug;
 
+use crate::causes::with_causes;
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE};
 use crate::lock::LockError;
 use crate::store::{StoreError, StoreErrorKind};
@@ -19,14 +19,13 @@ pub(crate) struct Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        Self { kind: error.kind(), text: format!("{error}{cause}") }
+        Self { kind: error.kind(), text: with_causes(&error) }
     }
 }
 
 impl From<LockError> for Refusal {
     fn from(error: LockError) -> Self {
-        Self { kind: error.kind(), text: error.chain() }
+        Self { kind: error.kind(), text: with_causes(&error) }
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct LeaderElectionRecord {
     /// Who holds the lease; empty if it was released.
     pub holder_identity: String,
@@ -55,6 +56,21 @@ pub struct LeaderElectionRecord {
 }
 
 impl LeaderElectionRecord {
+    /// A record of the first term, `0`, of this holder, and nothing else. An empty holder is none.
+    #[must_use]
+    pub fn new(holder_identity: impl Into<String>, lease_duration: Duration) -> Self {
+        Self {
+            holder_identity: holder_identity.into(),
+            lease_duration,
+            acquire_time: None,
+            renew_time: None,
+            leader_transitions: 0,
+            write_id: None,
+            preferred_holder: None,
+            unknown: UnknownFields::default(),
+        }
+    }
+
     /// Whether nobody holds the lease.
     #[must_use]
     pub fn is_released(&self) -> bool {

@@ -28,6 +28,8 @@ pub struct LeaderStatus {
     pub leader: Option<String>,
     /// The token of our own term, while we lead.
     pub fencing_token: Option<u64>,
+    /// The lease as it was last read or written; `None` if nothing was read yet, or if there is no object.
+    pub observed: Option<ObservedLease>,
 }
 
 impl LeaderStatus {
@@ -57,8 +59,10 @@ pub enum TransferError {
         identity: String,
     },
     /// No candidate can have this identity.
-    #[error("no candidate can be called that: the identity {problem}; name the candidate that is to lead next")]
+    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
     BadIdentity {
+        /// Who was named; the beginning, if it is long.
+        identity: String,
         /// What is wrong with it.
         problem: String,
     },
@@ -109,19 +113,23 @@ impl LeaderHandle {
         self.status.borrow().term.clone().filter(Leadership::is_valid)
     }
 
-    /// All of it, at one moment.
+    /// Who leads, our own term and the lease, all at one moment.
     #[must_use]
     pub fn status(&self) -> LeaderStatus {
         let status = self.status.borrow();
         let valid = status.term.as_ref().filter(|leadership| leadership.is_valid());
-        LeaderStatus { leader: status.leader.clone(), fencing_token: valid.map(Leadership::fencing_token) }
+        LeaderStatus {
+            leader: status.leader.clone(),
+            fencing_token: valid.map(Leadership::fencing_token),
+            observed: status.sighting.as_ref().map(|sighting| sighting.at(self.clock.now())),
+        }
     }
 
     /// The lease as it was last read or written, and how long ago; `None` if nothing was read yet, or if
     /// there is no object.
     #[must_use]
     pub fn observed(&self) -> Option<ObservedLease> {
-        self.status.borrow().sighting.as_ref().map(|sighting| sighting.at(self.clock.now()))
+        self.status().observed
     }
 
     /// The last [few](crate::REMEMBERED_TRANSITIONS) changes of leadership and their reasons, oldest first.
@@ -186,7 +194,7 @@ impl LeaderHandle {
     /// [`TransferError`]; nothing has changed then.
     pub fn transfer_to(&self, identity: &str) -> Result<(), TransferError> {
         if let Some(problem) = identity::problem_with(identity) {
-            return Err(TransferError::BadIdentity { problem });
+            return Err(TransferError::BadIdentity { identity: identity::excerpt(identity), problem });
         }
         if identity == &*self.identity {
             return Err(TransferError::ToOurselves { identity: identity.to_owned() });

@@ -138,11 +138,20 @@ impl fmt::Display for Version {
 
 /// An object's body, and the version it had in the same response.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VersionedObject {
     /// The content.
     pub body: Bytes,
     /// The version of exactly this content.
     pub version: Version,
+}
+
+impl VersionedObject {
+    /// A body and its version, both from the same response.
+    #[must_use]
+    pub fn new(body: impl Into<Bytes>, version: Version) -> Self {
+        Self { body: body.into(), version }
+    }
 }
 
 /// What must be true of an object for a write to happen.

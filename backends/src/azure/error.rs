@@ -8,7 +8,7 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 /// What an answer means, by its HTTP status and Azure's error code.
 ///
@@ -66,10 +66,12 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
         // Refused before any effect. A bare 503 may come from a proxy after the service has written.
         (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
-        (408, _) | (_, "OperationTimedOut") => (Ambiguous, "the service timed out"),
+        (408, _) | (_, "OperationTimedOut") => {
+            (Ambiguous, "the service timed out; try again later, and look at its status page")
+        }
         (300..=399, _) => (Fatal, "the container is elsewhere; use the URL of the account's primary endpoint"),
         (400..=499, _) => (Fatal, "the service refused the request"),
-        _ => (Ambiguous, "the service failed"),
+        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
 }
 
@@ -79,10 +81,13 @@ fn unanswered(kind: &ErrorKind) -> Verdict {
         ErrorKind::Connection => {
             (StoreErrorKind::Rejected, "cannot connect; check the account's name, the endpoint and the network")
         }
-        ErrorKind::Credential => (StoreErrorKind::Rejected, "cannot get a token; the request was not sent"),
-        ErrorKind::Io => (StoreErrorKind::Ambiguous, "the connection failed before an answer came"),
-        ErrorKind::DataConversion => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
-        _ => (StoreErrorKind::Ambiguous, "the request failed"),
+        ErrorKind::Credential => (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; check the credentials and the network",
+        ),
+        ErrorKind::Io => BROKEN_CONNECTION,
+        ErrorKind::DataConversion => UNREADABLE_ANSWER,
+        _ => (StoreErrorKind::Ambiguous, "the request failed; the cause says more"),
     }
 }
 
@@ -102,9 +107,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let headers = raw_response.as_deref().map(RawResponse::headers);
         let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
         let code = code.unwrap_or_default();
-        let (kind, advice) = answered(operation, status, code);
-        let separator = if code.is_empty() { "" } else { " " };
-        return StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+        return request::answered(object, answered(operation, status, code), status, code)
             .with_retry_after(headers.and_then(retry_after));
     }
     let (kind, advice) = unanswered(error.kind());
@@ -126,9 +129,8 @@ pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) ->
     etag.map(|etag| Version::new(String::from(etag))).ok_or_else(missing)
 }
 
-// `Retry-After` may also be a date, which would need a clock that agrees with the server's. Azure does not
-// send one.
 fn retry_after(headers: &Headers) -> Option<Duration> {
-    let number = |name: &'static str| headers.get_optional_str(&name.into())?.trim().parse().ok();
-    number("x-ms-retry-after-ms").map(Duration::from_millis).or_else(|| number("retry-after").map(Duration::from_secs))
+    let header = |name: &'static str| headers.get_optional_str(&name.into());
+    let millis = header("x-ms-retry-after-ms").and_then(|value| value.trim().parse().ok());
+    millis.map(Duration::from_millis).or_else(|| header("retry-after").and_then(request::retry_after))
 }

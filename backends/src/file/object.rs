@@ -35,7 +35,6 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
 use leaderelection::{MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use uuid::Uuid;
 
@@ -113,7 +112,7 @@ impl ObjectDirectory {
         }
         let mut body = Vec::with_capacity(MAX_BODY_BYTES.min(metadata.len() as usize));
         file.take(MAX_BODY_BYTES as u64).read_to_end(&mut body).map_err(|error| refused("read", &self.name, error))?;
-        Ok(Some(VersionedObject { body: Bytes::from(body), version: version(generation) }))
+        Ok(Some(VersionedObject::new(body, version(generation))))
     }
 
     pub(super) fn exists(&self) -> Result<bool, StoreError> {

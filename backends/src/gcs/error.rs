@@ -1,12 +1,12 @@
 //! What Google's answers and the client's failures say about a request's effect.
 
-use std::time::Duration;
+use std::iter;
 
-use google_cloud_gax::error::rpc::Code;
+use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use google_cloud_storage::Error;
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 /// What an answer means, by its HTTP status and what its text says.
 ///
@@ -43,10 +43,10 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         // To overwrite is to delete: https://cloud.google.com/storage/docs/access-control/iam-permissions
         401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
 
-        408 => (Ambiguous, "the service timed out"),
+        408 => (Ambiguous, "the service timed out; try again later, and look at its status page"),
         300..=399 => (Fatal, "the bucket is elsewhere; check the client's endpoint"),
         400..=499 => (Fatal, "the service refused the request"),
-        _ => (Ambiguous, "the service failed"),
+        _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
 }
 
@@ -73,8 +73,16 @@ fn status(error: &Error) -> Option<u16> {
 
 /// What the service says about its answer.
 fn text(error: &Error) -> String {
-    let payload = error.http_payload().map(|payload| String::from_utf8_lossy(payload).into_owned());
-    payload.or_else(|| error.status().map(|status| status.message.clone())).unwrap_or_default()
+    if let Some(payload) = error.http_payload() {
+        return String::from_utf8_lossy(payload).into_owned();
+    }
+    // The client has read it, and taken the reason apart from the message.
+    let Some(status) = error.status() else { return String::new() };
+    let reasons = status.details.iter().filter_map(|detail| match detail {
+        StatusDetails::ErrorInfo(info) => Some(info.reason.as_str()),
+        _ => None,
+    });
+    iter::once(status.message.as_str()).chain(reasons).collect::<Vec<_>>().join(" ")
 }
 
 /// A request that got no answer, or one that cannot be read: did it leave?
@@ -82,13 +90,16 @@ fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
         (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
     } else if error.is_authentication() {
-        (StoreErrorKind::Rejected, "cannot get a token; the request was not sent")
+        (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; check the credentials and the network",
+        )
     } else if error.is_binding() {
         (StoreErrorKind::Fatal, "the request cannot be built; check the bucket's and the object's name")
     } else if error.is_deserialization() {
-        (StoreErrorKind::Ambiguous, "the answer cannot be read")
+        UNREADABLE_ANSWER
     } else {
-        (StoreErrorKind::Ambiguous, "the connection failed before an answer came")
+        BROKEN_CONNECTION
     }
 }
 
@@ -100,18 +111,19 @@ pub(super) fn is_absent(error: &Error) -> bool {
 /// Turns the client's error about `object` into ours.
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
     let (status, code) = (status(&error), error.status().map(|status| status.code));
-    let (kind, message) = match (status, code) {
-        (Some(status), _) => {
-            let (kind, advice) = answered(operation, status, &text(&error));
-            (kind, format!("{object}: {advice} ({status})"))
-        }
-        (None, Some(code)) => (StoreErrorKind::Ambiguous, format!("{object}: the service failed ({code})")),
+    let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
+    let explained = match (status, code) {
+        (Some(status), _) => request::answered(object, answered(operation, status, &text(&error)), status, ""),
+        (None, Some(code)) => StoreError::new(
+            StoreErrorKind::Ambiguous,
+            format!("{object}: the service failed ({code}); try again later, and look at its status page"),
+        ),
         (None, None) => {
             let (kind, advice) = unanswered(&error);
-            (kind, format!("{object}: {advice}"))
+            StoreError::new(kind, format!("{object}: {advice}"))
         }
     };
-    StoreError::new(kind, message).with_retry_after(retry_after(&error)).with_source(error)
+    explained.with_retry_after(retry_after.and_then(request::retry_after)).with_source(error)
 }
 
 /// The version that an answer of success is about, or an error of `kind` if it does not say.
@@ -120,11 +132,4 @@ pub(super) fn version(generation: i64, kind: StoreErrorKind, object: &str) -> Re
         return Ok(Version::new(generation.to_string()));
     }
     Err(StoreError::new(kind, format!("{object}: the service answered without a generation")))
-}
-
-// `Retry-After` may also be a date, which would need a clock that agrees with the server's. Google does
-// not send one.
-fn retry_after(error: &Error) -> Option<Duration> {
-    let value = error.http_headers()?.get("retry-after")?.to_str().ok()?;
-    value.trim().parse().ok().map(Duration::from_secs)
 }

@@ -1,7 +1,6 @@
 //! What S3's answers and the SDK's failures say about a request's effect.
 
 use std::error::Error as StdError;
-use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -10,13 +9,12 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use crate::request::{Operation, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
 const NO_ENDPOINT: Verdict =
     (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
-const UNKNOWN: Verdict = (StoreErrorKind::Ambiguous, "the connection failed before an answer came");
 
 /// What an answer means, by its HTTP status and S3's error code.
 ///
@@ -54,15 +52,17 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         // SlowDown is sent before any effect. A bare 503 may come from a proxy after the store has written.
         (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
         // S3 reports a request that stalled on its way with status 400.
-        (400, "RequestTimeout") | (408, _) => (Ambiguous, "the store timed out"),
+        (400, "RequestTimeout") | (408, _) => {
+            (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
+        }
         (400, "ExpiredToken") => (Fatal, "refused because the credentials have expired; renew them"),
         (501, _) => (Fatal, "the store does not support conditional requests; use one that does"),
         (300..=399, _) | (400, "AuthorizationHeaderMalformed") => {
             (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
         }
         (400..=499, _) => (Fatal, "the store refused the request"),
-        (200..=299, _) => (Ambiguous, "the answer cannot be read"),
-        _ => (Ambiguous, "the store failed"),
+        (200..=299, _) => UNREADABLE_ANSWER,
+        _ => (Ambiguous, "the store failed; try again later, and look at its log or its status page"),
     }
 }
 
@@ -89,9 +89,10 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     let cause = failure.as_connector_error().map(|error| error as &(dyn StdError + 'static));
     if let Some(error) = find::<CredentialsError>(cause) {
         return match error {
-            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
-                (StoreErrorKind::Rejected, "cannot load credentials; the request was not sent")
-            }
+            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => (
+                StoreErrorKind::Rejected,
+                "cannot load credentials; the request was not sent; check where they come from",
+            ),
             _ => (StoreErrorKind::Fatal, "no credentials; give the client a credentials provider that has some"),
         };
     }
@@ -104,7 +105,7 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     if failure.is_user() {
         return (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint");
     }
-    UNKNOWN
+    BROKEN_CONNECTION
 }
 
 /// Whether a GET found no object. A missing bucket is an error.
@@ -131,18 +132,20 @@ where
             let metadata = answer.err().meta().clone();
             let code = metadata.code().unwrap_or_default();
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
-            let (kind, advice) = answered(operation, meaning, code);
-            let separator = if code.is_empty() { "" } else { " " };
-            StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
-                .with_retry_after(retry_after(answer.raw()))
+            let retry_after = answer.raw().headers().get("retry-after").and_then(request::retry_after);
+            request::answered(object, answered(operation, meaning, code), status, code)
+                .with_retry_after(retry_after)
                 .with_source(metadata)
         }
         other => {
             let (kind, advice) = match &other {
                 SdkError::ConstructionFailure(_) => NO_ENDPOINT,
                 SdkError::DispatchFailure(failure) => unanswered(failure),
-                SdkError::TimeoutError(_) => (StoreErrorKind::Ambiguous, "no answer within the client's timeout"),
-                _ => (StoreErrorKind::Ambiguous, "the answer cannot be read"),
+                SdkError::TimeoutError(_) => (
+                    StoreErrorKind::Ambiguous,
+                    "no answer within the client's timeout; check the network and the endpoint",
+                ),
+                _ => UNREADABLE_ANSWER,
             };
             let explained = StoreError::new(kind, format!("{object}: {advice}"));
             match other.into_source() {
@@ -156,12 +159,6 @@ where
 /// An answer of success that does not say which version it is about.
 pub(super) fn without_etag(kind: StoreErrorKind, object: &str) -> StoreError {
     StoreError::new(kind, format!("{object}: the store answered without an ETag"))
-}
-
-// `Retry-After` may also be a date, which would need a clock that agrees with the server's. S3 does not
-// send one.
-fn retry_after(response: &HttpResponse) -> Option<Duration> {
-    response.headers().get("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn find<'a, E: StdError + 'static>(mut error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {

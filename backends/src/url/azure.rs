@@ -9,7 +9,7 @@ use azure_core::credentials::Secret;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::UrlError;
-use super::parts::{Parts, escaped, is_name};
+use super::parts::{Parts, check_name, escaped, is_name};
 use crate::azure::{AzureCredential, AzureStore};
 
 const EXAMPLE: &str =
@@ -95,12 +95,9 @@ impl FromStr for AzureLocation {
             }
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
-        if !is_name(account) {
-            return Err(wrong("no account"));
-        }
-        if !is_name(container) {
-            return Err(wrong("no container behind the account"));
-        }
+        check_name(account, "account", "no account")
+            .and_then(|()| check_name(container, "container", "no container behind the account"))
+            .map_err(|problem| wrong(&problem))?;
         if key.is_empty() {
             return Err(wrong("no blob behind the container"));
         }

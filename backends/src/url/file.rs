@@ -59,7 +59,8 @@ impl FromStr for FileLocation {
 
 impl fmt::Display for FileLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.directory.ends_with('/') { "" } else { "/" };
+        // A directory that ends with a slash is written with two, or it would be read as one without.
+        let separator = if self.directory == "/" { "" } else { "/" };
         write!(f, "file://{}{separator}{}", escaped(&self.directory), escaped(&self.key))
     }
 }

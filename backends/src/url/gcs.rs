@@ -9,7 +9,7 @@ use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::UrlError;
-use super::parts::{Parts, escaped, is_name};
+use super::parts::{Parts, check_name, escaped};
 use crate::gcs::GcsStore;
 
 const EXAMPLE: &str = "gs://bucket/object";
@@ -76,9 +76,7 @@ impl FromStr for GcsLocation {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
         let Parts { authority: bucket, path: key, query } = Parts::parse(text, "gs", EXAMPLE)?;
-        if !is_name(bucket) {
-            return Err(wrong("no bucket"));
-        }
+        check_name(bucket, "bucket", "no bucket").map_err(|problem| wrong(&problem))?;
         if key.is_empty() {
             return Err(wrong("no object behind the bucket"));
         }

@@ -42,7 +42,19 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether `name` can be a bucket, an account or a container.
+/// Refuses what cannot be the name of `what`: a bucket, an account or a container. `missing` says that there is none.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
+    match name {
+        "" => Err(missing.to_owned()),
+        _ if !is_name(name) => Err(format!(
+            "what stands for the {what} is not the name of one: those have only letters, digits, and any of - . _ $"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `name` can be a bucket, an account, a container or a host.
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))

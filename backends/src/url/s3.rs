@@ -11,7 +11,7 @@ use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalcul
 use url::{Url, form_urlencoded};
 
 use super::UrlError;
-use super::parts::{Parts, escaped, is_name};
+use super::parts::{Parts, check_name, escaped};
 use crate::s3::S3Store;
 
 const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
@@ -86,9 +86,7 @@ impl FromStr for S3Location {
         if bucket.contains(':') {
             return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
         }
-        if !is_name(bucket) {
-            return Err(wrong("no bucket"));
-        }
+        check_name(bucket, "bucket", "no bucket").map_err(wrong)?;
         if key.is_empty() {
             return Err(wrong("no key behind the bucket"));
         }
@@ -96,7 +94,7 @@ impl FromStr for S3Location {
         let (mut region, mut endpoint, mut path_style) = (None, None, None);
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
-                "region" => region = Some(value.into_owned()),
+                "region" => region = Some(checked_region(&value)?),
                 "endpoint" => endpoint = Some(checked_endpoint(&value)?),
                 "path_style" => {
                     path_style = Some(value.parse().map_err(|_| wrong("path_style is neither true nor false"))?);
@@ -126,6 +124,14 @@ impl fmt::Display for S3Location {
     }
 }
 
+/// It becomes part of the host's name, and of what is signed.
+fn checked_region(region: &str) -> Result<String, UrlError> {
+    let is_label = (1..=63).contains(&region.len())
+        && !region.starts_with('-')
+        && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_label.then(|| region.to_owned()).ok_or_else(|| wrong("the region is not the name of one"))
+}
+
 fn checked_endpoint(endpoint: &str) -> Result<String, UrlError> {
     let url = Url::parse(endpoint).map_err(|error| wrong(format!("the endpoint is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -133,6 +139,9 @@ fn checked_endpoint(endpoint: &str) -> Result<String, UrlError> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("credentials do not belong in an endpoint, set AWS_ACCESS_KEY_ID or a profile"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("an endpoint has neither a query nor a fragment; parameters of ours are joined by &"));
     }
     Ok(endpoint.to_owned())
 }
@@ -179,6 +188,14 @@ mod tests {
             ("s3://bucket/", "no key"),
             ("s3://user:secret@bucket/key", "credentials"),
             ("s3://bucket:80/secret", "port"),
+            ("s3://my secret/key", "not the name of one"),
+            ("s3://bucket/key?region=", "the region"),
+            ("s3://bucket/key?region=eu%20secret", "the region"),
+            ("s3://bucket/key?region=-secret", "the region"),
+            ("s3://bucket/key?endpoint=", "the endpoint is not a URL"),
+            ("s3://bucket/key?endpoint=http://", "the endpoint is not a URL"),
+            ("s3://bucket/key?endpoint=http://host?secret=1", "neither a query"),
+            ("s3://bucket/key?endpoint=http://host/%23secret", "neither a query"),
             ("s3://bucket/key#secret", "%23"),
             ("s3://bucket/%FF", "UTF-8"),
             ("s3://bucket/key?secret=1", "a parameter other than"),

@@ -20,6 +20,8 @@ const CANONICAL: &[&str] = &[
     "file:///var/lib/my%20service/scheduler",
     #[cfg(unix)]
     "file:///scheduler",
+    #[cfg(unix)]
+    "file:///var//lib//scheduler",
     "memory:a name ? # %",
 ];
 
@@ -31,6 +33,18 @@ fn parse(text: &str) -> Result<Location, String> {
 fn a_url_is_shown_as_it_was_written() {
     for url in CANONICAL {
         assert_eq!(parse(url).unwrap().to_string(), *url);
+    }
+}
+
+#[test]
+fn another_key_is_another_object_of_the_same_store() {
+    for url in CANONICAL {
+        let location = parse(url).unwrap();
+        let other = location.with_key("other");
+        assert_eq!(other.key(), "other");
+        assert_ne!(other, location);
+        assert_eq!(other.with_key(location.key()), location);
+        assert_eq!(parse(&other.to_string()), Ok(other));
     }
 }
 
@@ -68,7 +82,7 @@ fn a_wrong_gs_url_is_shown_a_right_one() {
     for (text, problem) in [
         ("gs:secret", "does not begin with gs://"),
         ("gs:///secret", "no bucket"),
-        ("gs://bucket:80/secret", "no bucket"),
+        ("gs://bucket:80/secret", "not the name of one"),
         ("gs://secret@bucket/secret", "credentials"),
         ("gs://bucket", "no object"),
         ("gs://bucket/", "no object"),
@@ -88,8 +102,9 @@ fn a_wrong_gs_url_is_shown_a_right_one() {
 fn a_wrong_blob_url_is_shown_a_right_one() {
     for (text, problem) in [
         ("az://", "no account"),
-        ("az://se cret/container/blob", "no account"),
+        ("az://se cret/container/blob", "the account is not the name of one"),
         ("az://account", "no container"),
+        ("az://account/se cret/blob", "the container is not the name of one"),
         ("az://account/container", "no blob"),
         ("az://account/container/", "no blob"),
         ("az://account/container/blob?secret", "not a SAS"),

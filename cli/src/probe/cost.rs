@@ -21,11 +21,16 @@ pub(super) struct CostArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     followers: u32,
     /// What a million writes cost, in US dollars. By default the store's list price
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", value_parser = price)]
     write_price: Option<f64>,
     /// What a million reads cost, in US dollars. By default the store's list price
-    #[arg(long, value_name = "PRICE")]
+    #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "a price is a number that is not negative, such as 5 or 0.4".to_owned())
 }
 
 /// What one election costs in a month.
@@ -129,6 +134,19 @@ mod tests {
         let text = cost(&["--lease", "150s", "--followers", "0"], "memory:a");
         assert!(text.starts_with("with --retry 20s and 0 followers 0.13 million writes and 0.00 million"), "{text}");
         assert!(text.ends_with("$0.00 because the store is on this machine"), "{text}");
+    }
+
+    #[test]
+    fn a_price_is_a_number_that_is_not_negative() {
+        for wrong in ["NaN", "inf", "-1", "free", ""] {
+            for option in ["--write-price", "--read-price"] {
+                let Err(error) = Line::try_parse_from(["probe", &format!("{option}={wrong}")]) else {
+                    panic!("{option} {wrong} is accepted");
+                };
+                assert!(error.to_string().contains("such as 5 or 0.4"), "{error}");
+            }
+        }
+        assert!(cost(&["--write-price", "0", "--read-price", "0"], "memory:a").contains("$0.00"));
     }
 
     #[cfg(feature = "s3")]

@@ -3,44 +3,44 @@
 use std::time::Duration;
 
 use leaderelection::{LockError, ObjectStoreBasedLock as _, StoreErrorKind};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::exit::Failure;
 use crate::lock::Lock;
 use crate::timing::Timing;
 
-/// Who holds the lock. A store that refuses fails at once, and one that is out of reach after a lease:
-/// a slip in the URL must not wait for ever.
-pub(super) async fn holder(lock: &Lock, timing: &Timing) -> Result<Option<String>, Failure> {
+/// How long to look at a lock that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Once.
+    Once,
+    /// Again and again, until this long after we began.
+    For(Duration, Instant),
+}
+
+/// Who holds the lock. A store that refuses fails at once, and one that is out of reach when `patience` is
+/// over: a slip in the URL must not wait for ever.
+pub(super) async fn holder(lock: &Lock, timing: &Timing, patience: Patience) -> Result<Option<String>, Failure> {
+    let (limit, began) = match patience {
+        Patience::Once => (timing.request_timeout(), Instant::now()),
+        Patience::For(limit, began) => (limit, began),
+    };
+    let request_timeout = timing.request_timeout().min(limit);
     let mut last = None;
-    let attempts = tokio::time::timeout(timing.lease, async {
+    let attempts = timeout_at(began + limit, async {
         loop {
-            match read(lock, timing.request_timeout()).await {
-                Ok(holder) => return Ok(holder),
-                Err(Trouble::Error(error)) if !is_transient(&error) => return Err(error),
-                Err(trouble) => last = Some(trouble),
+            match timeout(request_timeout, lock.get()).await {
+                Ok(Ok(found)) => return Ok(found.map(|found| found.record.holder_identity)),
+                Ok(Err(error)) if patience == Patience::Once || !is_transient(&error) => return Err(error),
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => last = None,
             }
-            tokio::time::sleep((timing.retry() / 2).min(Duration::from_secs(1))).await;
+            sleep((timing.retry() / 2).min(Duration::from_secs(1))).await;
         }
     });
     match attempts.await {
-        Ok(result) => Ok(result?),
-        Err(_) => Err(match last {
-            Some(Trouble::Error(error)) => error.into(),
-            Some(Trouble::Silence) | None => Failure::silent(&lock.describe(), timing.request_timeout()),
-        }),
-    }
-}
-
-enum Trouble {
-    Error(LockError),
-    Silence,
-}
-
-async fn read(lock: &Lock, patience: Duration) -> Result<Option<String>, Trouble> {
-    match tokio::time::timeout(patience, lock.get()).await {
-        Ok(Ok(found)) => Ok(found.map(|found| found.record.holder_identity).filter(|holder| !holder.is_empty())),
-        Ok(Err(error)) => Err(Trouble::Error(error)),
-        Err(_) => Err(Trouble::Silence),
+        Ok(holder) => Ok(holder?.filter(|holder| !holder.is_empty())),
+        Err(_) => Err(last.map_or_else(|| Failure::silent(&lock.describe(), request_timeout), Failure::from)),
     }
 }
 

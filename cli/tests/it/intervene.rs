@@ -54,6 +54,20 @@ fn transfer_asks_where_it_can_and_refuses_where_not() {
 }
 
 #[test]
+fn where_nobody_leads_there_is_nobody_to_hand_over() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
+    assert!(ended.stdout.contains("the leader hands over when it next renews; `leaderelect watch`"), "{ended:?}");
+    place.overwrite("a", &record("", "1s", 7, "2"));
+    let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("node-2 takes over when it next looks"), "{ended:?}");
+    assert!(!ended.stdout.contains("the leader hands over"), "{ended:?}");
+}
+
+#[test]
 fn release_needs_force() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));

@@ -1,8 +1,13 @@
 //! `status`, `watch` and `list`.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use axum::http::{Method, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use crate::support::{LONG, Place, Running, end, record, run};
+use crate::fake_s3::{FakeS3, with_keys};
+use crate::support::{LONG, Lines, PATIENCE, Place, Running, end, end_of, leaderelect, record, run};
 
 fn json(args: &[&str]) -> Vec<Value> {
     let ended = end(args);
@@ -154,6 +159,38 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
 }
 
 #[test]
+fn list_says_why_a_lock_cannot_be_read() {
+    let end = |readable: &str| {
+        let server = FakeS3::start(match readable {
+            "locks/b" => |method, uri| answer(method, uri, "/bucket/locks/b"),
+            _ => |method, uri| answer(method, uri, ""),
+        });
+        end_of(with_keys(leaderelect(["list", &server.url("locks/")])))
+    };
+    let (some, none) = (end("locks/b"), end(""));
+    for (ended, code, unreadable) in [(some, 0, 1), (none, 69, 2)] {
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert_eq!(ended.stdout.matches("(cannot be read)").count(), unreadable, "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        assert!(
+            ended.stderr.contains("s3://bucket/locks/a") && ended.stderr.contains("allow s3:GetObject"),
+            "{ended:?}"
+        );
+    }
+}
+
+/// Two locks, of which only one can be read, if any.
+fn answer(_: &Method, uri: &Uri, readable: &str) -> (StatusCode, &'static str) {
+    const LISTING: &str = "<ListBucketResult><Contents><Key>locks/a</Key></Contents>\
+                           <Contents><Key>locks/b</Key></Contents></ListBucketResult>";
+    match uri.path() {
+        "/bucket" | "/bucket/" => (StatusCode::OK, LISTING),
+        path if path == readable => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
+        _ => (StatusCode::FORBIDDEN, "<Error><Code>AccessDenied</Code></Error>"),
+    }
+}
+
+#[test]
 fn list_of_nothing_is_no_failure() {
     let place = Place::new();
     let ended = end(&["list", &place.prefix()]);
@@ -167,8 +204,45 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = crate::support::leaderelect(["list", &place.prefix()]);
+    let mut command = leaderelect(["list", &place.prefix()]);
     command.stdout(writer);
     let ended = crate::support::end_of_with_stderr(command);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+}
+
+#[test]
+fn watch_ends_when_nobody_reads_any_more() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = leaderelect(["watch", &place.lock("a")]);
+    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    // It holds the other end of the pipe.
+    drop(command);
+    let mut reader = BufReader::new(reader);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert!(line.contains("node-1 leads"), "{line}");
+    drop(reader);
+    assert_eq!(Lines::of(child.stderr.take().unwrap()).rest(), "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn watch_goes_on_in_a_file() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let file = place.path("output");
+    let mut command = leaderelect(["watch", "--interval", "20ms", &place.lock("a")]);
+    let mut child = command.stdout(std::fs::File::create(&file).unwrap()).spawn().unwrap();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    for holder in ["node-1", "node-2"] {
+        while !std::fs::read_to_string(&file).unwrap().contains(&format!("{holder} leads")) {
+            assert!(child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline, "it does not follow");
+            std::thread::yield_now();
+        }
+        place.overwrite("a", &record("node-2", "1h", 8, "2"));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod clouds;
+mod fake_s3;
 mod generated;
+mod giving_up;
 mod intervene;
 mod look;
 mod loss;

@@ -62,3 +62,12 @@ fn a_store_that_refuses_is_neither() {
     assert!(ended.stdout.contains("inconclusive"), "{ended:?}");
     assert!(!ended.stdout.contains("hidden"), "{ended:?}");
 }
+
+#[test]
+fn time_that_is_over_is_no_fault_of_the_store() {
+    let place = Place::new();
+    let ended = end(&["probe", "--time-limit", "0s", &place.lock("a")]);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(ended.stdout.contains("inconclusive: the checks did not finish within 0s"), "{ended:?}");
+    assert!(!ended.stdout.contains("answered with errors"), "{ended:?}");
+}

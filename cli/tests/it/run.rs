@@ -1,6 +1,8 @@
 //! `run` when all goes well.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{LONG, Place, Running, TIMINGS, end, end_of, leaderelect, run};
@@ -116,6 +118,9 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
         (end(&["run", "--lock", &lock]), "<COMMAND>"),
         (run_with(&["--lease", "15"]), "15s"),
         (run_with(&["--lease", "5s", "--renew", "6s"]), "set --lease"),
+        (run_with(&["--lease", "400000000000years"]), "max_lease_duration"),
+        (end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease", "400000000000years"]), "set --lease"),
+        (end(&["probe", &lock, "--lease", "400000000000years"]), "set --lease"),
         (run_with(&["--identity", ""]), "--identity"),
         (run_with(&["--campaign", "--no-wait"]), "cannot be used with"),
         (end(&["no-such-command"]), "Usage: leaderelect"),
@@ -135,6 +140,11 @@ fn no_secret_of_a_url_is_shown() {
     assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
     for args in [vec!["status", "a", url], vec!["run", url], vec!["status", "http://host/?sig=SECRET"], vec![url]] {
         let ended = end(&args);
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
+    }
+    for arg in [b"--unknown\xff?sig=SECRET".as_slice(), b"http://host/\xff?sig=SECRET"] {
+        let ended = end_of(leaderelect([OsStr::new("status"), OsStr::from_bytes(arg), OsStr::new("more")]));
         assert_eq!(ended.code, Some(64), "{ended:?}");
         assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
     }
@@ -158,6 +168,17 @@ fn a_store_that_is_out_of_reach_or_refuses_has_a_code_of_its_own() {
     fs::write(place.path("locks"), "a file where a directory should be").unwrap();
     let ended = end(&run(&place.lock("a"), &LONG, &["true"]));
     assert_eq!(ended.code, Some(69), "{ended:?}");
+}
+
+#[test]
+fn settings_that_cannot_be_right_are_wrong_usage() {
+    for command in ["status", "list"] {
+        let mut command = leaderelect([command, "az://account/container/lock"]);
+        command.env("AZURE_STORAGE_CONNECTION_STRING", "AccountName=account;AccountKey:hidden");
+        let ended = end_of(command);
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.stderr.contains("a right one looks like") && !ended.stderr.contains("hidden"), "{ended:?}");
+    }
 }
 
 #[test]

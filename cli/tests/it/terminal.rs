@@ -7,6 +7,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use crate::support::{LONG, PATIENCE, PROGRAM, Place, TELLING, record, run};
 
+/// Wide enough for every line.
+const SIZE: PtySize = PtySize { rows: 24, cols: 400, pixel_width: 0, pixel_height: 0 };
+
 /// The program in a pseudo-terminal. Ends when dropped: the terminal hangs up, and it is killed.
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
@@ -18,7 +21,7 @@ struct Terminal {
 
 impl Terminal {
     fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
-        let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 400, ..PtySize::default() }).unwrap();
+        let pair = native_pty_system().openpty(SIZE).unwrap();
         let mut command = CommandBuilder::new(PROGRAM);
         command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]);
         command.args(args);
@@ -102,19 +105,48 @@ fn colour_is_for_terminals_and_there_only_if_wanted() {
     assert!(!ended.stdout.contains('\x1b'), "{ended:?}");
 }
 
+/// What is to be seen when all has been written.
+fn rendered(written: &str) -> String {
+    let mut terminal = vt100::Parser::new(SIZE.rows.try_into().unwrap(), SIZE.cols.try_into().unwrap(), 0);
+    terminal.process(written.as_bytes());
+    terminal.screen().contents()
+}
+
 #[test]
 fn progress_is_for_terminals_and_is_wiped_off() {
     let (_place, lock) = held();
     let args = ["status", "--watch-for", "600ms", &lock];
-    let (_, screen) = Terminal::start(&args, &[]).end();
-    assert!(
-        screen.contains("\rwatching for a renewal") || screen.contains("\x1b[Kwatching for a renewal"),
-        "{screen:?}"
-    );
-    let (_, screen) = Terminal::start(&[&["--quiet"][..], &args].concat(), &[]).end();
-    assert!(!screen.contains("watching for a renewal"), "{screen:?}");
+    let (_, written) = Terminal::start(&args, &[]).end();
+    assert!(written.contains("watching for a renewal"), "{written:?}");
+    let screen = rendered(&written);
+    assert!(screen.starts_with(&lock) && !screen.contains("watching for a renewal"), "{screen}");
     let ended = crate::support::end(&args);
     assert_eq!(ended.stderr, "", "{ended:?}");
+}
+
+#[test]
+fn progress_is_not_for_who_wants_none_or_cannot_wipe_it_off() {
+    let (_place, lock) = held();
+    let args = ["status", "--watch-for", "600ms", &lock];
+    let (_, written) = Terminal::start(&[&["--quiet"][..], &args].concat(), &[]).end();
+    assert!(!written.contains("watching for a renewal"), "{written:?}");
+    for off in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (code, written) = Terminal::start(&args, &[off]).end();
+        assert!(code == 0 && written.starts_with(&lock), "{off:?}: {written:?}");
+        assert!(!written.contains("watching for a renewal"), "{off:?}: {written:?}");
+    }
+}
+
+#[test]
+fn an_error_wipes_progress_off_too() {
+    let (place, lock) = held();
+    let mut terminal = Terminal::start(&["status", "--watch-for", "1h", &lock], &[]);
+    terminal.wait_for("watching for a renewal");
+    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
+    std::fs::write(place.path("locks"), "").unwrap();
+    let (code, written) = terminal.end();
+    let screen = rendered(&written);
+    assert!(code == 69 && screen.starts_with("leaderelect: error: "), "{code}: {screen}");
 }
 
 #[test]

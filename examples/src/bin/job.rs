@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Parser;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, unique_identity};
 use leaderelection_backends::url::Location;
-use leaderelection_examples::timing::Timing;
+use leaderelection_examples::timing::{Timing, duration};
 use leaderelection_examples::{logs, shutdown};
 
 /// Runs a job that must not run twice at a time.
@@ -23,7 +23,7 @@ struct Args {
     #[arg(long, default_value_t = 5)]
     steps: u32,
     /// How long a step takes.
-    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = duration)]
     step: Duration,
     #[command(flatten)]
     timing: Timing,

@@ -9,10 +9,8 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership};
 use leaderelection_backends::url::Location;
 use leaderelection_examples::fenced_log::{AppendError, Entry, FencedLog, ReadError};
+use leaderelection_examples::shutdown;
 use leaderelection_integration_tests::contender::Report;
-
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 /// How often in a retry period a leader writes an entry, and a report.
 const RESTS: u32 = 6;
@@ -48,16 +46,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .retry_period(Duration::from_millis(args.retry))
         .release_on_cancel(true)
         .build()?;
-    exit_with_parent();
-
-    let shutdown = CancellationToken::new();
-    let mut terminate = signal(SignalKind::terminate())?;
-    let cancel = shutdown.clone();
-    tokio::spawn(async move {
-        terminate.recv().await;
-        cancel.cancel();
-    });
-    DefaultLeaderElector::new(config).campaign(shutdown).await;
+    shutdown::exit_with_parent();
+    DefaultLeaderElector::new(config).campaign(shutdown::on_signal()?).await;
     Ok(())
 }
 
@@ -116,13 +106,4 @@ fn report(report: Report) {
 fn fail(error: &dyn std::error::Error) -> ! {
     eprintln!("the log cannot be used: {error}");
     std::process::exit(2)
-}
-
-/// A contender whose parent is gone, however it went, has nobody to fight for.
-fn exit_with_parent() {
-    // A thread, because a runtime waits for tokio's own reader of standard input before it ends.
-    std::thread::spawn(|| {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        std::process::exit(1);
-    });
 }

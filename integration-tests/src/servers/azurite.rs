@@ -1,6 +1,6 @@
 //! Azurite, Microsoft's own emulator of Azure Blob Storage.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::npm::{self, Packages};
-use super::process::{ServerProcess, exclusively, free_ports};
-use super::{random, unique_name};
+use super::process::{ServerProcess, free_ports, start_on_free_ports};
+use super::random;
 
 const NAME: &str = "azurite-3.37.0";
 
@@ -41,24 +41,12 @@ impl Azurite {
     #[must_use]
     pub fn start(directory: &Path) -> Self {
         let program = npm::install(directory, NAME, PACKAGES).join("node_modules/.bin/azurite-blob");
-        // One at a time, so that test processes that start together do not choose the same port.
-        exclusively(directory, "azurite-start", || {
-            let mut failures = Vec::new();
-            for _ in 0..5 {
-                match Self::try_start(directory, &program) {
-                    Ok(server) => return server,
-                    Err(failure) => failures.push(failure),
-                }
-            }
-            panic!("{NAME} does not start:\n{}", failures.join("\n"));
-        })
+        start_on_free_ports(directory, NAME, |data| Self::try_start(&program, data))
     }
 
-    fn try_start(directory: &Path, program: &Path) -> Result<Self, String> {
+    fn try_start(program: &Path, data: PathBuf) -> Result<Self, String> {
         let port = free_ports(1, 0);
         let key = base64::encode(format!("{:016x}{:016x}", random(), random()));
-        let data = directory.join(format!("azurite-{}", unique_name()));
-        std::fs::create_dir_all(&data).expect("cannot create a server's directory");
 
         let mut server = Command::new(program);
         server.env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{key}"));

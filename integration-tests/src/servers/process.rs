@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::random;
+use super::{random, unique_name};
 
 /// Runs the command of its arguments until the standard input closes, which happens when the test
 /// process ends in any way, by SIGKILL too: a test process runs no destructors of statics.
@@ -141,6 +141,24 @@ pub fn exclusively<T>(directory: &Path, name: &str, work: impl FnOnce() -> T) ->
     let lock = File::create(directory.join(format!("{name}.lock"))).expect("cannot create a lock file");
     lock.lock().expect("cannot lock a lock file");
     work()
+}
+
+/// Starts a server by `try_start` in a new directory, more than once if need be: ports that were free a moment ago may
+/// have been taken.
+pub(super) fn start_on_free_ports<T>(above: &Path, name: &str, try_start: impl Fn(PathBuf) -> Result<T, String>) -> T {
+    // One at a time, so that test processes that start together do not choose the same ports.
+    exclusively(above, &format!("{name}-start"), || {
+        let mut failures = Vec::new();
+        for _ in 0..5 {
+            let directory = above.join(format!("{name}-{}", unique_name()));
+            fs::create_dir_all(&directory).expect("cannot create a server's directory");
+            match try_start(directory) {
+                Ok(server) => return server,
+                Err(failure) => failures.push(failure),
+            }
+        }
+        panic!("{name} does not start:\n{}", failures.join("\n"));
+    })
 }
 
 /// The first of `count` neighbouring ports that were free a moment ago, and are again `offset` higher.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -42,7 +42,7 @@ pub enum Step {
 pub struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
+    body: Bytes,
     chunked: bool,
 }
 
@@ -50,7 +50,7 @@ impl Answer {
     /// An answer without headers or body.
     #[must_use]
     pub fn new(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new(), chunked: false }
+        Self { status, headers: Vec::new(), body: Bytes::new(), chunked: false }
     }
 
     /// Adds a header.
@@ -63,7 +63,7 @@ impl Answer {
     /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = body.into();
+        self.body = body.into().into();
         self
     }
 
@@ -81,7 +81,7 @@ impl Answer {
         }
         if !self.chunked {
             let _ = write!(head, "content-length: {}\r\n\r\n", self.body.len());
-            return (head.into_bytes(), self.body.clone());
+            return (head.into_bytes(), self.body.to_vec());
         }
         head.push_str("transfer-encoding: chunked\r\n\r\n");
         let mut body = format!("{:x}\r\n", self.body.len()).into_bytes();

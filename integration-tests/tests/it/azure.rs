@@ -1,44 +1,18 @@
+//! The store of Azure: how Azure's servers speak, and what only Azure's store does.
+
 mod answers;
 mod attempts;
-mod connections;
 mod requests;
 mod secrets;
-pub(crate) mod server;
+mod server;
+mod tokens;
 
 use azure_core::credentials::Secret;
 use azure_core::http::ClientOptions;
-use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, Precondition, StoreError, Version};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
-use leaderelection_integration_tests::servers::scripted::{ScriptedServer, Step};
+use leaderelection_integration_tests::servers::scripted::Answer;
 
-/// Every kind of request that the store makes.
-#[derive(Clone, Copy, Debug)]
-enum Call {
-    Get,
-    Create,
-    Update,
-    Delete,
-    List,
-}
-
-use Call::{Create, Delete, Get, List, Update};
-
-const CALLS: [Call; 5] = [Get, Create, Update, Delete, List];
-
-impl Call {
-    async fn on(self, store: &AzureStore) -> Result<(), StoreError> {
-        let body = Bytes::from_static(b"{}");
-        let etag = Version::new("\"etag\"");
-        match self {
-            Get => store.get("key").await.map(drop),
-            Create => store.put("key", body, &Precondition::Absent).await.map(drop),
-            Update => store.put("key", body, &Precondition::Matches(etag)).await.map(drop),
-            Delete => store.delete("key", &etag).await,
-            List => store.list("key").await.map(drop),
-        }
-    }
-}
+use crate::every_store::{CloudStore, SHORT};
 
 /// A secret, in base64.
 const KEY: &str = "dGhpcyBpcyBzZWNyZXQ=";
@@ -51,8 +25,52 @@ fn store(endpoint: &str, options: ClientOptions) -> AzureStore {
     AzureStore::with_options(&format!("{endpoint}/container"), account_key(), options).expect("a store")
 }
 
-async fn scripted<S: Into<Step>>(script: impl IntoIterator<Item = S>) -> (ScriptedServer, AzureStore) {
-    let server = ScriptedServer::start(script.into_iter().map(Into::into)).await;
-    let store = store(&server.url(), ClientOptions::default());
-    (server, store)
+/// A blob, read by a request for a range.
+fn blob(etag: &str, body: impl Into<Vec<u8>>, total: usize) -> Answer {
+    let body = body.into();
+    let range = format!("bytes 0-{}/{total}", body.len() - 1);
+    Answer::new(206).header("etag", etag).header("content-range", range).body(body)
+}
+
+/// An error as Azure words it. An empty `code` is an answer without a body.
+fn error(status: u16, code: &str) -> Answer {
+    let answer = Answer::new(status).header("content-type", "application/xml");
+    if code.is_empty() {
+        return answer;
+    }
+    answer
+        .header("x-ms-error-code", code)
+        .body(format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>said the server</Message></Error>"))
+}
+
+impl CloudStore for AzureStore {
+    const UNREACHABLE: &'static str = "cannot connect; check the account's name";
+    const IMPOSSIBLE_KEYS: &'static [&'static str] = &["", ".", "..", "a\tb", "a\nb", "a\rb"];
+
+    async fn on(endpoint: &str) -> Self {
+        store(endpoint, ClientOptions::default())
+    }
+
+    async fn on_retrying_clients(endpoint: &str) -> Vec<Self> {
+        attempts::retrying_options().map(|options| store(endpoint, options)).into()
+    }
+
+    fn in_a_hurry(self) -> Self {
+        self.with_request_timeout(SHORT)
+    }
+
+    fn object(body: Vec<u8>) -> Answer {
+        let total = body.len();
+        blob("\"etag\"", body, total)
+    }
+
+    fn written() -> Answer {
+        Answer::new(201).header("etag", "\"new\"")
+    }
+
+    fn refusals() -> Vec<Answer> {
+        let challenge = "Bearer authorization_uri=http://127.0.0.1:9";
+        let denied = Answer::new(401).header("www-authenticate", challenge);
+        vec![error(503, "ServerBusy"), error(429, "ServerBusy"), denied]
+    }
 }

@@ -1,50 +1,23 @@
+//! The store of Google Cloud Storage: how Google's servers speak, and what only Google's store does.
+
 mod answers;
 mod attempts;
-mod connections;
 mod control;
 mod election;
 mod requests;
 mod server;
 
-use bytes::Bytes;
 use google_cloud_auth::credentials::anonymous;
 use google_cloud_storage::builder::storage::ClientBuilder;
-use google_cloud_storage::client::Storage;
-use leaderelection::{ConditionalStore as _, Precondition, StoreError, Version};
+use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection_backends::gcs::GcsStore;
-use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs};
-use leaderelection_integration_tests::servers::scripted::{ScriptedServer, Step};
+use leaderelection_integration_tests::servers::scripted::Answer;
 
-/// Every kind of request that the store makes.
-#[derive(Clone, Copy, Debug)]
-enum Call {
-    Get,
-    Create,
-    Update,
-    Delete,
-    List,
-}
+use crate::calls::Call::{self, Create, Delete, Get, List, Update};
+use crate::every_store::{CloudStore, SHORT};
 
-use Call::{Create, Delete, Get, List, Update};
-
-/// What goes over JSON. The rest goes over gRPC.
-const OBJECT_CALLS: [Call; 3] = [Get, Create, Update];
-const CONTROL_CALLS: [Call; 2] = [Delete, List];
-const CALLS: [Call; 5] = [Get, Create, Update, Delete, List];
-
-impl Call {
-    async fn on(self, store: &GcsStore) -> Result<(), StoreError> {
-        let body = Bytes::from_static(b"{}");
-        let generation = Version::new("7");
-        match self {
-            Get => store.get("key").await.map(drop),
-            Create => store.put("key", body, &Precondition::Absent).await.map(drop),
-            Update => store.put("key", body, &Precondition::Matches(generation)).await.map(drop),
-            Delete => store.delete("key", &generation).await,
-            List => store.list("key").await.map(drop),
-        }
-    }
-}
+/// What goes over gRPC, which no script speaks.
+const CONTROL_CALLS: &[Call] = &[Delete, List];
 
 /// What a user might have configured, but for the retries: the SDK's defaults.
 fn config(endpoint: &str) -> ClientBuilder {
@@ -55,13 +28,66 @@ async fn store(config: ClientBuilder) -> GcsStore {
     GcsStore::new(config.build().await.expect("a client"), "bucket")
 }
 
-async fn scripted<S: Into<Step>>(script: impl IntoIterator<Item = S>) -> (ScriptedServer, GcsStore) {
-    let server = ScriptedServer::start(script.into_iter().map(Into::into)).await;
-    let store = store(config(&server.url())).await;
-    (server, store)
+fn object(generation: &str, body: impl Into<Vec<u8>>) -> Answer {
+    let body = body.into();
+    let length = body.len().to_string();
+    let answer = Answer::new(200).header("x-goog-generation", generation);
+    answer.header("x-goog-stored-content-length", length).body(body)
 }
 
-async fn on_fake(server: &FakeGcs) -> GcsStore {
-    let control = server.control();
-    GcsStore::new(server.client().await, BUCKET).with_control(move || control().build())
+fn written(generation: &str) -> Answer {
+    let body = format!(r#"{{"name":"key","bucket":"bucket","generation":"{generation}","metageneration":"1"}}"#);
+    Answer::new(200).header("content-type", "application/json").body(body)
+}
+
+/// An error as Google words it. An empty `message` is an answer without a body.
+fn error(status: u16, reason: &str, message: &str) -> Answer {
+    let answer = Answer::new(status).header("content-type", "application/json");
+    if message.is_empty() {
+        return answer;
+    }
+    answer.body(format!(
+        r#"{{"error":{{"code":{status},"message":"{message}","errors":[{{"domain":"global","reason":"{reason}","message":"{message}"}}]}}}}"#
+    ))
+}
+
+impl CloudStore for GcsStore {
+    const CALLS: &'static [Call] = &[Get, Create, Update];
+    const READS: &'static [Call] = &[Get];
+    const WRITES: &'static [Call] = &[Create, Update];
+
+    const UNREACHABLE: &'static str = "cannot connect; check the client's endpoint";
+    const IMPOSSIBLE_KEYS: &'static [&'static str] = &["", ".", "..", "a\nb", "a\rb"];
+
+    async fn on(endpoint: &str) -> Self {
+        let url = endpoint.to_owned();
+        store(config(endpoint)).await.with_control(move || {
+            let credentials = anonymous::Builder::new().build();
+            StorageControl::builder().with_endpoint(&url).with_credentials(credentials).build()
+        })
+    }
+
+    async fn on_retrying_clients(endpoint: &str) -> Vec<Self> {
+        vec![Self::on(endpoint).await, store(attempts::retrying(config(endpoint))).await]
+    }
+
+    fn in_a_hurry(self) -> Self {
+        self.with_request_timeout(SHORT)
+    }
+
+    fn object(body: Vec<u8>) -> Answer {
+        object("7", body)
+    }
+
+    fn object_of_unknown_length(body: Vec<u8>) -> Answer {
+        Answer::new(200).header("x-goog-generation", "7").body(body)
+    }
+
+    fn written() -> Answer {
+        written("7")
+    }
+
+    fn refusals() -> Vec<Answer> {
+        vec![error(429, "rateLimitExceeded", "slow down"), Answer::new(308)]
+    }
 }

@@ -1,8 +1,9 @@
 //! What a piece of code logs.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use tracing::Dispatch;
 use tracing_subscriber::fmt::MakeWriter;
 
 #[derive(Clone, Default)]
@@ -11,11 +12,19 @@ pub(crate) struct Logs(Arc<Mutex<Vec<u8>>>);
 impl Logs {
     /// Everything that `code` logs on this thread, at every level.
     pub(crate) fn of(code: impl FnOnce()) -> String {
+        // While there is but one subscriber, whichever thread comes to an event first decides for all threads
+        // whether anybody wants it, by its own subscriber, and other tests have none.
+        static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Logs::default().subscriber());
+        LazyLock::force(&ANOTHER);
         let logs = Self::default();
-        let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(logs.clone());
-        tracing::subscriber::with_default(subscriber.with_ansi(false).finish(), code);
+        tracing::dispatcher::with_default(&logs.subscriber(), code);
         let bytes = logs.0.lock().expect("not poisoned").clone();
         String::from_utf8(bytes).expect("text")
+    }
+
+    fn subscriber(&self) -> Dispatch {
+        let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(self.clone());
+        subscriber.with_ansi(false).finish().into()
     }
 }
 

@@ -2,9 +2,11 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
+mod calls;
 mod cloud;
 #[cfg(unix)]
 mod contest;
+mod every_store;
 #[cfg(unix)]
 mod file_store;
 mod gcs;

@@ -1,43 +1,17 @@
+//! The store of S3: how S3's servers speak, and what only S3's store does.
+
 mod answers;
 mod attempts;
 mod connections;
 mod requests;
-pub(crate) mod server;
+mod server;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Config, Credentials, Region};
-use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, Precondition, StoreError, Version};
 use leaderelection_backends::s3::S3Store;
-use leaderelection_integration_tests::servers::scripted::{ScriptedServer, Step};
+use leaderelection_integration_tests::servers::scripted::Answer;
 
-/// Every kind of request that the store makes.
-#[derive(Clone, Copy, Debug)]
-enum Call {
-    Get,
-    Create,
-    Update,
-    Delete,
-    List,
-}
-
-use Call::{Create, Delete, Get, List, Update};
-
-const CALLS: [Call; 5] = [Get, Create, Update, Delete, List];
-
-impl Call {
-    async fn on(self, store: &S3Store) -> Result<(), StoreError> {
-        let body = Bytes::from_static(b"{}");
-        let etag = Version::new("\"etag\"");
-        match self {
-            Get => store.get("key").await.map(drop),
-            Create => store.put("key", body, &Precondition::Absent).await.map(drop),
-            Update => store.put("key", body, &Precondition::Matches(etag)).await.map(drop),
-            Delete => store.delete("key", &etag).await,
-            List => store.list("key").await.map(drop),
-        }
-    }
-}
+use crate::every_store::{CloudStore, SHORT};
 
 /// What a user might have configured, but for the retries: the SDK's defaults.
 fn config(endpoint: &str) -> Builder {
@@ -53,8 +27,45 @@ fn store(config: Builder) -> S3Store {
     S3Store::new(Client::from_conf(config.build()), "bucket")
 }
 
-async fn scripted<S: Into<Step>>(script: impl IntoIterator<Item = S>) -> (ScriptedServer, S3Store) {
-    let server = ScriptedServer::start(script.into_iter().map(Into::into)).await;
-    let store = store(config(&server.url()));
-    (server, store)
+fn object(etag: &str, body: impl Into<Vec<u8>>) -> Answer {
+    Answer::new(200).header("etag", etag).body(body)
+}
+
+/// An error as S3 words it. An empty `code` is an answer without a body.
+fn error(status: u16, code: &str) -> Answer {
+    let answer = Answer::new(status).header("content-type", "application/xml");
+    if code.is_empty() {
+        return answer;
+    }
+    answer.body(format!("<Error><Code>{code}</Code><Message>said the server</Message></Error>"))
+}
+
+impl CloudStore for S3Store {
+    const UNREACHABLE: &'static str = "cannot connect; check the client's endpoint";
+    const FAILED: &'static str = "the store failed";
+    const IMPOSSIBLE_KEYS: &'static [&'static str] = &[""];
+
+    async fn on(endpoint: &str) -> Self {
+        store(config(endpoint))
+    }
+
+    async fn on_retrying_clients(endpoint: &str) -> Vec<Self> {
+        attempts::retrying_configs(endpoint).map(store).into()
+    }
+
+    fn in_a_hurry(self) -> Self {
+        self.with_request_timeout(SHORT)
+    }
+
+    fn object(body: Vec<u8>) -> Answer {
+        object("\"etag\"", body)
+    }
+
+    fn written() -> Answer {
+        object("\"new\"", "")
+    }
+
+    fn refusals() -> Vec<Answer> {
+        vec![error(503, "SlowDown"), error(409, "OperationAborted"), error(400, "RequestTimeout")]
+    }
 }

@@ -8,6 +8,7 @@ use super::clause::{
 };
 use super::patiently;
 use super::race::{self, Refusal};
+use crate::causes::with_causes;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
@@ -148,7 +149,7 @@ fn refused<L: ObjectStoreBasedLock>(lock: &L, answer: Result<Version, LockError>
     match answer {
         Ok(_) => broken(object, format!("{what} was accepted"), clause),
         Err(error) => {
-            let what = format!("{what} was answered {:?} ({}) and not Conflict", error.kind(), error.chain());
+            let what = format!("{what} was answered {:?} ({}) and not Conflict", error.kind(), with_causes(&error));
             demand(error.kind() == StoreErrorKind::Conflict, object, what, clause);
         }
     }

@@ -1,5 +1,8 @@
 //! The writes of ours that got no good answer (rule 6).
 
+use std::collections::VecDeque;
+
+use super::Visitor;
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
 
@@ -29,6 +32,8 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Attempts {
     unanswered: Vec<Attempt>,
+    /// The ids of those that were given up last. One that lands all the same is ours, and means nothing.
+    given_up: VecDeque<String>,
     /// Nothing may be written before the object was read again.
     pub(super) must_read: bool,
 }
@@ -49,20 +54,38 @@ impl Attempts {
         self.unanswered.iter().find(|attempt| attempt.write_id == write_id).cloned()
     }
 
+    /// Whether this is an attempt that was given up.
+    pub(super) fn gave_up(&self, write_id: &str) -> bool {
+        self.given_up.iter().any(|given_up| given_up == write_id)
+    }
+
     pub(super) fn last(&self) -> Option<&Attempt> {
         self.unanswered.last()
     }
 
-    pub(super) fn retain(&mut self, keep: impl FnMut(&Attempt) -> bool) {
-        self.unanswered.retain(keep);
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Attempt> {
-        self.unanswered.iter_mut()
+    pub(super) fn give_up(&mut self, attempt: Attempt) {
+        if self.given_up.len() == MOST {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(attempt.write_id);
     }
 
     pub(super) fn clear(&mut self) {
-        self.unanswered.clear();
+        for attempt in std::mem::take(&mut self.unanswered) {
+            self.give_up(attempt);
+        }
         self.must_read = false;
+    }
+
+    pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
+        self.unanswered.retain(|attempt| visitor.may_land(&attempt.write_id));
+        for attempt in &mut self.unanswered {
+            visitor.write_id(&mut attempt.write_id);
+            visitor.moment(&mut attempt.sent_at);
+        }
+        self.given_up.retain(|write_id| visitor.may_land(write_id));
+        for write_id in &mut self.given_up {
+            visitor.write_id(write_id);
+        }
     }
 }

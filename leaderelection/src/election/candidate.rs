@@ -49,7 +49,7 @@ impl Election {
                 if self.is_exhausted() {
                     self.events.push_back(Event::TokensExhausted);
                 }
-                self.check_for_clash(record.holder_identity == self.rules.identity);
+                self.check_for_clash(record);
                 let holder = record.holder_identity.clone();
                 self.announce(&holder);
             }
@@ -70,21 +70,16 @@ impl Election {
     }
 
     /// A lease under our name that changes without us is alive: somebody shares our identity.
-    fn check_for_clash(&mut self, names_us: bool) {
-        let named_us_before = self
-            .sight
-            .as_ref()
-            .and_then(|sight| sight.found.as_ref())
-            .is_some_and(|before| before.record.holder_identity == self.rules.identity);
-        if !names_us {
+    fn check_for_clash(&mut self, record: &LeaderElectionRecord) {
+        if !self.is_us(record) {
             self.clash_reported = false;
-        } else if named_us_before {
-            self.report_clash();
+            return;
         }
-    }
-
-    pub(super) fn report_clash(&mut self) {
-        if !self.clash_reported {
+        let Some(Sight { found: Some(before), .. }) = &self.sight else { return };
+        let write_id = record.write_id.as_deref();
+        // One of ours may have landed late. And who only says who is to lead next leaves the id alone.
+        let is_known = |id: &str| before.record.write_id.as_deref() == Some(id) || self.attempts.gave_up(id);
+        if self.is_us(&before.record) && !write_id.is_some_and(is_known) && !self.clash_reported {
             self.clash_reported = true;
             self.events.push_back(Event::IdentityClash);
         }

@@ -11,13 +11,13 @@ impl Election {
     pub(super) fn on_write_failure(&mut self, now: LocalInstant, attempt: Attempt, failure: Failure, jitter: Jitter) {
         // Even a write that was "refused" is remembered: a proxy may have lied (rule 6).
         self.attempts.remember(attempt);
+        self.asked_until = now + self.asked_pause(&failure);
         let pause = self.back_off(jitter, Some(&failure));
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 // The read comes at once; another write, if it comes to that, after the pause.
                 self.attempts.must_read = true;
                 self.write_after = self.write_after.max(now + pause);
-                self.asked_until = now + self.asked_pause(&failure);
             }
             StoreErrorKind::Fatal if matches!(self.phase, Phase::Following) => {
                 self.hold_off = now + self.slow_pause(jitter);
@@ -27,6 +27,7 @@ impl Election {
     }
 
     pub(super) fn on_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
+        self.asked_until = self.asked_until.max(now + self.asked_pause(&failure));
         match self.phase {
             Phase::Following => self.on_candidate_read_failure(now, failure, jitter),
             Phase::Holding(_) | Phase::Stopping { .. } | Phase::Releasing { .. }

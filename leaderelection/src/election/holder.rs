@@ -32,11 +32,6 @@ impl Election {
             Some(found) if found.record.is_released() => EndReason::Emptied,
             Some(found) => EndReason::TakenOver { by: found.record.holder_identity.clone() },
         };
-        if let Some(found) = &found
-            && found.record.holder_identity == self.rules.identity
-        {
-            self.report_clash();
-        }
         self.attempts.clear();
         self.remember_own_lease(now);
         self.see(now, found, jitter);
@@ -46,7 +41,10 @@ impl Election {
     /// What the object was before somebody else changed it: a lease of ours, to be waited out by rule 3
     /// should the object have vanished.
     pub(super) fn remember_own_lease(&mut self, now: LocalInstant) {
-        if let Phase::Holding(hold) | Phase::Stopping { held: Some(hold), .. } = &self.phase {
+        if let Phase::Holding(hold)
+        | Phase::Stopping { held: Some(hold), .. }
+        | Phase::Releasing { held: Some(hold), .. } = &self.phase
+        {
             let found = Some(VersionedRecord { record: hold.record.clone(), version: hold.version.clone() });
             let free_at = (hold.sent_at + hold.record.lease_duration).max(now);
             self.sight = Some(super::Sight { found, free_at });
@@ -123,7 +121,8 @@ impl Hold {
         *held = Some(newer);
     }
 
-    /// Whether `record` is our last write, with nothing changed but who is to lead next (rule 14).
+    /// Whether `record` is our last write, with nothing changed but who is to lead next (rule 14), and what
+    /// others keep in fields of their own.
     fn is_annotated_by(&self, record: &LeaderElectionRecord) -> bool {
         // The times are not compared: JSON keeps fewer digits of them.
         record.write_id.is_some()
@@ -136,6 +135,7 @@ impl Hold {
     /// Takes over what [`is_annotated_by`](Self::is_annotated_by) allows to. A wish of ours goes first.
     fn annotate(&mut self, annotated: VersionedRecord) {
         self.version = annotated.version;
+        self.record.unknown = annotated.record.unknown;
         let ours = self.record.preferred_holder.take();
         self.record.preferred_holder = ours.or(annotated.record.preferred_holder);
     }

@@ -73,8 +73,8 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Every [`name`](Self::name) there is.
-    pub const NAMES: [&str; 11] = [
+    /// The [`name`](Self::name)s of all reasons for which a term ends.
+    pub(crate) const OF_TERMS: &[&str] = &[
         "cancelled",
         "stepped_down",
         "transferred",
@@ -85,7 +85,6 @@ impl EndReason {
         "unreadable",
         "work_panicked",
         "work_finished",
-        "store_unfit",
     ];
 
     /// The reason's name, without its details: for the labels of metrics and for machines.

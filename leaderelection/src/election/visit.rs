@@ -50,11 +50,7 @@ impl Election {
                 }
             }
         }
-        self.attempts.retain(|attempt| visitor.may_land(&attempt.write_id));
-        for attempt in self.attempts.iter_mut() {
-            visitor.write_id(&mut attempt.write_id);
-            visitor.moment(&mut attempt.sent_at);
-        }
+        self.attempts.visit(visitor);
         if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
             visitor.write_id(&mut attempt.write_id);
             visitor.moment(&mut attempt.sent_at);

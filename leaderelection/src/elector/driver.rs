@@ -14,6 +14,7 @@ use super::meters::{Meters, TermMeter};
 use super::new_leader::NewLeaderCalls;
 use super::request::{self, About, Answered, Sent};
 use super::term::{EarlierWork, OpenTerm, WorkEnd};
+use super::wall_clock::WallClock;
 use crate::callbacks::{Start, Work};
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
@@ -43,6 +44,7 @@ pub(super) struct Driver {
     pub(super) new_leader_calls: NewLeaderCalls,
     pub(super) earlier_work: EarlierWork,
     pub(super) fitness: Fitness,
+    wall_clock: WallClock,
 }
 
 /// What the loop was woken by.
@@ -69,6 +71,13 @@ pub(super) struct TermRun {
     pub(super) outcome: RunOutcome,
 }
 
+impl TermRun {
+    /// Whether a term was won, and was over before its work could begin: this process was stopped in between.
+    fn was_missed(&self) -> bool {
+        self.outcome.fencing_token.is_none() && self.outcome.reason == EndReason::RenewDeadline
+    }
+}
+
 impl Driver {
     pub(super) fn new(config: LeaderElectionConfig, status: watch::Sender<Status>) -> Self {
         Self {
@@ -77,6 +86,7 @@ impl Driver {
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
+            wall_clock: WallClock::default(),
             status,
             config,
         }
@@ -132,8 +142,12 @@ impl Driver {
         loop {
             self.advance(&mut run);
             if self.election.is_idle() {
-                if_dropped.0 = None;
-                return run.outcome;
+                if !run.was_missed() {
+                    if_dropped.0 = None;
+                    return run.outcome;
+                }
+                run.outcome.reason = EndReason::Cancelled;
+                self.election.begin(self.config.clock.now());
             }
             let woken = self.wait(cancel, &mut run).await;
             self.handle(woken, &mut run);
@@ -144,8 +158,12 @@ impl Driver {
     fn advance(&mut self, run: &mut TermRun) {
         loop {
             let now = self.config.clock.now();
-            let Self { election, random, config, .. } = self;
-            let request = election.poll(now, || stamp(random, config));
+            let Self { election, random, config, wall_clock, .. } = self;
+            let request = election.poll(now, || {
+                let stamp = stamp(random, config);
+                wall_clock.look(now, stamp.time);
+                stamp
+            });
             self.take_events(run);
             if let Some(request) = request {
                 let about = About::new(&request, now, self.election.leading(now).is_some());
@@ -224,10 +242,10 @@ impl Driver {
         let now = self.config.clock.now();
         match woken {
             Woken::Time => {}
-            Woken::Cancelled => self.election.stop(now, EndReason::Cancelled),
-            Woken::GivenUp => {
-                let reason = run.open.as_ref().and_then(|open| open.leadership.given_up());
-                self.election.stop(now, reason.unwrap_or(EndReason::SteppedDown));
+            Woken::Cancelled | Woken::GivenUp => {
+                // Who gives up leadership and cancels at once wants both: the lease goes where it was promised.
+                let given_up = run.open.as_ref().and_then(|open| open.leadership.given_up());
+                self.election.stop(now, given_up.unwrap_or(EndReason::Cancelled));
             }
             Woken::Work(WorkEnd::Panicked) => {
                 tracing::error!("the leader's work panicked; the term ends");

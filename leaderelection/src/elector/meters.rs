@@ -33,7 +33,7 @@ impl Meters {
         let master = gauge!("leader_election_master_status", "name" => name.clone());
         master.set(0.0);
         // Known from the start: a series that first shows up with a 1 has no increase to alert on.
-        for reason in EndReason::NAMES {
+        for reason in EndReason::OF_TERMS {
             ends(&name, reason).increment(0);
         }
         for resolution in Resolution::ALL {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::callbacks::OnNewLeader;
 
-/// Calls the callback on a thread that may block. Calls that have not begun when this is dropped never
-/// happen.
+/// Calls the callback on a thread that may block. Calls that have not begun when the election's future is
+/// dropped never happen; when it completes, they do.
 #[derive(Clone)]
 pub(super) struct NewLeaderCalls {
     callback: Option<Arc<OnNewLeader>>,

@@ -6,6 +6,7 @@ use super::driver::{Driver, TermRun};
 use super::meters::Meters;
 use super::request::About;
 use super::term::OpenTerm;
+use crate::causes::with_causes;
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Event};
 use crate::history::Change;
@@ -86,7 +87,7 @@ impl Driver {
         meters.answered(about, answer, now, at);
         let error = error.and_then(|error| {
             log_failure(&error);
-            let message = || LastError { at, message: error.chain() };
+            let message = || LastError { at, message: with_causes(&error) };
             (error.kind() != StoreErrorKind::Conflict).then(message)
         });
         self.status.send_if_modified(|status| {
@@ -130,7 +131,7 @@ impl Driver {
 }
 
 fn log_failure(error: &LockError) {
-    let chain = error.chain();
+    let chain = with_causes(error);
     match error.kind() {
         StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {

@@ -114,6 +114,8 @@ struct Concluder {
 impl Drop for Concluder {
     fn drop(&mut self) {
         self.end.conclude();
+        // Not before: work that outlives its lease is for the health check to see.
+        self.end.status.send_modify(|status| status.term = None);
     }
 }
 
@@ -139,7 +141,6 @@ impl TermEnd {
         {
             tracing::error!("on_stop_leading panicked; the election goes on");
         }
-        self.status.send_modify(|status| status.term = None);
     }
 }
 

@@ -5,13 +5,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Timelike, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
+use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
 use crate::store::MAX_BODY_BYTES;
 
 const HOLDER_IDENTITY: &str = "holderIdentity";
@@ -114,9 +114,12 @@ pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderE
     }
     let mut fields: UnknownFields =
         serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
+    let holder_identity: String = required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?;
+    // A lease that nobody holds bars nobody. It says a second, however short the leases are.
+    let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };
     Ok(LeaderElectionRecord {
-        holder_identity: required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?,
-        lease_duration: take_lease_duration(&mut fields, max_lease_duration)?,
+        holder_identity,
+        lease_duration: take_lease_duration(&mut fields, longest)?,
         acquire_time: take_time(&mut fields, ACQUIRE_TIME)?,
         renew_time: take_time(&mut fields, RENEW_TIME)?,
         leader_transitions: take_transitions(&mut fields)?,
@@ -204,9 +207,18 @@ fn take_time(fields: &mut UnknownFields, name: &'static str) -> Result<Option<Da
         let problem = format!("{:?} is not a time such as \"2026-02-02T10:15:30.000000Z\": {error}", excerpt(&text));
         RecordError::new(name, problem)
     })?;
-    // What is written has microseconds; reading more would not be written back the same.
     let time = time.to_utc();
+    if !has_four_digit_year(time) {
+        let problem = format!("{:?} is not between the years 0000 and 9999 in UTC", excerpt(&text));
+        return Err(RecordError::new(name, problem));
+    }
+    // What is written has microseconds; reading more would not be written back the same.
     Ok(time.with_nanosecond(time.nanosecond() / 1_000 * 1_000))
+}
+
+/// Any other is written in a way that nobody reads.
+fn has_four_digit_year(time: DateTime<Utc>) -> bool {
+    (0..=9999).contains(&time.year())
 }
 
 pub(super) fn write(record: &LeaderElectionRecord) -> Vec<u8> {
@@ -227,7 +239,8 @@ impl Serialize for Fields<'_> {
         map.serialize_entry(HOLDER_IDENTITY, &record.holder_identity)?;
         map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?;
         for (name, time) in [(ACQUIRE_TIME, record.acquire_time), (RENEW_TIME, record.renew_time)] {
-            if let Some(time) = time {
+            // A wall clock may be that wrong. Times are for people, and may be missing.
+            if let Some(time) = time.filter(|time| has_four_digit_year(*time)) {
                 map.serialize_entry(name, &time.to_rfc3339_opts(SecondsFormat::Micros, true))?;
             }
         }

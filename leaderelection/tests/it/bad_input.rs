@@ -12,8 +12,9 @@ use leaderelection::{
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
-use crate::support::{Fault, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored};
+use crate::support::{Fault, LEASE, Op, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run, stored};
 
 const PHOTO: &[u8] = b"\xff\xd8\xff\xe0 JFIF, somebody's holidays";
 
@@ -93,7 +94,7 @@ async fn access_that_is_denied_is_tried_again_slowly_and_then_works() {
     assert_eq!(running.await.unwrap().reason, EndReason::Cancelled);
 }
 
-/// A machine whose wall clock jumps a year back and forth at every look.
+/// A machine whose wall clock jumps a year back and forth, at two looks of three.
 #[derive(Debug)]
 struct JumpyClock(TokioClock, std::sync::atomic::AtomicU32);
 
@@ -106,7 +107,7 @@ impl Clock for JumpyClock {
     fn wall_time(&self) -> DateTime<Utc> {
         let looks = self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         let year = TimeDelta::days(365);
-        self.0.wall_time() + if looks.is_multiple_of(2) { year } else { -year }
+        self.0.wall_time() + if looks.is_multiple_of(3) { year } else { -year }
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
@@ -114,22 +115,36 @@ impl Clock for JumpyClock {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_wall_clock_that_jumps_a_year_changes_nothing_but_the_times_people_read() {
-    let store = MemoryStore::new();
-    let clock = || JumpyClock(TokioClock::new(), std::sync::atomic::AtomicU32::new(0));
-    let (leader, follower) = (TestLock::new(&store, "a"), TestLock::new(&store, "b"));
-    let config = |lock: &TestLock| builder(lock.clone(), LeaderCallbacks::new()).clock(clock()).build().unwrap();
-    let leading = DefaultLeaderElector::new(config(&leader));
-    let handle = leading.handle();
-    let _leading = spawn_run(leading);
-    sleep(RETRY / 2).await;
-    let _following = spawn_run(DefaultLeaderElector::new(config(&follower)));
-    sleep(LEASE * 20).await;
-    assert_eq!(handle.fencing_token(), Some(0));
-    assert!(follower.ops().iter().all(|op| *op == Op::Get));
-    let record = stored(&store).await.record;
-    assert!(record.renew_time.unwrap() - record.acquire_time.unwrap() != TimeDelta::zero());
+#[test]
+fn a_wall_clock_that_jumps_a_year_changes_nothing_but_the_times_people_read() {
+    let warnings = logged(Level::WARN, async || {
+        let store = MemoryStore::new();
+        let clock = || JumpyClock(TokioClock::new(), std::sync::atomic::AtomicU32::new(0));
+        let (leader, follower) = (TestLock::new(&store, "a"), TestLock::new(&store, "b"));
+        let config = |lock: &TestLock| builder(lock.clone(), LeaderCallbacks::new()).clock(clock()).build().unwrap();
+        let leading = DefaultLeaderElector::new(config(&leader));
+        let handle = leading.handle();
+        let _leading = spawn_run(leading);
+        sleep(RETRY / 2).await;
+        let _following = spawn_run(DefaultLeaderElector::new(config(&follower)));
+        sleep(LEASE * 20).await;
+        assert_eq!(handle.fencing_token(), Some(0));
+        assert!(follower.ops().iter().all(|op| *op == Op::Get));
+        let record = stored(&store).await.record;
+        assert!(record.renew_time.unwrap() - record.acquire_time.unwrap() != TimeDelta::zero());
+    });
+    assert!(warnings.iter().any(|warning| warning.contains("check its time synchronization")), "{warnings:?}");
+}
+
+#[test]
+fn a_wall_clock_that_goes_as_the_other_one_is_no_news() {
+    let warnings = logged(Level::WARN, async || {
+        let store = MemoryStore::new();
+        let leading = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+        let _leading = spawn_run(leading);
+        sleep(LEASE * 20).await;
+    });
+    assert_eq!(warnings, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

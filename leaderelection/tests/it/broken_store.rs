@@ -186,7 +186,7 @@ impl ConditionalStore for Broken {
         }
         let version = self.inner.put(key, body.clone(), &inner_precondition).await?;
         self.note_write(key);
-        Ok(self.version(&VersionedObject { body, version }))
+        Ok(self.version(&VersionedObject::new(body, version)))
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {

@@ -71,11 +71,12 @@ proptest! {
         let mut election = Election::new(rules(reclaim));
         let mut now = LocalInstant::default();
         let mut ids = 0u64;
-        let mut last_write = String::new();
+        let mut last_write = None;
+        let mut in_flight = None;
         election.begin(now);
         for deed in deeds {
             let before = election.leading(now);
-            let mut answered = false;
+            let mut landed = false;
             let failure = |kind, after: Option<u64>| Failure { kind, retry_after: after.map(Duration::from_nanos) };
             match deed {
                 Deed::Pass(nanos) => now = now + Duration::from_nanos(nanos),
@@ -86,45 +87,55 @@ proptest! {
                     });
                     match &request {
                         Some(Request::Create { record } | Request::Update { record, .. }) => {
-                            last_write = ids.to_string();
-                            prop_assert_eq!(record.write_id.as_ref(), Some(&last_write));
+                            last_write = Some(ids.to_string());
+                            prop_assert_eq!(&record.write_id, &last_write);
                             prop_assert!(record.is_released() || record.holder_identity == "a");
                         }
                         Some(Request::Read) | None => {}
                     }
                     prop_assert!(request.is_none() || !election.is_idle());
+                    in_flight = request.map(|request| request == Request::Read).or(in_flight);
                 }
                 Deed::Show { holder, lease, token, version, ours, preferred } => {
                     let mut shown = record(["", "a", "b"][holder], Duration::from_nanos(lease), token);
                     shown.preferred_holder = [None, Some("a"), Some("b")][preferred].map(str::to_owned);
                     if ours {
-                        shown.write_id = Some(last_write.clone());
+                        shown.write_id = last_write.clone();
                     }
                     let version = Version::new(version.to_string());
-                    answered = true;
-                    let shown = VersionedRecord { record: shown, version };
+                    // Of what is not in flight, an answer is ignored.
+                    landed = in_flight.take_if(|is_read| *is_read).is_some() && ours && last_write.is_some();
+                    let shown = VersionedRecord::new(shown, version);
                     election.on_answer(now, Answer::Read(Ok(Some(shown))), Jitter::new(jitter));
                 }
-                Deed::ShowNothing => election.on_answer(now, Answer::Read(Ok(None)), Jitter::new(jitter)),
+                Deed::ShowNothing => {
+                    in_flight.take_if(|is_read| *is_read);
+                    election.on_answer(now, Answer::Read(Ok(None)), Jitter::new(jitter));
+                }
                 Deed::FailRead(kind, after) => {
+                    in_flight.take_if(|is_read| *is_read);
                     election.on_answer(now, Answer::Read(Err(failure(kind, after))), Jitter::new(jitter));
                 }
                 Deed::Write(version) => {
-                    answered = true;
+                    landed = in_flight.take_if(|is_read| !*is_read).is_some();
                     let version = Version::new(version.to_string());
                     election.on_answer(now, Answer::Written(Ok(version)), Jitter::new(jitter));
                 }
                 Deed::FailWrite(kind, after) => {
+                    in_flight.take_if(|is_read| !*is_read);
                     election.on_answer(now, Answer::Written(Err(failure(kind, after))), Jitter::new(jitter));
                 }
-                Deed::Begin => election.begin(now),
+                Deed::Begin => {
+                    in_flight = None;
+                    election.begin(now);
+                }
                 Deed::Stop => election.stop(now, EndReason::Cancelled),
                 Deed::WorkStopped(release) => election.work_stopped(now, release),
                 Deed::StandBack(nanos) => election.stand_back_until(LocalInstant::from_nanos(nanos)),
             }
             let after = election.leading(now);
             // Only a write that is known to have landed begins a term or moves its deadline.
-            if !answered && let Some(after) = after {
+            if !landed && let Some(after) = after {
                 prop_assert_eq!(before.map(|term| term.valid_until), Some(after.valid_until));
             }
             if let Some(term) = after {
@@ -146,8 +157,7 @@ proptest! {
 /// A win that was answered with an error, and is seen to have landed 50 ms before its window closes.
 fn late_win(retry_after: Option<Duration>) -> (Election, LocalInstant) {
     let (secs, longest_pause) = (Duration::from_secs, Jitter::new(u32::MAX));
-    let timings = Rules { lease_duration: secs(15), renew_deadline: secs(10), retry_period: secs(2), ..rules(false) };
-    let (mut election, start) = (Election::new(timings), LocalInstant::default());
+    let (mut election, start) = (Election::new(unhurried()), LocalInstant::default());
     election.begin(start);
     assert_eq!(election.poll(start, no_stamp), Some(Request::Read));
     election.on_answer(start, Answer::Read(Ok(None)), longest_pause);
@@ -156,7 +166,7 @@ fn late_win(retry_after: Option<Duration>) -> (Election, LocalInstant) {
     let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after };
     election.on_answer(now, Answer::Written(Err(failure)), longest_pause);
     assert_eq!(election.poll(now, no_stamp), Some(Request::Read));
-    let landed = VersionedRecord { record, version: Version::new("1") };
+    let landed = VersionedRecord::new(record, Version::new("1"));
     election.on_answer(now, Answer::Read(Ok(Some(landed))), longest_pause);
     assert!(election.leading(now).is_some());
     (election, now)
@@ -185,22 +195,64 @@ fn no_stamp() -> Stamp {
     unreachable!("nothing is written over a lease that is alive")
 }
 
+/// A leader by these timings, at this moment.
+fn leader(rules: Rules) -> (Election, LocalInstant) {
+    let (mut election, start) = (Election::new(rules), LocalInstant::default());
+    election.begin(start);
+    assert_eq!(election.poll(start, no_stamp), Some(Request::Read));
+    election.on_answer(start, Answer::Read(Ok(None)), Jitter::default());
+    assert!(matches!(election.poll(start, stamp), Some(Request::Create { .. })));
+    election.on_answer(start, Answer::Written(Ok(Version::new("1"))), Jitter::default());
+    assert!(election.leading(start).is_some());
+    (election, start)
+}
+
+fn unhurried() -> Rules {
+    let secs = Duration::from_secs;
+    Rules { lease_duration: secs(15), renew_deadline: secs(10), retry_period: secs(2), ..rules(false) }
+}
+
 #[test]
-fn a_lease_under_our_identity_that_lives_without_us_is_reported_once() {
-    let mut election = Election::new(rules(false));
-    let mut now = LocalInstant::default();
-    election.begin(now);
-    let mut reports = Vec::new();
-    for renewal in 0..4 {
-        assert_eq!(election.poll(now, no_stamp), Some(Request::Read));
-        let mut renewed = record("a", Duration::from_nanos(6), 7);
-        renewed.write_id = Some(renewal.to_string());
-        let shown = VersionedRecord { record: renewed, version: Version::new(renewal.to_string()) };
-        election.on_answer(now, Answer::Read(Ok(Some(shown))), Jitter::default());
-        let events: Vec<_> = std::iter::from_fn(|| election.next_event()).collect();
-        reports.push(events.contains(&Event::IdentityClash));
-        now = now + Duration::from_nanos(2);
-    }
-    // The first may be what we left behind before we were restarted.
-    assert_eq!(reports, [false, true, false, false]);
+fn a_release_is_sent_no_sooner_than_the_store_asked() {
+    let (mut election, start) = leader(unhurried());
+    let (renewal, asked) = (start + Duration::from_secs(2), Duration::from_secs(3));
+    assert!(matches!(election.poll(renewal, stamp), Some(Request::Update { .. })));
+    let failure = Failure { kind: StoreErrorKind::Rejected, retry_after: Some(asked) };
+    election.on_answer(renewal, Answer::Written(Err(failure)), Jitter::default());
+    election.stop(renewal, EndReason::Cancelled);
+    election.work_stopped(renewal, true);
+    assert_eq!(election.poll(renewal, no_stamp), None);
+    assert_eq!(election.next_wake(), Some(renewal + asked));
+    assert!(
+        matches!(election.poll(renewal + asked, stamp), Some(Request::Update { record, .. }) if record.is_released())
+    );
+}
+
+#[test]
+fn a_candidate_begins_no_sooner_than_the_store_asked_in_the_term_before() {
+    let (mut election, start) = leader(unhurried());
+    let (renewal, asked) = (start + Duration::from_secs(8), Duration::from_secs(5));
+    assert!(matches!(election.poll(renewal, stamp), Some(Request::Update { .. })));
+    let failure = Failure { kind: StoreErrorKind::Rejected, retry_after: Some(asked) };
+    election.on_answer(renewal, Answer::Written(Err(failure)), Jitter::default());
+    let deadline = start + Duration::from_secs(10);
+    election.stop(deadline, EndReason::Cancelled);
+    election.work_stopped(deadline, false);
+    election.begin(deadline);
+    assert_eq!(election.poll(deadline, no_stamp), None);
+    assert_eq!(election.next_wake(), Some(renewal + asked));
+}
+
+#[test]
+fn a_lock_that_is_deleted_during_its_release_is_missed() {
+    let (mut election, start) = leader(unhurried());
+    election.stop(start, EndReason::Cancelled);
+    election.work_stopped(start, true);
+    assert!(matches!(election.poll(start, stamp), Some(Request::Update { .. })));
+    let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+    election.on_answer(start, Answer::Written(Err(conflict)), Jitter::default());
+    assert_eq!(election.poll(start, no_stamp), Some(Request::Read));
+    election.on_answer(start, Answer::Read(Ok(None)), Jitter::default());
+    let events: Vec<_> = std::iter::from_fn(|| election.next_event()).collect();
+    assert!(events.contains(&Event::Vanished), "{events:?}");
 }

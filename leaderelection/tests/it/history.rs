@@ -6,12 +6,11 @@ use chrono::{DateTime, Utc};
 use leaderelection::{
     BeginReason, Change, EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, REMEMBERED_TRANSITIONS, StoreErrorKind,
 };
-use tokio::time::{pause, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::support::logs::events_of;
-use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, elector, plant, record, spawn_run, stored};
+use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored};
 
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -115,22 +114,9 @@ async fn a_leader_sees_its_own_writes() {
     assert!(observed.unchanged_for < RETRY && observed.checked_for == observed.unchanged_for, "{observed:?}");
 }
 
-/// Runs `scenario` on paused time, and returns what was logged at info level.
-fn story<F: Future<Output = ()>>(scenario: impl FnOnce() -> F) -> Vec<String> {
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            pause();
-            scenario().await;
-        });
-    };
-    let (events, ()) = events_of(Level::INFO, run);
-    events.into_iter().map(|event| event.trim_end().to_owned()).collect()
-}
-
 #[test]
 fn the_story_of_a_term_can_be_read_from_info_level_alone() {
-    let events = story(|| async {
+    let events = logged(Level::INFO, async || {
         let store = MemoryStore::new();
         plant(&store, &record("before", LEASE, 6)).await;
         let elector = elector(TestLock::new(&store, "a"), Journal::default().callbacks());

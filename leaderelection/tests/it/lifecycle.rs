@@ -165,9 +165,17 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
         handle.changed().await.unwrap();
     }
     cancel.cancel();
-    timeout(Duration::from_secs(60), running).await.expect("does not wait for ever").unwrap();
+    let bound = Duration::from_secs(60);
+    timeout(bound, running).await.expect("does not wait for ever").unwrap();
     assert_eq!(journal.entries(), ["stop"]);
     assert_eq!(stored(&store).await.record.holder_identity, "a");
+    let health = elector.health_check(ms(1));
+    let until = async |is_healthy: bool| {
+        while health.check().is_ok() != is_healthy {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(bound, until(false)).await.expect("work that outlives its lease is unhealthy");
 
     // No new term begins beside work that still runs.
     let again = CancellationToken::new();
@@ -176,14 +184,33 @@ async fn work_that_never_awaits_is_reported_and_the_lease_not_released() {
     assert_eq!(elector.run(again).await.fencing_token, None);
     assert_eq!(lock.ops(), []);
     let_go.send(()).unwrap();
+    timeout(bound, until(true)).await.expect("healthy when the work has ended");
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_future_leaves_nothing_running() {
     // At any point: every drop lands somewhere else in the election's life.
-    for millis in [0, 1, 500, 1_999, 2_000, 2_001, 3_000, 10_000] {
+    for (millis, hanging) in [
+        (0, None),
+        (1, None),
+        (500, None),
+        (1_999, None),
+        (2_000, None),
+        (2_001, None),
+        (3_000, None),
+        (10_000, None),
+        // While a request is under way.
+        (100, Some((Op::Get, Fault::Hang))),
+        (100, Some((Op::Create, Fault::Hang))),
+        (100, Some((Op::Create, Fault::ApplyThenHang))),
+        (2_100, Some((Op::Update, Fault::Hang))),
+        (2_100, Some((Op::Update, Fault::ApplyThenHang))),
+    ] {
         let store = MemoryStore::new();
-        let lock = TestLock::new(&store, "a");
+        let mut lock = TestLock::new(&store, "a");
+        if let Some((op, fault)) = hanging {
+            lock = lock.with_fault(op, 0, fault);
+        }
         let journal = Journal::default();
         let work = journal.clone();
         let stop = journal.clone();

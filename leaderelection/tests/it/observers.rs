@@ -8,8 +8,9 @@ use leaderelection::clock::TokioClock;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore};
 use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
-use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, plant, record, spawn_run};
+use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run};
 
 /// Far longer than anything here takes.
 const BOUND: Duration = Duration::from_secs(60);
@@ -180,23 +181,27 @@ async fn a_slow_new_leader_callback_delays_no_renewal() {
     running.await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_identity_shared_by_two_live_processes_never_makes_two_leaders() {
-    let store = MemoryStore::new();
-    let config = |seed| {
-        let lock = TestLock::new(&store, "twin");
-        let config = builder(lock, Journal::default().callbacks()).clock(TokioClock::new()).seed(seed);
-        DefaultLeaderElector::new(config.build().unwrap())
-    };
-    let (first, second) = (config(1), config(2));
-    let handles = [first.handle(), second.handle()];
-    let _first = spawn_run(first);
-    let _second = spawn_run(second);
-    for _ in 0..1_000 {
-        sleep(RETRY / 7).await;
-        assert!(handles.iter().filter(|handle| handle.is_leader()).count() <= 1);
-    }
-    assert_eq!(handles.iter().filter(|handle| handle.is_leader()).count(), 1);
+#[test]
+fn an_identity_shared_by_two_live_processes_never_makes_two_leaders_and_is_reported() {
+    let errors = logged(Level::ERROR, async || {
+        let store = MemoryStore::new();
+        let config = |seed| {
+            let lock = TestLock::new(&store, "twin");
+            let config = builder(lock, Journal::default().callbacks()).clock(TokioClock::new()).seed(seed);
+            DefaultLeaderElector::new(config.build().unwrap())
+        };
+        let (first, second) = (config(1), config(2));
+        let handles = [first.handle(), second.handle()];
+        let _first = spawn_run(first);
+        let _second = spawn_run(second);
+        for _ in 0..1_000 {
+            sleep(RETRY / 7).await;
+            assert!(handles.iter().filter(|handle| handle.is_leader()).count() <= 1);
+        }
+        assert_eq!(handles.iter().filter(|handle| handle.is_leader()).count(), 1);
+    });
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("give every process an identity of its own"), "{errors:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -107,6 +107,31 @@ fn client_gos_own_json_is_read() {
 }
 
 #[test]
+fn times_that_nobody_could_read_back_are_neither_read_nor_written() {
+    for time in ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"] {
+        let error = refusal(&format!(
+            r#"{{"holderIdentity":"a","leaseDuration":"15s","acquireTime":"{time}","leaderTransitions":0}}"#
+        ));
+        assert!(error.contains("acquireTime") && error.contains(time) && error.contains("9999"), "{error}");
+    }
+    // The wall clock of a broken machine.
+    let mut record = LeaderElectionRecord::new("a", Duration::from_secs(15));
+    record.renew_time = Some(chrono::DateTime::from_timestamp(300_000_000_000, 0).unwrap());
+    record.acquire_time = Some(chrono::DateTime::UNIX_EPOCH);
+    let read = LeaderElectionRecord::from_json(&record.to_json(), DEFAULT_MAX_LEASE_DURATION).unwrap();
+    assert_eq!((read.renew_time, read.acquire_time), (None, record.acquire_time));
+}
+
+#[test]
+fn a_released_lease_is_read_however_short_leases_must_be() {
+    let shortest = Duration::from_millis(500);
+    let released = LeaderElectionRecord::new("", Duration::from_secs(1));
+    assert_eq!(LeaderElectionRecord::from_json(&released.to_json(), shortest).unwrap(), released);
+    let held = LeaderElectionRecord::new("a", Duration::from_secs(1));
+    assert!(LeaderElectionRecord::from_json(&held.to_json(), shortest).is_err());
+}
+
+#[test]
 fn unknown_fields_are_kept_to_the_letter() {
     let json = DESIGN.replace(
         r#","writeId""#,
@@ -158,13 +183,21 @@ proptest! {
             (1i64..90_000).prop_map(|s| format!(r#""leaseDurationSeconds":{s}"#)),
             "[0-9]{1,4}(\\.[0-9]{1,4})?(ns|us|µs|ms|s|m|h)([0-9]{1,3}(s|ms))?".prop_map(|d| format!(r#""leaseDuration":"{d}""#)),
         ],
-        seconds in -62_000_000_000i64..250_000_000_000,
+        seconds in prop_oneof![
+            -63_000_000_000i64..254_000_000_000,
+            // Around the first and the last second that can be written.
+            -62_167_219_300i64..-62_167_219_100,
+            253_402_300_700i64..253_402_300_900,
+        ],
+        offset in prop_oneof![Just(0), -86_399i32..86_399],
         nanos in 0u32..1_999_999_999,
         transitions in any::<i64>(),
         extra in "[a-z]{1,3}",
         value in prop_oneof![Just("null"), Just("[1.0 ,2]"), Just(r#"{"x":"\n"}"#), Just("-0.0"), Just("1e-999")],
     ) {
-        let time = chrono::DateTime::from_timestamp(seconds, nanos).map_or("null".into(), |t| format!("{:?}", t.to_rfc3339()));
+        let offset = chrono::FixedOffset::east_opt(offset).unwrap();
+        let time = chrono::DateTime::from_timestamp(seconds, nanos)
+            .map_or("null".into(), |t| format!("{:?}", t.with_timezone(&offset).to_rfc3339()));
         let holder = serde_json::to_string(&holder).unwrap();
         let json = format!(
             r#"{{"{extra}":{value},"renewTime":{time},"holderIdentity":{holder},{lease},"leaderTransitions":{transitions}}}"#

@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderElectionRecord,
-    LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, UnknownFields, Version, VersionedRecord,
+    LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use logs::warnings_of;
+pub(crate) use logs::{logged, warnings_of};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
@@ -193,16 +193,10 @@ pub(crate) fn elector(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallback
 
 /// A record of another holder.
 pub(crate) fn record(holder: &str, lease: Duration, transitions: u64) -> LeaderElectionRecord {
-    LeaderElectionRecord {
-        holder_identity: holder.to_owned(),
-        lease_duration: lease,
-        acquire_time: None,
-        renew_time: None,
-        leader_transitions: transitions,
-        preferred_holder: None,
-        write_id: Some(format!("{holder}-{transitions}")),
-        unknown: UnknownFields::default(),
-    }
+    let mut record = LeaderElectionRecord::new(holder, lease);
+    record.leader_transitions = transitions;
+    record.write_id = Some(format!("{holder}-{transitions}"));
+    record
 }
 
 /// What the store holds now.

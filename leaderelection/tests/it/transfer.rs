@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use leaderelection::admin::request_transfer;
 use leaderelection::{
-    BeginReason, Change, DefaultLeaderElector, EndReason, LeaderHandle, MemoryLock, MemoryStore, StoreErrorKind,
-    TransferError,
+    BeginReason, Change, DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore,
+    ObjectStoreBasedLock as _, StoreErrorKind, TransferError,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, stored};
+use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored};
 
 /// The longest pause between two polls of a candidate.
 const LONGEST_POLL: Duration = RETRY.saturating_mul(11).checked_div(5).unwrap();
@@ -172,8 +172,9 @@ async fn somebody_elses_write_is_not_taken_for_a_request() {
     let a = campaign(elector(TestLock::new(&store, "a"), journal.callbacks()));
     until_leading(&a).await;
     // Our name and token, but not our write: a process that shares our identity.
-    let twin = record("a", LEASE, 0);
-    plant(&store, &leaderelection::LeaderElectionRecord { preferred_holder: Some("b".to_owned()), ..twin }).await;
+    let mut twin = record("a", LEASE, 0);
+    twin.preferred_holder = Some("b".to_owned());
+    plant(&store, &twin).await;
     sleep(RETRY * 2).await;
 
     assert!(!a.is_leader());
@@ -187,6 +188,8 @@ async fn who_cannot_hand_over_is_told_why() {
     assert_eq!(b.transfer_to("a"), Err(TransferError::NotLeading));
     assert_eq!(a.transfer_to("a"), Err(TransferError::ToOurselves { identity: "a".to_owned() }));
     assert!(matches!(a.transfer_to(""), Err(TransferError::BadIdentity { .. })));
+    let error = a.transfer_to("b\n").unwrap_err().to_string();
+    assert!(error.contains(r#"called "b\n""#) && error.contains(r"control character '\n'"), "{error}");
     assert!(a.is_leader(), "a refused transfer changes nothing");
 }
 
@@ -219,6 +222,37 @@ async fn the_builders_own_release_setting_does_not_matter() {
         sleep(Duration::from_millis(10)).await;
         assert!(stored(&store).await.record.is_released());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_hands_over_and_is_cancelled_at_once_hands_over() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), Journal::default().callbacks());
+    let handle = elector.handle();
+    let (cancel, running) = spawn_run(elector);
+    until_leading(&handle).await;
+    handle.transfer_to("b").unwrap();
+    cancel.cancel();
+    assert_eq!(running.await.unwrap().reason, EndReason::Transferred { to: "b".to_owned() });
+    let left = stored(&store).await.record;
+    assert!(left.is_released());
+    assert_eq!(left.preferred_holder.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_keep_in_the_record_survives_a_request() {
+    let store = MemoryStore::new();
+    let a = campaign(elector(TestLock::new(&store, "a"), Journal::default().callbacks()));
+    until_leading(&a).await;
+    let leaders = stored(&store).await;
+    let text = String::from_utf8(leaders.record.to_json()).unwrap().replacen('{', r#"{"note":"kept","#, 1);
+    let annotated = LeaderElectionRecord::from_json(text.as_bytes(), LEASE).unwrap();
+    operator(&store).update(&annotated, &leaders.version).await.unwrap();
+    sleep(RETRY * 3).await;
+    assert_eq!(a.fencing_token(), Some(0), "it is the leader's own write, with a note");
+    let renewed = stored(&store).await.record;
+    assert_ne!(renewed.write_id, annotated.write_id);
+    assert_eq!(renewed.unknown, annotated.unknown);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-
-use crate::place::Place;
+use leaderelection_backends::url::{Location, UrlError};
+use leaderelection_examples::timing::Timing;
 
 /// Watch a leader being killed, stopped and frozen, and others take its place.
 ///
@@ -31,22 +31,20 @@ pub enum Role {
     },
 }
 
-/// What the candidates must agree on.
+/// What the candidates must agree on. The timings are short ones, for somebody who watches.
 #[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("lease", |lease| lease.default_value("3s")),
+    mut_arg("renew", |renew| renew.default_value("2s")),
+    mut_arg("retry", |retry| retry.default_value("400ms"))
+)]
 pub struct Settings {
     /// Where the lock is: file:///dir/name or s3://bucket/key?endpoint=…; nothing may be there yet.
     /// A temporary directory unless given
-    #[arg(long, value_name = "URL")]
-    pub store: Option<Place>,
-    /// How long the others leave a silent leader its lease
-    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = duration)]
-    pub lease: Duration,
-    /// How long a leader leads on one renewal
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
-    pub renew: Duration,
-    /// The pause between two renewals
-    #[arg(long, value_name = "DURATION", default_value = "400ms", value_parser = duration)]
-    pub retry: Duration,
+    #[arg(long, value_name = "URL", value_parser = store_url)]
+    pub store: Option<Location>,
+    #[command(flatten)]
+    pub timing: Timing,
 }
 
 impl Settings {
@@ -56,7 +54,8 @@ impl Settings {
         if let Some(store) = &self.store {
             args.extend(["--store".to_owned(), store.to_string()]);
         }
-        for (name, value) in [("--lease", self.lease), ("--renew", self.renew), ("--retry", self.retry)] {
+        let Timing { lease, renew, retry } = self.timing;
+        for (name, value) in [("--lease", lease), ("--renew", renew), ("--retry", retry)] {
             args.extend([name.to_owned(), humantime::format_duration(value).to_string()]);
         }
         args
@@ -65,13 +64,18 @@ impl Settings {
     /// How often a leader appends to the log: a few times per renewal, yet so that hundreds of entries,
     /// far fewer than the log can hold, are all that a whole run makes.
     pub fn append_period(&self) -> Duration {
-        (self.retry / 2).max(self.lease / 50)
+        (self.timing.retry / 2).max(self.timing.lease / 50)
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
+/// The URL of a store that all candidates share; memory, which a [`Location`] can be, is each one's own.
+fn store_url(text: &str) -> Result<Location, String> {
+    if text.starts_with("file://") || text.starts_with("s3://") {
+        return text.parse().map_err(|error: UrlError| error.to_string());
+    }
+    Err("not the URL of a store; a right one is file:///var/tmp/demo/lock or \
+         s3://bucket/demo/lock?endpoint=http://127.0.0.1:8333"
+        .to_owned())
 }
 
 #[cfg(test)]
@@ -98,13 +102,24 @@ mod tests {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let Some(Role::Candidate { settings, .. }) = parse(&args).unwrap().role else { panic!("not a candidate") };
         assert_eq!(settings.to_args(), given.settings.to_args());
-        assert_eq!(settings.lease, Duration::from_secs(90));
-        assert_eq!(settings.retry, Duration::from_millis(1500));
+        assert_eq!(settings.store, given.settings.store);
+        assert_eq!(settings.timing.lease, Duration::from_secs(90));
+        assert_eq!(settings.timing.retry, Duration::from_millis(1500));
     }
 
     #[test]
     fn a_wrong_duration_is_shown_a_right_one() {
         let error = parse(&["--lease", "15"]).unwrap_err();
         assert!(error.contains("such as 15s or 400ms"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_url_is_shown_a_right_one() {
+        for url in ["", "bucket/key", "gs://bucket/key", "memory:key", "file://", "file:///", "file://host/dir/name"] {
+            let error = store_url(url).unwrap_err();
+            assert!(error.contains("file:///"), "{url}: {error}");
+        }
+        let error = store_url("s3://bucket").unwrap_err();
+        assert!(error.contains("s3://bucket/key"), "{error}");
     }
 }

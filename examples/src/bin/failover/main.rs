@@ -28,12 +28,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use leaderelection::{LeaderCallbacks, MemoryLock, MemoryStore};
+use leaderelection_backends::url::Location;
+use leaderelection_examples::timing::Timing;
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 use url::Url;
 
 use args::{Cli, Role, Settings};
-use place::{Place, Site};
+use place::Site;
 use stage::Stage;
 use verdict::Verdict;
 use view::View;
@@ -58,8 +60,8 @@ async fn main() -> ExitCode {
 async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
     // Refused here, with the library's own words, and not by each candidate.
     let any_lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
-    candidate::config(any_lock, LeaderCallbacks::new(), &settings)
-        .context("wrong timings, right ones are --lease 15s --renew 10s --retry 2s")?;
+    let config = settings.timing.configure(any_lock, LeaderCallbacks::new());
+    config.build().context("wrong timings, right ones are --lease 15s --renew 10s --retry 2s")?;
 
     let mut directory = None;
     let place = match &settings.store {
@@ -67,7 +69,7 @@ async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
         None => temporary_place(directory.insert(TempDir::with_prefix("failover-")?))?,
     };
     settings.store = Some(place.clone());
-    let site = place.open().await;
+    let site = Site::open(&place).await?;
     site.claim().await?;
 
     let passed = tokio::select! {
@@ -94,7 +96,8 @@ async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
 /// Plays the scenario, and tells whether all went well.
 async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     println!("three processes compete for {}", site.store.describe(&site.lock_key));
-    println!("lease {:?}, renew deadline {:?}, retry period {:?}", settings.lease, settings.renew, settings.retry);
+    let Timing { lease, renew, retry } = settings.timing;
+    println!("lease {lease:?}, renew deadline {renew:?}, retry period {retry:?}");
     println!();
     let mut stage = Stage::new(settings, site.clone(), View::new(settings))?;
     let findings = scenario::play(&mut stage).await;
@@ -105,10 +108,10 @@ async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     Ok(verdict.passed())
 }
 
-fn temporary_place(directory: &TempDir) -> anyhow::Result<Place> {
+fn temporary_place(directory: &TempDir) -> anyhow::Result<Location> {
     let url = Url::from_file_path(directory.path().join("lock"));
     let url = url.ok().context("the temporary directory has no absolute path; set TMPDIR to one that has")?;
-    url.as_str().parse().map_err(anyhow::Error::msg)
+    url.as_str().parse().context("the temporary directory cannot hold a lock; set TMPDIR to another one")
 }
 
 /// Completes when somebody wants us to end. The candidates end with us.

@@ -34,7 +34,7 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(settings: &Settings, site: Site, view: View) -> anyhow::Result<Self> {
-        let observe_every = (settings.retry / 10).clamp(Duration::from_millis(10), Duration::from_millis(250));
+        let observe_every = (settings.timing.retry / 10).clamp(Duration::from_millis(10), Duration::from_millis(250));
         let mut frames = tokio::time::interval(FRAME);
         frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
@@ -47,7 +47,7 @@ impl Stage {
             starts: [0; CANDIDATES],
             // All that the protocol needs, several times, and a busy machine's time on top. Only a failure
             // is this slow.
-            patience: 3 * settings.lease + 10 * settings.retry + Duration::from_secs(30),
+            patience: 3 * settings.timing.lease + 10 * settings.timing.retry + Duration::from_secs(30),
         })
     }
 

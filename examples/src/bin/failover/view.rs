@@ -33,9 +33,9 @@ impl View {
         let out = Term::buffered_stdout();
         let started = Instant::now();
         let kind = if out.features().is_attended() {
-            Kind::Live(Panel::new(settings.retry))
+            Kind::Live(Panel::new(settings.timing.retry))
         } else {
-            Kind::Lines { every: settings.lease / 2, next: started }
+            Kind::Lines { every: settings.timing.lease / 2, next: started }
         };
         Self { out, started, kind }
     }

@@ -10,6 +10,7 @@
 
 mod controller;
 mod http;
+mod prometheus;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +21,6 @@ use leaderelection::{DefaultLeaderElector, LeaderCallbacks, ObjectLock, unique_i
 use leaderelection_backends::url::Location;
 use leaderelection_examples::timing::Timing;
 use leaderelection_examples::{logs, shutdown};
-use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +43,7 @@ async fn main() -> anyhow::Result<()> {
     let Args { lock: location, listen, timing } = Args::parse();
     logs::to_stderr();
     // Before the election begins, which looks its metrics up then.
-    let metrics = PrometheusBuilder::new().install_recorder()?;
+    let metrics = prometheus::install()?;
 
     let store = location.open().await?;
     let lock = ObjectLock::new(store.clone(), location.key(), unique_identity());

@@ -283,7 +283,7 @@ impl Flight {
 
 impl Cell {
     fn read(&self) -> VersionedRecord {
-        VersionedRecord { record: self.record.clone(), version: self.version.clone() }
+        VersionedRecord::new(self.record.clone(), self.version.clone())
     }
 }
 

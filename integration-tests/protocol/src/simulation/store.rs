@@ -83,7 +83,7 @@ impl Object {
         self.writes += 1;
         let version = if self.versions_by_content { content_hash(body) } else { self.writes };
         let version = Version::new(format!("{version:x}"));
-        let object = VersionedObject { body: body.clone(), version: version.clone() };
+        let object = VersionedObject::new(body.clone(), version.clone());
         self.now = Some(State { object, number: self.writes, holder: record.holder_identity.clone() });
         Some(version)
     }

@@ -7,7 +7,9 @@ use leaderelection::{ConditionalStore as _, StoreErrorKind};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
-use super::{CALLS, KEY, account_key, store};
+use super::{KEY, account_key, store};
+use crate::calls::CALLS;
+use crate::every_store::SHORT;
 use crate::logs::Logs;
 
 const SIGNATURE: &str = "c2VjcmV0IHNpZ25hdHVyZQ";
@@ -54,7 +56,7 @@ async fn no_error_shows_a_secret() {
         for call in CALLS {
             let server = ScriptedServer::start([fault.clone(), fault.clone()]).await;
             for store in [sas_store(&server.url()), store(&server.url(), ClientOptions::default())] {
-                let store = store.with_request_timeout(std::time::Duration::from_millis(100));
+                let store = store.with_request_timeout(SHORT);
                 if let Err(error) = call.on(&store).await {
                     assert_no_secret(&all_of(&error));
                 }

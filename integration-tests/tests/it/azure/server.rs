@@ -7,7 +7,8 @@ use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondit
 use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::unique_name;
 
-use super::{CALLS, Call, Create, Get, List};
+use crate::calls::Call::{Create, Get, List};
+use crate::calls::{CALLS, assert_fails};
 use crate::cloud::azure::{Azure, azurite};
 use crate::cloud::{beneath, clear};
 
@@ -83,11 +84,7 @@ async fn every_kind_of_key_is_let_in() {
 async fn an_unknown_container_is_fatal() {
     let server = azurite().await;
     let store = AzureStore::from_connection_string(&server.connection_string(), "unknown").expect("a store");
-    for call in CALLS {
-        let error = call.on(&store).await.expect_err("no such container");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
-        assert!(error.to_string().contains("no such container; create it"), "{call:?}: {error}");
-    }
+    assert_fails(&store, CALLS, StoreErrorKind::Fatal, "no such container; create it").await;
 }
 
 #[tokio::test]
@@ -98,30 +95,20 @@ async fn wrong_credentials_are_fatal() {
     let url = server.container_url("container");
     let wrong_sas = format!("{url}?{}x", server.sas("rwdlc"));
     for store in [AzureStore::new(&url, wrong), AzureStore::new(&wrong_sas, AzureCredential::InUrl)] {
-        assert_denied(&store.expect("a store"), &CALLS, "access denied; check the key or SAS").await;
+        assert_fails(&store.expect("a store"), CALLS, StoreErrorKind::Fatal, "access denied; check the key or SAS")
+            .await;
     }
     let read_only = format!("{url}?{}", server.sas("r"));
     let read_only = AzureStore::new(&read_only, AzureCredential::InUrl).expect("a store");
     assert_eq!(read_only.get("nothing").await.expect("may read"), None);
-    assert_denied(&read_only, &[Create], "access denied; allow to create and write blobs").await;
-    assert_denied(&read_only, &[List], "access denied; allow to list blobs").await;
-}
-
-async fn assert_denied(store: &AzureStore, calls: &[Call], advice: &str) {
-    for call in calls {
-        let error = call.on(store).await.expect_err("denied");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
-        assert!(error.to_string().contains(advice), "{call:?}: {error}");
-    }
+    assert_fails(&read_only, &[Create], StoreErrorKind::Fatal, "access denied; allow to create and write blobs").await;
+    assert_fails(&read_only, &[List], StoreErrorKind::Fatal, "access denied; allow to list blobs").await;
 }
 
 #[tokio::test]
 async fn nobody_is_let_in_without_credentials() {
     let store = AzureStore::new(&azurite().await.container_url("container"), AzureCredential::InUrl).expect("a store");
-    for call in [Get, Create, List] {
-        let error = call.on(&store).await.expect_err("private");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
-    }
+    assert_fails(&store, &[Get, Create, List], StoreErrorKind::Fatal, "").await;
 }
 
 #[tokio::test]

@@ -1,66 +1,26 @@
-//! One request on the wire for each call, and a bound on each, whatever the user's client does.
+//! Clients that would retry, and what goes over gRPC: one request for each call there too.
 
 use std::time::Duration;
 
 use google_cloud_gax::exponential_backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_gax::retry_policy::{AlwaysRetry, RetryPolicyExt as _};
-use leaderelection::StoreErrorKind;
+use google_cloud_storage::builder::storage::ClientBuilder;
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Fault, Options};
-use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 
-use super::{CALLS, CONTROL_CALLS, Get, OBJECT_CALLS, config, on_fake, scripted, store};
-
-const SHORT: Duration = Duration::from_millis(100);
+use super::{CONTROL_CALLS, config};
+use crate::every_store::CloudStore as _;
+use crate::every_store::attempts::assert_given_up;
 
 fn quick() -> ExponentialBackoff {
     let delay = Duration::from_millis(1);
     ExponentialBackoffBuilder::new().with_initial_delay(delay).with_maximum_delay(delay).build().expect("a back-off")
 }
 
-fn faults() -> Vec<Step> {
-    vec![
-        Answer::new(500).into(),
-        Answer::new(502).into(),
-        Answer::new(503).into(),
-        Answer::new(503).header("retry-after", "0").into(),
-        Answer::new(429).into(),
-        Answer::new(408).into(),
-        Answer::new(401).into(),
-        Answer::new(308).into(),
-        Step::Truncated { answer: Answer::new(500).body("oh no"), missing: 4 },
-        Step::Close,
-        Step::Reset,
-    ]
-}
-
-#[tokio::test]
-async fn a_store_makes_one_attempt_whatever_its_client_was_told() {
-    for eager in [false, true] {
-        for fault in faults() {
-            for call in OBJECT_CALLS {
-                let server = ScriptedServer::start([fault.clone()]).await;
-                let mut config = config(&server.url());
-                if eager {
-                    config = config.with_retry_policy(AlwaysRetry.with_attempt_limit(5)).with_backoff_policy(quick());
-                }
-                call.on(&store(config).await).await.expect_err("a fault is an error");
-                assert_eq!(server.requests().len(), 1, "{call:?}, {eager}, {fault:?}");
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_broken_body_is_not_read_on() {
-    let answer = Answer::new(200)
-        .header("x-goog-generation", "7")
-        .header("x-goog-stored-content-length", "1000")
-        .body(vec![b' '; 1000]);
-    let (server, store) = scripted([Step::Truncated { answer, missing: 500 }]).await;
-    assert_eq!(Get.on(&store).await.expect_err("half a body").kind(), StoreErrorKind::Ambiguous);
-    assert_eq!(server.requests().len(), 1);
+pub(super) fn retrying(config: ClientBuilder) -> ClientBuilder {
+    config.with_retry_policy(AlwaysRetry.with_attempt_limit(5)).with_backoff_policy(quick())
 }
 
 #[tokio::test]
@@ -97,23 +57,12 @@ async fn the_clients_themselves_would_have_retried() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_given_up() {
-    for call in CALLS {
+async fn deletions_and_listings_that_are_not_answered_are_given_up_too() {
+    for call in CONTROL_CALLS {
         let server = FakeGcs::start(Options::default()).await;
         server.fail_next([Fault::Hang]);
-        let error = call.on(&on_fake(&server).await.with_request_timeout(SHORT)).await.expect_err("no answer");
-        assert_eq!(error.kind(), StoreErrorKind::Ambiguous, "{call:?}");
-        assert_eq!(error.to_string(), "gs://bucket/key: no answer within 100ms");
+        assert_given_up(*call, GcsStore::on(&server.url()).await).await;
         // On a busy machine the request may not even have arrived when its time was up.
         assert!(server.requests().len() <= 1, "{call:?}");
     }
-}
-
-#[tokio::test]
-async fn a_body_that_does_not_end_is_given_up() {
-    let answer = Answer::new(200).header("x-goog-generation", "7").body(vec![b' '; 1000]);
-    let (_server, store) = scripted([Step::Stalled { answer, missing: 500 }]).await;
-    let error = Get.on(&store.with_request_timeout(SHORT)).await.expect_err("half an answer");
-    assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
-    assert_eq!(error.to_string(), "gs://bucket/key: no answer within 100ms");
 }

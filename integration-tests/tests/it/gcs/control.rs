@@ -1,11 +1,16 @@
 //! Deletions and listings, which go over gRPC to the fake: what each of its codes means.
 
+use google_cloud_storage::client::StorageControl;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 use leaderelection::{ConditionalStore as _, Precondition};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Fault, Options};
+use leaderelection_integration_tests::servers::scripted::Answer;
 
-use super::{CONTROL_CALLS, Delete, List, on_fake};
+use super::CONTROL_CALLS;
+use crate::calls::Call::{Delete, List};
+use crate::calls::{CALLS, assert_error, assert_fails};
+use crate::every_store::CloudStore as _;
 
 #[tokio::test]
 async fn each_code_has_its_meaning() {
@@ -14,26 +19,25 @@ async fn each_code_has_its_meaning() {
         (10, "aborted", &[Delete], Conflict, "another writer"),
         (10, "aborted", &[List], Rejected, "another request"),
         (5, "No such object", &[Delete], Conflict, "deleted meanwhile"),
-        (5, "The specified bucket does not exist.", &CONTROL_CALLS, Fatal, "no such bucket; create it"),
+        (5, "The specified bucket does not exist.", CONTROL_CALLS, Fatal, "no such bucket; create it"),
         (7, "denied", &[Delete], Fatal, "allow storage.objects.delete"),
         (7, "denied", &[List], Fatal, "allow storage.objects.list"),
         (16, "who are you", &[Delete], Fatal, "allow storage.objects.delete"),
-        (8, "slow down", &CONTROL_CALLS, Rejected, "throttled"),
-        (3, "nonsense", &CONTROL_CALLS, Fatal, "refused the request"),
-        (12, "never heard of", &CONTROL_CALLS, Fatal, "refused the request"),
-        (14, "unavailable", &CONTROL_CALLS, Ambiguous, "failed"),
-        (13, "internal", &CONTROL_CALLS, Ambiguous, "failed"),
-        (4, "too late", &CONTROL_CALLS, Ambiguous, "failed"),
-        (2, "unknown", &CONTROL_CALLS, Ambiguous, "failed"),
+        (8, "slow down", CONTROL_CALLS, Rejected, "throttled"),
+        (3, "nonsense", CONTROL_CALLS, Fatal, "refused the request"),
+        (12, "never heard of", CONTROL_CALLS, Fatal, "refused the request"),
+        (14, "unavailable", CONTROL_CALLS, Ambiguous, "failed"),
+        (13, "internal", CONTROL_CALLS, Ambiguous, "failed"),
+        (4, "too late", CONTROL_CALLS, Ambiguous, "failed"),
+        (2, "unknown", CONTROL_CALLS, Ambiguous, "failed"),
     ] {
         for call in calls {
             let server = FakeGcs::start(Options::default()).await;
             server.fail_next([Fault::Grpc(code, message)]);
-            let error = call.on(&on_fake(&server).await).await.expect_err("an error");
-            let text = error.to_string();
-            assert_eq!(error.kind(), kind, "{call:?} answered {code} {message}: {error:?}");
-            assert!(text.starts_with("gs://bucket/key: ") && text.contains(advice), "{call:?}, {code}: {text}");
-            assert_eq!(server.requests().len(), 1, "{call:?} answered {code}");
+            let store = GcsStore::on(&server.url()).await;
+            let error = call.on(&store).await.expect_err("an error");
+            assert_error(&error, &store, kind, advice, format!("{call:?}, {code} {message}"));
+            assert_eq!(server.requests().len(), 1, "{call:?}, {code} {message}");
         }
     }
 }
@@ -41,7 +45,7 @@ async fn each_code_has_its_meaning() {
 #[tokio::test]
 async fn a_lost_answer_is_ambiguous_and_the_deletion_done() {
     let server = FakeGcs::start(Options::default()).await;
-    let store = on_fake(&server).await;
+    let store = GcsStore::on(&server.url()).await;
     let version = store.put("key", "{}".into(), &Precondition::Absent).await.expect("written");
     server.fail_next([Fault::LoseAnswer]);
     let error = store.delete("key", &version).await.expect_err("no answer");
@@ -52,7 +56,7 @@ async fn a_lost_answer_is_ambiguous_and_the_deletion_done() {
 #[tokio::test]
 async fn each_page_of_a_listing_is_one_request() {
     let server = FakeGcs::start(Options { page_size: Some(2), ..Options::default() }).await;
-    let store = on_fake(&server).await;
+    let store = GcsStore::on(&server.url()).await;
     let names = ["list/a", "list/b", "list/b/c", "list/d", "list/e"];
     for name in names.iter().chain(&["lis", "listing", "zoo"]) {
         store.put(name, "{}".into(), &Precondition::Absent).await.expect("written");
@@ -68,9 +72,15 @@ async fn an_unknown_bucket_is_fatal() {
     let server = FakeGcs::start(Options::default()).await;
     let control = server.control();
     let store = GcsStore::new(server.client().await, "unknown").with_control(move || control().build());
-    for call in super::CALLS {
-        let error = call.on(&store).await.expect_err("no such bucket");
-        assert_eq!(error.kind(), Fatal, "{call:?}: {error:?}");
-        assert!(error.to_string().contains("no such bucket; create it"), "{call:?}: {error}");
+    assert_fails(&store, CALLS, Fatal, "no such bucket; create it").await;
+}
+
+#[tokio::test]
+async fn a_control_client_that_cannot_be_made_is_fatal_and_tried_again() {
+    let (server, store) = GcsStore::scripted([Answer::new(200)]).await;
+    let store = store.with_control(|| async { Err::<StorageControl, _>(std::io::Error::other("no such file")) });
+    for _ in 0..2 {
+        assert_fails(&store, CONTROL_CALLS, Fatal, "check the credentials").await;
     }
+    assert!(server.requests().is_empty());
 }

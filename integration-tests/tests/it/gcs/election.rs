@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _};
-use leaderelection_backends::gcs::GcsLock;
+use leaderelection_backends::gcs::{GcsLock, GcsStore};
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::on_fake;
+use crate::every_store::CloudStore as _;
 use crate::logs::Logs;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn a_lease_is_acquired_and_released_within_a_second() {
     let server = FakeGcs::start(Options { limits_writes: true, ..Options::default() }).await;
-    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    let lock = GcsLock::new(GcsStore::on(&server.url()).await, "lock", "candidate");
     let config = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).release_on_cancel(true).build();
     let elector = DefaultLeaderElector::new(config.expect("a configuration"));
 
@@ -32,7 +32,7 @@ async fn a_lease_is_acquired_and_released_within_a_second() {
 #[tokio::test]
 async fn an_election_never_opens_grpc() {
     let server = FakeGcs::start(Options::default()).await;
-    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    let lock = GcsLock::new(GcsStore::on(&server.url()).await, "lock", "candidate");
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build();
     let elector = DefaultLeaderElector::new(config.expect("a configuration"));
     let led = elector.run_while_leading(CancellationToken::new(), |_leadership| async {});
@@ -47,7 +47,7 @@ async fn an_election_never_opens_grpc() {
 #[tokio::test]
 async fn a_retry_period_that_the_limit_would_refuse_is_warned_about() {
     let server = FakeGcs::start(Options::default()).await;
-    let lock = GcsLock::new(on_fake(&server).await, "lock", "candidate");
+    let lock = GcsLock::new(GcsStore::on(&server.url()).await, "lock", "candidate");
     for (retry_period, warned) in [(Duration::from_millis(999), true), (Duration::from_secs(1), false)] {
         let logs = Logs::of(|| {
             let builder = LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new());

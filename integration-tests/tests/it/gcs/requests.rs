@@ -1,26 +1,16 @@
-//! What goes over the wire, and what is read from it.
+//! What goes over the wire.
 
 use bytes::Bytes;
 use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind, Version};
-use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+use leaderelection_backends::gcs::GcsStore;
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 
-use super::{config, scripted, store};
-
-fn object(generation: &str, body: impl Into<Vec<u8>>) -> Answer {
-    let body = body.into();
-    let length = body.len().to_string();
-    let answer = Answer::new(200).header("x-goog-generation", generation);
-    answer.header("x-goog-stored-content-length", length).body(body)
-}
-
-fn written(generation: &str) -> Answer {
-    let body = format!(r#"{{"name":"key","bucket":"bucket","generation":"{generation}","metageneration":"1"}}"#);
-    Answer::new(200).header("content-type", "application/json").body(body)
-}
+use super::{config, object, store, written};
+use crate::every_store::CloudStore as _;
 
 #[tokio::test]
 async fn a_create_writes_only_where_there_is_nothing() {
-    let (server, store) = scripted([written("1770000000000001")]).await;
+    let (server, store) = GcsStore::scripted([written("1770000000000001")]).await;
     let version = store.put("a key", Bytes::from_static(b"{}"), &Precondition::Absent).await.expect("written");
     assert_eq!(version.as_str(), "1770000000000001");
     let request = server.requests().remove(0);
@@ -37,7 +27,7 @@ async fn a_create_writes_only_where_there_is_nothing() {
 
 #[tokio::test]
 async fn a_generation_goes_back_as_it_came() {
-    let (server, store) = scripted([object("1770000000000001", "{}"), written("1770000000000002")]).await;
+    let (server, store) = GcsStore::scripted([object("1770000000000001", "{}"), written("1770000000000002")]).await;
     let read = store.get("a key/ä").await.expect("read").expect("an object");
     assert_eq!((read.version.as_str(), &read.body[..]), ("1770000000000001", &b"{}"[..]));
     let precondition = Precondition::Matches(read.version);
@@ -58,42 +48,9 @@ async fn the_largest_body_is_one_request() {
 }
 
 #[tokio::test]
-async fn an_object_over_the_limit_is_not_downloaded() {
-    // Of the body nothing is ever sent: whoever waits for it is given up as ambiguous.
-    let answer = object("1", vec![0xff; MAX_BODY_BYTES + 1]);
-    let (_server, store) = scripted([Step::Stalled { answer, missing: MAX_BODY_BYTES + 1 }]).await;
-    let error = store.get("key").await.expect_err("too large");
-    assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error}");
-    assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
-}
-
-#[tokio::test]
-async fn an_object_that_does_not_say_its_size_is_read_up_to_the_limit() {
-    for (length, fits) in [(MAX_BODY_BYTES, true), (MAX_BODY_BYTES + 1, false)] {
-        let answer = Answer::new(200).header("x-goog-generation", "1").body(vec![b' '; length]);
-        let (_server, store) = scripted([answer]).await;
-        match store.get("key").await {
-            Ok(object) => assert!(fits && object.expect("an object").body.len() == length, "{length}"),
-            Err(error) => assert!(!fits && error.kind() == StoreErrorKind::Unreadable, "{length}: {error}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_name_that_would_hit_something_else_is_refused() {
-    let (server, store) = scripted([Answer::new(200)]).await;
-    for key in ["", ".", "..", "a\nb", "a\rb"] {
-        let error = store.put(key, Bytes::from_static(b"{}"), &Precondition::Absent).await.expect_err("no name");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key:?}: {error}");
-        assert_eq!(store.get(key).await.expect_err("no name").kind(), StoreErrorKind::Fatal, "{key:?}");
-    }
-    assert!(server.requests().is_empty());
-}
-
-#[tokio::test]
 async fn a_version_of_another_store_does_no_harm() {
     // A precondition of 0 would create.
-    let (server, store) = scripted([Answer::new(200)]).await;
+    let (server, store) = GcsStore::scripted([Answer::new(200)]).await;
     for version in ["0", "-1", "\"etag\"", "", "99999999999999999999"] {
         let precondition = Precondition::Matches(Version::new(version));
         let error = store.put("key", Bytes::from_static(b"{}"), &precondition).await.expect_err("no generation");

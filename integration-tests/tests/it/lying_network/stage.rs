@@ -10,7 +10,7 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
-    Precondition, RunOutcome, StoreError, UnknownFields, Version, VersionedObject, VersionedRecord,
+    Precondition, RunOutcome, StoreError, Version, VersionedObject, VersionedRecord,
 };
 use leaderelection_integration_tests::contender::Timings;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
@@ -81,16 +81,9 @@ impl Stage {
 
     /// Puts the first record there: a released one, so that whoever comes takes it over.
     pub(super) async fn plant_released(&self, token: u64) {
-        let record = LeaderElectionRecord {
-            holder_identity: String::new(),
-            lease_duration: Duration::from_secs(1),
-            acquire_time: None,
-            renew_time: None,
-            leader_transitions: token,
-            preferred_holder: None,
-            write_id: Some(unique_name()),
-            unknown: UnknownFields::default(),
-        };
+        let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+        record.leader_transitions = token;
+        record.write_id = Some(unique_name());
         self.direct.create(&record).await.expect("nothing there");
     }
 }

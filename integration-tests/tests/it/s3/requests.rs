@@ -1,21 +1,20 @@
-//! What goes over the wire, and what is read from it.
+//! What goes over the wire.
 
 use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::BoxError;
 use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind, Version};
-use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
+use leaderelection_backends::s3::S3Store;
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 
-use super::{CALLS, config, scripted, store};
-
-fn object(etag: &str, body: impl Into<Vec<u8>>) -> Answer {
-    Answer::new(200).header("etag", etag).body(body)
-}
+use super::{config, object, store};
+use crate::calls::CALLS;
+use crate::every_store::CloudStore as _;
 
 #[tokio::test]
 async fn a_create_writes_only_where_there_is_nothing() {
-    let (server, store) = scripted([object("\"new\"", "")]).await;
+    let (server, store) = S3Store::scripted([object("\"new\"", "")]).await;
     let version = store.put("a key", Bytes::from_static(b"{}"), &Precondition::Absent).await.expect("written");
     assert_eq!(version.as_str(), "\"new\"");
     let request = server.requests().remove(0);
@@ -29,7 +28,7 @@ async fn a_create_writes_only_where_there_is_nothing() {
 #[tokio::test]
 async fn an_etag_goes_back_as_it_came() {
     for etag in ["\"quoted\"", "W/\"weak\"", "bare", "\"multipart-3\""] {
-        let (server, store) = scripted([object(etag, "{}"), object("\"new\"", ""), Answer::new(204)]).await;
+        let (server, store) = S3Store::scripted([object(etag, "{}"), object("\"new\"", ""), Answer::new(204)]).await;
         let read = store.get("key").await.expect("read").expect("an object");
         assert_eq!(read.version.as_str(), etag);
         let precondition = Precondition::Matches(read.version.clone());
@@ -40,33 +39,6 @@ async fn an_etag_goes_back_as_it_came() {
             assert_eq!(request.header("if-none-match"), None, "{}", request.method);
         }
     }
-}
-
-#[tokio::test]
-async fn an_object_over_the_limit_is_not_downloaded() {
-    // Of the body nothing is ever sent: whoever waits for it is given up as ambiguous.
-    let answer = object("\"photo\"", vec![0xff; MAX_BODY_BYTES + 1]);
-    let (_server, store) = scripted([Step::Stalled { answer, missing: MAX_BODY_BYTES + 1 }]).await;
-    let error = store.get("key").await.expect_err("too large");
-    assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{error}");
-    assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
-}
-
-#[tokio::test]
-async fn an_object_of_unknown_length_is_read_up_to_the_limit() {
-    for (length, fits) in [(MAX_BODY_BYTES, true), (MAX_BODY_BYTES + 1, false)] {
-        let (_server, store) = scripted([object("\"etag\"", vec![b' '; length]).chunked()]).await;
-        match store.get("key").await {
-            Ok(object) => assert!(fits && object.expect("an object").body.len() == length, "{length}"),
-            Err(error) => assert!(!fits && error.kind() == StoreErrorKind::Unreadable, "{length}: {error}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_object_at_the_limit_is_read() {
-    let (_server, store) = scripted([object("\"etag\"", vec![b' '; MAX_BODY_BYTES])]).await;
-    assert_eq!(store.get("key").await.expect("read").expect("an object").body.len(), MAX_BODY_BYTES);
 }
 
 #[tokio::test]
@@ -91,7 +63,7 @@ async fn nothing_prints_the_credentials() {
 #[tokio::test]
 async fn a_version_of_another_store_does_no_harm() {
     // No header can carry it, so no request is made.
-    let (server, store) = scripted([Answer::new(200)]).await;
+    let (server, store) = S3Store::scripted([Answer::new(200)]).await;
     let error = store.delete("key", &Version::new("line\nbreak")).await.expect_err("no such header");
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
     assert!(server.requests().is_empty());

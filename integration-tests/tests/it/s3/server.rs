@@ -11,7 +11,8 @@ use leaderelection_integration_tests::servers::unique_name;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use super::{CALLS, Create, Get, List};
+use crate::calls::Call::{Create, Get, List};
+use crate::calls::{CALLS, assert_error, assert_fails};
 use crate::cloud::beneath;
 use crate::cloud::s3::{S3, seaweedfs};
 
@@ -78,11 +79,7 @@ async fn an_unknown_bucket_is_fatal() {
     let place = Place::new().await;
     let store = S3Store::new(place.client, format!("no-such-bucket-{}", unique_name()));
     // Whoever has no version yet can make these calls. With one, SeaweedFS looks at the condition first.
-    for call in [Get, Create, List] {
-        let error = call.on(&store).await.expect_err("no such bucket");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
-        assert!(error.to_string().contains("no such bucket; create it"), "{call:?}: {error}");
-    }
+    assert_fails(&store, &[Get, Create, List], StoreErrorKind::Fatal, "no such bucket; create it").await;
 }
 
 #[tokio::test]
@@ -93,8 +90,7 @@ async fn wrong_credentials_are_fatal() {
     let store = S3Store::new(Client::from_conf(config), &place.bucket);
     for call in CALLS {
         let error = call.on(&store).await.expect_err("denied");
-        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{call:?}: {error:?}");
-        assert!(error.to_string().contains("check the access key"), "{call:?}: {error}");
+        assert_error(&error, &store, StoreErrorKind::Fatal, "check the access key", format!("{call:?}"));
         assert!(!format!("{error:?}").contains("a-wrong-secret"), "{call:?}");
     }
 }

@@ -13,11 +13,21 @@ pub(crate) fn warnings_of<T>(code: impl FnOnce() -> T) -> (Vec<String>, T) {
 }
 
 /// The events of `code` at `level`, each with its fields, and what it returned.
-pub(crate) fn events_of<T>(level: Level, code: impl FnOnce() -> T) -> (Vec<String>, T) {
+fn events_of<T>(level: Level, code: impl FnOnce() -> T) -> (Vec<String>, T) {
     let events = Arc::default();
     let output = tracing::subscriber::with_default(Events { level, events: Arc::clone(&events) }, code);
     let events = events.lock().unwrap().clone();
     (events, output)
+}
+
+/// What is logged at `level` while `scenario` runs on paused time.
+pub(crate) fn logged(level: Level, scenario: impl AsyncFnOnce()) -> Vec<String> {
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(scenario());
+    };
+    let (events, ()) = events_of(level, run);
+    events.into_iter().map(|event| event.trim_end().to_owned()).collect()
 }
 
 struct Events {

@@ -1,0 +1,109 @@
+//! What holds of the store of every cloud, before a server that answers as it is told.
+//!
+//! What only one cloud's store does, and what only its servers say, is in that cloud's own folder.
+
+mod answers;
+pub(crate) mod attempts;
+mod connections;
+mod requests;
+
+use std::time::Duration;
+
+use leaderelection::{ConditionalStore, StoreErrorKind};
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+
+use crate::calls::{CALLS, Call, READS, WRITES, assert_error};
+
+/// Too short for a server that does not answer to be waited for.
+pub(crate) const SHORT: Duration = Duration::from_millis(100);
+
+/// The store of one cloud, and how that cloud's servers speak.
+pub(crate) trait CloudStore: ConditionalStore + Sized {
+    /// What goes over HTTP/1.1, so that a script can answer it.
+    const CALLS: &'static [Call] = CALLS;
+    const READS: &'static [Call] = READS;
+    const WRITES: &'static [Call] = WRITES;
+
+    /// The advice when nobody listens.
+    const UNREACHABLE: &'static str;
+    /// What a status of 500 is said to mean.
+    const FAILED: &'static str = "the service failed";
+    /// Keys that would hit something else than an object.
+    const IMPOSSIBLE_KEYS: &'static [&'static str];
+
+    /// As a user might have configured it, but for the retries: the SDK's defaults.
+    async fn on(endpoint: &str) -> Self;
+
+    /// On clients that retry: one that says nothing about it, and those that were told to.
+    async fn on_retrying_clients(endpoint: &str) -> Vec<Self>;
+
+    /// Gives up after a [`SHORT`] time.
+    fn in_a_hurry(self) -> Self;
+
+    /// An object that was found.
+    fn object(body: Vec<u8>) -> Answer;
+
+    /// An object that was found, but whose size only its end shows.
+    fn object_of_unknown_length(body: Vec<u8>) -> Answer {
+        Self::object(body).chunked()
+    }
+
+    /// A write that was done.
+    fn written() -> Answer;
+
+    /// Refusals, as this cloud words them, that might make a client try again.
+    fn refusals() -> Vec<Answer>;
+
+    /// The store on a server with this script.
+    async fn scripted<S: Into<Step>>(script: impl IntoIterator<Item = S>) -> (ScriptedServer, Self) {
+        let server = ScriptedServer::start(script.into_iter().map(Into::into)).await;
+        let store = Self::on(&server.url()).await;
+        (server, store)
+    }
+
+    /// Each of `calls` meets this answer or fault, once: the error is of this kind, and its text has this advice.
+    async fn assert_verdict(calls: &[Call], step: impl Into<Step>, kind: StoreErrorKind, advice: &str) {
+        let step = step.into();
+        for call in calls {
+            let (server, store) = Self::scripted([step.clone()]).await;
+            let error = call.on(&store).await.expect_err("an error");
+            assert_error(&error, &store, kind, advice, format!("{call:?}, {step:?}"));
+            assert_eq!(server.requests().len(), 1, "{call:?}, {step:?}");
+        }
+    }
+}
+
+/// A module for every cloud, with every test.
+macro_rules! on_every_store {
+    ($($file:ident::$test:ident,)*) => {
+        on_one_store! { s3, leaderelection_backends::s3::S3Store: $($file::$test)* }
+        on_one_store! { azure, leaderelection_backends::azure::AzureStore: $($file::$test)* }
+        on_one_store! { gcs, leaderelection_backends::gcs::GcsStore: $($file::$test)* }
+    };
+}
+
+macro_rules! on_one_store {
+    ($cloud:ident, $store:ty: $($file:ident::$test:ident)*) => {
+        mod $cloud { $(
+            #[tokio::test]
+            async fn $test() {
+                super::$file::$test::<$store>().await;
+            }
+        )* }
+    };
+}
+
+on_every_store! {
+    answers::an_answer_without_a_code_is_judged_by_its_status,
+    answers::retry_after_is_passed_on,
+    attempts::a_store_makes_one_attempt_whatever_its_client_was_told,
+    attempts::a_store_that_does_not_answer_is_given_up,
+    attempts::a_body_that_does_not_end_is_given_up,
+    connections::a_connection_that_breaks_is_ambiguous,
+    connections::a_body_that_breaks_off_is_ambiguous,
+    connections::a_refused_connection_is_a_rejection,
+    connections::an_unknown_host_is_a_rejection,
+    requests::an_object_over_the_limit_is_not_downloaded,
+    requests::an_object_is_read_up_to_the_limit,
+    requests::a_key_that_would_hit_something_else_is_refused,
+}

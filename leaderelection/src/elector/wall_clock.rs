@@ -1,0 +1,29 @@
+//! Notices a wall clock that jumps. Nothing is decided by it, but people read its times in the record.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::clock::LocalInstant;
+
+/// More than a clock is slewed, or a process stopped, between two looks at two clocks.
+const TOLERATED: TimeDelta = TimeDelta::minutes(1);
+
+#[derive(Debug, Default)]
+pub(super) struct WallClock {
+    last_look: Option<(LocalInstant, DateTime<Utc>)>,
+}
+
+impl WallClock {
+    /// Warns if more or less time has passed on the wall clock than on the other one.
+    pub(super) fn look(&mut self, now: LocalInstant, time: DateTime<Utc>) {
+        let Some((then, before)) = self.last_look.replace((now, time)) else { return };
+        let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);
+        let jump = (time - before).checked_sub(&passed).unwrap_or(TimeDelta::MIN);
+        if jump.abs() > TOLERATED {
+            tracing::warn!(
+                seconds = jump.num_seconds(),
+                "this machine's wall clock jumped; the election does not depend on it, but the times in the record do: \
+                 check its time synchronization"
+            );
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Processes that are stopped at the worst moment, and go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock, LocalInstant, TokioClock};
+use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, RunError};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{DEADLINE, LEASE, TestLock, builder, stored};
+
+/// Stands still for a renew deadline at the n-th look at the wall clock, which is where nothing else happens.
+#[derive(Clone, Debug)]
+struct StallingClock {
+    inner: TokioClock,
+    looks_left: Arc<AtomicUsize>,
+    stalled: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl Clock for StallingClock {
+    fn now(&self) -> LocalInstant {
+        self.inner.now() + Duration::from_nanos(self.stalled.load(Ordering::SeqCst))
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        if self.looks_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.stalled.store(u64::try_from(DEADLINE.as_nanos()).unwrap(), Ordering::SeqCst);
+        }
+        self.inner.wall_time()
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        let stalled = Duration::from_nanos(self.stalled.load(Ordering::SeqCst));
+        self.inner.sleep_until(deadline - stalled).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
+    // At the answer to the read, at the write, at its answer, at what is remembered of it; and later.
+    for look in 1..8 {
+        let store = MemoryStore::new();
+        let clock = StallingClock {
+            inner: TokioClock::new(),
+            looks_left: Arc::new(AtomicUsize::new(look)),
+            stalled: Arc::default(),
+        };
+        let config = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).clock(clock.clone()).build().unwrap();
+        let elector = DefaultLeaderElector::new(config);
+        let worked = elector.run_while_leading(CancellationToken::new(), |leadership| async move {
+            sleep(LEASE).await;
+            leadership.fencing_token()
+        });
+        let worked = worked.await;
+        assert!(clock.stalled.load(Ordering::SeqCst) > 0, "look {look} never came");
+        match worked {
+            Ok(token) => assert_eq!(stored(&store).await.record.leader_transitions, token),
+            // The work had begun.
+            Err(RunError::Lost { reason: EndReason::RenewDeadline, .. }) if look > 4 => {}
+            Err(error) => panic!("stopped at look {look}: {error}"),
+        }
+    }
+}
