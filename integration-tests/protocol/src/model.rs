@@ -16,7 +16,7 @@ mod step;
 mod world;
 
 pub use node::{Flight, Node};
-pub use reachability::{Reachability, explore};
-pub use settings::{Question, larger, standard};
+pub use reachability::{Reachability, Stuck, explore};
+pub use settings::{Question, electable, electable_larger, larger, standard};
 pub use step::{Action, Deed};
 pub use world::{Cell, Setup, Violation, World};

@@ -12,6 +12,7 @@ mod clock;
 mod dice;
 mod faults;
 mod gate;
+mod listener;
 mod node;
 mod oracle;
 mod run;

@@ -1,9 +1,12 @@
 //! Explores the protocol's state machine, and says whether every history keeps every promise.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
-use leaderelection_protocol_tests::model::{Question, larger, standard};
+use leaderelection_protocol_tests::model::{
+    Question, Reachability, Stuck, electable, electable_larger, explore, larger, standard,
+};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// Explores every history of a few candidates.
@@ -18,27 +21,50 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let mut questions = standard();
+    let wanted = |question: &Question| args.name.as_ref().is_none_or(|name| name == question.name);
+    let (mut promises, mut electable) = (standard(), electable());
     if args.larger || args.name.is_some() {
-        questions.extend(larger());
+        promises.extend(larger());
+        electable.extend(electable_larger());
     }
-    questions.retain(|question| args.name.as_ref().is_none_or(|name| name == question.name));
-    if questions.is_empty() {
+    if !promises.iter().chain(&electable).any(wanted) {
         eprintln!("no setup has that name; the names are:");
-        standard().iter().chain(&larger()).for_each(|question| eprintln!("  {}", question.name));
+        promises.iter().chain(&electable).for_each(|question| eprintln!("  {}", question.name));
         return ExitCode::from(2);
     }
-    for Question { name, setup } in questions {
-        let checker = setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
-        for property in checker.model().properties() {
-            if property.expectation == stateright::Expectation::Always
-                && let Some(path) = checker.discovery(property.name)
-            {
-                println!("{name}: violated: {}\n{path:?}", property.name);
-                return ExitCode::FAILURE;
-            }
-        }
-        println!("{name}: {} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
+    promises.retain(wanted);
+    electable.retain(wanted);
+    if promises.iter().all(keeps_every_promise) && electable.iter().all(is_always_electable) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
-    ExitCode::SUCCESS
+}
+
+fn keeps_every_promise(Question { name, setup }: &Question) -> bool {
+    let (began, setup) = (Instant::now(), setup.clone());
+    let checker = setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    for property in checker.model().properties() {
+        if property.expectation == stateright::Expectation::Always
+            && let Some(path) = checker.discovery(property.name)
+        {
+            println!("{name}: violated: {}\n{path:?}", property.name);
+            return false;
+        }
+    }
+    let took = began.elapsed().as_secs_f64();
+    println!("{name}: {} states, {} steps deep, {took:.1} s", checker.unique_state_count(), checker.max_depth());
+    true
+}
+
+fn is_always_electable(Question { name, setup }: &Question) -> bool {
+    let began = Instant::now();
+    let Reachability { states, stuck } = explore(setup);
+    match stuck {
+        Some(Stuck { node, ref path }) => {
+            println!("{name}: node {node} can never lead again: {path:?}\nviolated: always electable")
+        }
+        None => println!("{name}: {states} states, {:.1} s", began.elapsed().as_secs_f64()),
+    }
+    stuck.is_none()
 }

@@ -19,6 +19,8 @@ pub enum Flight {
         answer: Answer,
         /// Whether it was a write that was applied.
         applied: bool,
+        /// Whether it was a read of what another process wrote under the reader's identity.
+        clash: bool,
     },
 }
 
@@ -36,6 +38,8 @@ pub struct Node {
     pub(super) working: bool,
     /// The version it read last, and for how long that bars it from beginning a term.
     pub(super) barred: Option<(Version, Duration)>,
+    /// Whether the answer that it just got shows a clash of identities.
+    clash: bool,
 }
 
 impl Node {
@@ -50,6 +54,7 @@ impl Node {
             ended: None,
             working: false,
             barred: None,
+            clash: false,
         }
     }
 
@@ -59,7 +64,8 @@ impl Node {
     }
 
     pub(super) fn take_answer(&mut self, setup: &Setup) {
-        if let Some(Flight::Answered { answer, .. }) = self.flight.take() {
+        if let Some(Flight::Answered { answer, clash, .. }) = self.flight.take() {
+            self.clash = clash;
             self.answer(setup, answer);
         }
     }
@@ -112,16 +118,24 @@ impl Node {
                         reason,
                         EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
                     );
-                    let still_ours = cell
-                        .is_some_and(|cell| cell.writer == index && cell.record.leader_transitions == fencing_token);
+                    let still_ours = cell.is_some_and(|cell| {
+                        cell.writer == Some(index) && cell.record.leader_transitions == fencing_token
+                    });
                     if deposed && still_ours {
                         violation = Some(Violation::SpuriousLoss);
                     }
                 }
+                Event::IdentityClash if !self.clash => violation = Some(Violation::FalseClash),
                 _ => {}
             }
         }
+        self.clash = false;
         violation.or_else(|| self.look(setup))
+    }
+
+    /// Whether the term with this token is one of this process that has begun.
+    pub(super) fn has_begun(&self, token: u64) -> bool {
+        self.valid.max(self.ended) >= Some(token)
     }
 
     /// Compares what is valid now with what was.

@@ -1,13 +1,13 @@
-//! Whether a leader can always be reached. Asks for a way, not for its being taken: stateright's
+//! Whether every candidate can always come to lead. Asks for a way, not for its being taken: stateright's
 //! `eventually` misses loops, so the graph is searched backwards from the states with a leader.
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use stateright::Model;
 
-use super::step::Action;
+use super::step::{Action, Deed};
 use super::world::{Setup, World};
 
 /// What a search of the whole graph found.
@@ -15,65 +15,129 @@ use super::world::{Setup, World};
 pub struct Reachability {
     /// How many states there are.
     pub states: usize,
-    /// How to get to a state from which no leader can be reached, if there is one.
-    pub stuck: Option<Vec<Action>>,
+    /// A state from which a candidate cannot come to lead, if there is one.
+    pub stuck: Option<Stuck>,
 }
 
-/// Visits every state, and looks from which of them a leader can be reached.
+/// A state in which something is stuck.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The candidate that can never lead from here.
+    pub node: usize,
+    /// How to get here.
+    pub path: Vec<Action>,
+}
+
+/// A step of a graph, from one state to another.
+type Edge = (u32, u32);
+
+/// The states that were visited, in the order in which they were found.
+#[derive(Default)]
+struct Graph {
+    index_of: HashMap<u64, u32>,
+    came_from: Vec<Option<(u32, Action)>>,
+}
+
+/// What one candidate can do by itself when nothing goes wrong: neither a crash, after which it would be
+/// as good as new, nor a fault, nor an order to stop may help it.
+#[derive(Clone, Default)]
+struct Alone {
+    edges: Vec<Edge>,
+    /// The states in which it leads, or next begins a term that is not explored any more.
+    leads: Vec<u32>,
+}
+
+/// Visits every state, and looks from which of them each candidate can come to lead although the others
+/// have all died. Whether a promise is broken on the way is not asked.
 pub fn explore(setup: &Setup) -> Reachability {
-    let mut index_of: HashMap<u64, u32> = HashMap::new();
-    let mut came_from: Vec<Option<(u32, Action)>> = Vec::new();
-    let mut predecessors: Vec<Vec<u32>> = Vec::new();
-    let mut good = VecDeque::new();
-    let mut frontier = VecDeque::new();
-    let mut visit = |world: World, from: Option<(u32, Action)>, frontier: &mut VecDeque<(u32, World)>| {
-        let next = u32::try_from(came_from.len()).unwrap_or(u32::MAX);
-        let index = *index_of.entry(fingerprint(&world)).or_insert(next);
-        if index == next {
-            came_from.push(from);
-            predecessors.push(Vec::new());
-            if world.leaders(setup) > 0 || world.is_at_the_last_token(setup) {
-                good.push_back(index);
-            }
-            if setup.within_boundary(&world) {
-                frontier.push_back((index, world));
-            }
-        }
-        if let Some((from, _)) = from {
-            predecessors[index as usize].push(from);
-        }
-    };
+    let (mut graph, mut frontier) = (Graph::default(), VecDeque::new());
+    let mut alone = vec![Alone::default(); setup.nodes.len()];
+    let mut ticks = Vec::new();
     for world in setup.init_states() {
-        visit(world, None, &mut frontier);
+        let (index, _) = graph.visit(&world, None);
+        frontier.push_back((index, world));
     }
     let mut actions = Vec::new();
-    while let Some((index, world)) = frontier.pop_front() {
+    while let Some((from, world)) = frontier.pop_front() {
+        for (node, alone) in alone.iter_mut().enumerate() {
+            if world.nodes[node].leading(setup).is_some() {
+                alone.leads.push(from);
+            }
+        }
         actions.clear();
-        setup.actions(&world, &mut actions);
+        world.possible(setup, &mut actions);
         for action in actions.drain(..) {
-            if let Some(next) = setup.next_state(&world, action) {
-                visit(next, Some((index, action)), &mut frontier);
+            let next = World { violation: None, ..world.after(setup, action) };
+            if !setup.within_boundary(&next) {
+                if let Action::Node(node, Deed::Arrive) = action {
+                    alone[node].leads.push(from);
+                }
+                continue;
+            }
+            let (to, is_new) = graph.visit(&next, Some((from, action)));
+            match action {
+                Action::Tick => ticks.push((from, to)),
+                Action::Node(node, Deed::Poll | Deed::Arrive | Deed::Answer | Deed::WorkStopped) => {
+                    alone[node].edges.push((from, to));
+                }
+                _ => {}
+            }
+            if is_new {
+                frontier.push_back((to, next));
             }
         }
     }
-    let mut can_reach = vec![false; came_from.len()];
-    while let Some(index) = good.pop_front() {
-        if !std::mem::replace(&mut can_reach[index as usize], true) {
-            good.extend(predecessors[index as usize].iter().copied());
-        }
-    }
-    let stuck = can_reach.iter().position(|can| !can).map(|index| path_to(index, &came_from));
-    Reachability { states: came_from.len(), stuck }
+    let states = graph.came_from.len();
+    let stuck = alone.iter().enumerate().find_map(|(node, alone)| {
+        let index = alone.first_stuck(&ticks, states)?;
+        Some(Stuck { node, path: graph.path_to(index) })
+    });
+    Reachability { states, stuck }
 }
 
-fn path_to(mut index: usize, came_from: &[Option<(u32, Action)>]) -> Vec<Action> {
-    let mut path = Vec::new();
-    while let Some((from, action)) = came_from[index] {
-        path.push(action);
-        index = from as usize;
+impl Graph {
+    /// The state's index, and whether it is new.
+    fn visit(&mut self, world: &World, from: Option<(u32, Action)>) -> (u32, bool) {
+        let next = u32::try_from(self.came_from.len()).expect("fewer states than memory holds");
+        match self.index_of.entry(fingerprint(world)) {
+            Entry::Occupied(known) => (*known.get(), false),
+            Entry::Vacant(new) => {
+                new.insert(next);
+                self.came_from.push(from);
+                (next, true)
+            }
+        }
     }
-    path.reverse();
-    path
+
+    fn path_to(&self, mut index: usize) -> Vec<Action> {
+        let mut path = Vec::new();
+        while let Some((from, action)) = self.came_from[index] {
+            path.push(action);
+            index = from as usize;
+        }
+        path.reverse();
+        path
+    }
+}
+
+impl Alone {
+    /// The first state from which neither its own steps nor those of time lead to one in which it leads.
+    fn first_stuck(&self, ticks: &[Edge], states: usize) -> Option<usize> {
+        let mut can_lead = vec![false; states];
+        self.leads.iter().for_each(|index| can_lead[*index as usize] = true);
+        let mut has_changed = true;
+        while has_changed {
+            has_changed = false;
+            // Backwards: what follows a state was mostly found after it.
+            for (from, to) in self.edges.iter().rev().chain(ticks.iter().rev()) {
+                if can_lead[*to as usize] && !can_lead[*from as usize] {
+                    can_lead[*from as usize] = true;
+                    has_changed = true;
+                }
+            }
+        }
+        can_lead.iter().position(|can| !can)
+    }
 }
 
 fn fingerprint(world: &World) -> u64 {

@@ -14,7 +14,6 @@ pub struct Question {
 /// What a test run explores, within about a minute on two cores.
 pub fn standard() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
-    let lawless = Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, ..two() };
     vec![
         question("late and lost requests", Setup { late_writes: 1, ..two() }),
         question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
@@ -26,10 +25,22 @@ pub fn standard() -> Vec<Question> {
         question("stops without release", Setup { stops: true, releases: false, ..two() }),
         question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question("clocks that drift as far as they may", drifting),
-        question("clocks that run as they like", lawless),
+        question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
+    ]
+}
+
+/// Where a test run asks whether every candidate can always come to lead.
+pub fn electable() -> Vec<Question> {
+    vec![
+        question("always electable: crashes", Setup { crashes: true, ..two() }),
+        question("always electable: wrong answers", Setup { lies: true, ..two() }),
+        question("always electable: stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question("always electable: a release and the next term", Setup { stops: true, lease: 2, renew: 1, ..two() }),
+        question("always electable: a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
+        question("always electable: a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
     ]
 }
 
@@ -47,7 +58,24 @@ pub fn larger() -> Vec<Question> {
         ),
         question("three candidates and a longer lease", Setup { nodes: three(), last_token: 0, ..two() }),
         question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting }),
+        question("clocks that run as they like, and crashes", Setup { crashes: true, ..lawless() }),
     ]
+}
+
+/// Where that takes its time.
+pub fn electable_larger() -> Vec<Question> {
+    vec![
+        question("always electable: wrong answers and late requests", Setup { lies: true, late_writes: 1, ..two() }),
+        question("always electable: stops, releases and two terms", Setup { stops: true, ..two() }),
+        question(
+            "always electable: three candidates",
+            Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
+    ]
+}
+
+fn lawless() -> Setup {
+    Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, late_writes: 1, ..two() }
 }
 
 fn three() -> Vec<(&'static str, u64)> {
@@ -75,5 +103,6 @@ fn two() -> Setup {
         deletion: false,
         transfers: false,
         lies: false,
+        only_exclusion: false,
     }
 }

@@ -87,8 +87,9 @@ impl World {
         match action {
             Action::Tick => {
                 world.advance(setup);
-                for node in &mut world.nodes {
-                    world.violation = world.violation.or(node.look(setup));
+                for index in 0..world.nodes.len() {
+                    let violation = world.nodes[index].look(setup);
+                    world.violate(setup, violation);
                 }
             }
             Action::ArriveLate(orphan) => {
@@ -137,6 +138,7 @@ impl World {
             }
             Deed::Crash => {
                 self.orphan(setup, index);
+                self.forget(index);
                 self.nodes[index] = Node::new(setup, index);
             }
         }
@@ -147,7 +149,7 @@ impl World {
         }
         let World { nodes, cell, started, .. } = self;
         let violation = nodes[index].settle(setup, started, cell.as_ref(), index);
-        self.violation = self.violation.or(violation);
+        self.violate(setup, violation);
     }
 
     fn poll(&mut self, setup: &Setup, index: usize) {
@@ -156,24 +158,32 @@ impl World {
         let node = &mut self.nodes[index];
         let request = node.election.poll(now(setup), stamp);
         if let Some(request) = request {
-            self.violation = self.violation.or(node.may_send(&request));
+            let violation = node.may_send(&request);
             node.flight = Some(Flight::Sent(request));
+            self.violate(setup, violation);
         }
     }
 
     fn arrive(&mut self, setup: &Setup, index: usize) {
         let Some(Flight::Sent(request)) = self.nodes[index].flight.take() else { return };
-        let answered = |answer, applied| Some(Flight::Answered { answer, applied });
+        let answered = |answer, applied, clash| Some(Flight::Answered { answer, applied, clash });
         self.nodes[index].flight = match request {
-            Request::Read => answered(Answer::Read(Ok(self.cell.as_ref().map(Cell::read))), false),
+            Request::Read => {
+                let identity = self.nodes[index].identity;
+                let clash = self
+                    .cell
+                    .as_ref()
+                    .is_some_and(|cell| cell.writer != Some(index) && cell.record.holder_identity == identity);
+                answered(Answer::Read(Ok(self.cell.as_ref().map(Cell::read))), false, clash)
+            }
             Request::Create { ref record } | Request::Update { ref record, .. } => {
                 let applies = self.applies(&request);
                 let version = version_of(record);
                 if applies {
-                    self.write(setup, index, record.clone());
+                    self.write(setup, Some(index), record.clone());
                 }
                 let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
-                answered(Answer::Written(if applies { Ok(version) } else { Err(conflict) }), applies)
+                answered(Answer::Written(if applies { Ok(version) } else { Err(conflict) }), applies, false)
             }
         };
     }
@@ -187,20 +197,39 @@ impl World {
     }
 
     /// Applies a write whose condition holds, and looks whether it should have been made at all.
-    fn write(&mut self, setup: &Setup, writer: usize, record: leaderelection::LeaderElectionRecord) {
-        if let Some(cell) = &self.cell {
-            let same_term = cell.writer == writer && cell.record.leader_transitions == record.leader_transitions;
-            let begins_term = record.leader_transitions > cell.record.leader_transitions;
-            let others_lead = setup.trusted_clocks
-                && self.nodes.iter().enumerate().any(|(other, node)| other != writer && node.leading(setup).is_some());
-            if !(same_term || begins_term && !others_lead) {
-                self.violation = Some(Violation::Erasure);
-            }
-        }
+    fn write(&mut self, setup: &Setup, writer: Option<usize>, record: leaderelection::LeaderElectionRecord) {
+        let violation = self.broken_by_write(setup, writer, &record);
+        self.violate(setup, violation);
         let version = version_of(&record);
         self.cell = Some(Cell { record, version, writer });
         // Writes on any other version than this one can never be applied.
         self.orphans.clear();
+    }
+
+    fn broken_by_write(
+        &self,
+        setup: &Setup,
+        writer: Option<usize>,
+        record: &leaderelection::LeaderElectionRecord,
+    ) -> Option<Violation> {
+        let cell = self.cell.as_ref()?;
+        // Tokens have grown so far, so that the object's is the largest of all that have landed.
+        let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
+        let same_term = cell.writer == writer && token == largest;
+        if same_term {
+            return None;
+        }
+        let begins_term = !record.is_released() && !writer.is_some_and(|writer| self.nodes[writer].has_begun(token));
+        if begins_term && token <= largest {
+            return Some(Violation::Tokens);
+        }
+        let others_lead = setup.trusted_clocks
+            && self
+                .nodes
+                .iter()
+                .enumerate()
+                .any(|(other, node)| Some(other) != writer && node.leading(setup).is_some());
+        (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
     /// Tells a node that its request failed; if it is still on its way, it goes on without anybody waiting.
@@ -222,7 +251,15 @@ impl World {
             && self.orphans.len() < setup.late_writes
             && let Request::Create { record } | Request::Update { record, .. } = request
         {
-            self.orphans.push((index, record));
+            self.orphans.push((Some(index), record));
+        }
+    }
+
+    /// What a node has written so far is from now on what a process wrote that is gone.
+    fn forget(&mut self, index: usize) {
+        let writers = self.orphans.iter_mut().map(|(writer, _)| writer);
+        for writer in writers.chain(self.cell.as_mut().map(|cell| &mut cell.writer)) {
+            writer.take_if(|writer| *writer == index);
         }
     }
 }
@@ -237,7 +274,7 @@ impl Flight {
         match self {
             Flight::Sent(Request::Create { .. } | Request::Update { .. }) => {
                 let failure = Failure { kind: StoreErrorKind::Rejected, retry_after: None };
-                Flight::Answered { answer: Answer::Written(Err(failure)), applied: false }
+                Flight::Answered { answer: Answer::Written(Err(failure)), applied: false, clash: false }
             }
             other => other,
         }

@@ -40,6 +40,8 @@ pub struct Setup {
     pub transfers: bool,
     /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
+    /// Whether nothing but exclusion is asked for, so that a history goes on when it breaks another promise.
+    pub only_exclusion: bool,
 }
 
 impl Setup {
@@ -68,16 +70,17 @@ pub struct Cell {
     pub record: LeaderElectionRecord,
     /// Its version: its write id, unless an operator wrote a request into it.
     pub version: Version,
-    /// The node that wrote it.
-    pub writer: usize,
+    /// The node that wrote it, unless it has crashed since: what is started again is another process.
+    pub writer: Option<usize>,
 }
 
 /// A property that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// Two terms had one token, or one began with a smaller token than an earlier one. Without a bound on
-    /// clocks a term may begin when the next one has, because its answer was late: then its token is the
-    /// smaller one, and the fence keeps it out.
+    /// Two terms had one token, or the first write of a term landed and its token was not larger than those
+    /// of all terms whose first write had landed before. With clocks within their bound, the terms also
+    /// begin in this order. Without it, one may begin when the next one has, because its answer was late:
+    /// then its token is the smaller one, and the fence keeps it out.
     Tokens,
     /// A term that had ended was valid again.
     Revival,
@@ -89,6 +92,9 @@ pub enum Violation {
     EarlyRelease,
     /// A record was created anew while a lease that had been seen was unexpired.
     Haste,
+    /// A clash of identities was reported when the object was not what another process, or an earlier life
+    /// of this one, wrote under the same identity.
+    FalseClash,
 }
 
 /// All nodes, the object, and the writes that are still on their way although nobody waits for them.
@@ -96,7 +102,7 @@ pub enum Violation {
 pub struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) cell: Option<Cell>,
-    pub(super) orphans: Vec<(usize, LeaderElectionRecord)>,
+    pub(super) orphans: Vec<(Option<usize>, LeaderElectionRecord)>,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
     pub(super) violation: Option<Violation>,
@@ -112,9 +118,11 @@ impl World {
         self.nodes.iter().filter(|node| node.leading(setup).is_some()).count()
     }
 
-    /// Whether no further term is explored from here.
-    pub fn is_at_the_last_token(&self, setup: &Setup) -> bool {
-        self.cell.as_ref().is_some_and(|cell| cell.record.leader_transitions >= setup.last_token)
+    /// Notes what is wrong, if that is asked for.
+    pub(super) fn violate(&mut self, setup: &Setup, violation: Option<Violation>) {
+        if !setup.only_exclusion {
+            self.violation = self.violation.or(violation);
+        }
     }
 }
 
@@ -162,15 +170,20 @@ impl Model for Setup {
                 Property::sometimes("another record", |_, world: &World| world.deleted && world.cell.is_some()),
             ];
         }
+        let exclusion = Property::always("exclusion", |setup: &Setup, world: &World| {
+            !setup.trusted_clocks || world.leaders(setup) <= 1
+        });
+        if self.only_exclusion {
+            return vec![exclusion];
+        }
         let mut properties = vec![
-            Property::always("exclusion", |setup: &Setup, world: &World| {
-                !setup.trusted_clocks || world.leaders(setup) <= 1
-            }),
+            exclusion,
             Property::always("tokens", |_, world: &World| never(world, Violation::Tokens)),
             Property::always("no revival", |_, world: &World| never(world, Violation::Revival)),
             Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
             Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
             Property::always("no early release", |_, world: &World| never(world, Violation::EarlyRelease)),
+            Property::always("no false clash", |_, world: &World| never(world, Violation::FalseClash)),
             // What an empty exploration would prove, too.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
         ];

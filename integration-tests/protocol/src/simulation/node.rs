@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::dice::Dice;
 use super::faults::Link;
 use super::gate::Gated;
+use super::listener;
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Timings, Trouble};
 use super::store::Connection;
@@ -99,6 +100,7 @@ impl Process {
             .release_on_cancel(dice.chance(0.5))
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
             .clock(clock.clone())
+            .name(listener::name_of(id))
             .seed(dice.number())
             .build()
             .expect("scenarios have valid timings");

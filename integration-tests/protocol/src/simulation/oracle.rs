@@ -1,6 +1,7 @@
 //! Knows true time and sees everything; says whether the promises were kept.
 
 mod callbacks;
+mod clashes;
 mod object;
 mod process;
 mod terms;
@@ -49,6 +50,9 @@ pub enum Property {
     PreferredFirst,
     /// When nothing goes wrong any more, there is a leader within the bound that the configuration implies.
     LeaderInTime,
+    /// A clash of identities is reported only of a write that another process, or an earlier life of this
+    /// one, made under the same identity.
+    NoFalseClash,
     /// Nothing panics but what was told to.
     NoPanic,
 }
@@ -97,6 +101,8 @@ pub struct Stats {
     pub crashes: u64,
     /// Freezes of a process.
     pub freezes: u64,
+    /// Clashes of identities that were reported.
+    pub clashes: u64,
 }
 
 impl AddAssign for Stats {
@@ -109,6 +115,7 @@ impl AddAssign for Stats {
         self.releases += other.releases;
         self.crashes += other.crashes;
         self.freezes += other.freezes;
+        self.clashes += other.clashes;
     }
 }
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics::set_default_local_recorder;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::dice::Dice;
+use super::listener::Listener;
 use super::node;
 use super::oracle::{Property, Stats, Violation};
 use super::scenario::{NODES, Scenario};
@@ -48,6 +50,8 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     let scenario = Scenario::draw(&mut dice);
     let conditions = format!("{scenario:#?}\n");
     let world = World::new(scenario, RUN_LENGTH, &mut dice);
+    let listener = Listener::new(&world);
+    let _listening = set_default_local_recorder(&listener);
     let mut tasks = JoinSet::new();
     for node in 0..NODES {
         tasks.spawn(node::live(Arc::clone(&world), node, dice.fork()));

@@ -133,11 +133,13 @@ impl Connection {
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
         if let Ok(done) = &answer {
-            let holder = match done {
-                Done::Got(found) => found.as_ref().map_or("", |state| &state.holder),
-                Done::Put { holder, .. } => holder,
-            };
-            self.world.oracle(|oracle, _| oracle.heard(self.process, holder));
+            self.world.oracle(|oracle, _| match done {
+                Done::Got(found) => {
+                    oracle.read(self.process, found.as_ref().map(|state| state.number));
+                    oracle.heard(self.process, found.as_ref().map_or("", |state| &state.holder));
+                }
+                Done::Put { holder, .. } => oracle.heard(self.process, holder),
+            });
         }
         answer.map_err(|Refusal { kind, retry_after }| {
             StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)

@@ -7,7 +7,7 @@ use leaderelection::LeaderElectionRecord;
 
 use super::{Property, Watched};
 use crate::simulation::clock::TrueTime;
-use crate::simulation::timeline::ProcessId;
+use crate::simulation::timeline::{ProcessId, WriteNumber};
 
 /// The object's history, as far as it matters.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct ObjectHistory {
     highest_token: Option<u64>,
     /// The terms that a write has begun.
     begun: BTreeSet<(ProcessId, u64)>,
+    /// Who made each write. One that says who is to lead next is still its writer's.
+    writers: Vec<ProcessId>,
 }
 
 #[derive(Debug)]
@@ -107,6 +109,7 @@ impl ObjectHistory {
         let token = record.leader_transitions;
         self.highest_token = self.highest_token.max(Some(token));
         self.begun.insert((by, token));
+        self.writers.push(by);
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
@@ -118,6 +121,7 @@ impl ObjectHistory {
         if let Some(newest) = &mut self.newest {
             newest.preferred = Some(identity.to_owned());
             newest.asked.entry(identity.to_owned()).or_insert(now);
+            self.writers.push(newest.by);
         }
     }
 
@@ -130,6 +134,10 @@ impl ObjectHistory {
 
     pub(super) fn forget(&mut self) {
         self.newest = None;
+    }
+
+    pub(super) fn writer(&self, write: WriteNumber) -> Option<ProcessId> {
+        self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?).copied()
     }
 
     pub(super) fn has_begun(&self, by: ProcessId, token: u64) -> bool {

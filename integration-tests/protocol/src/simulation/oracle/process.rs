@@ -9,7 +9,7 @@ use leaderelection::{LeaderHandle, Leadership};
 
 use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
-use crate::simulation::timeline::RequestId;
+use crate::simulation::timeline::{RequestId, WriteNumber};
 
 /// More requests than fit between a write and its renew deadline.
 const REMEMBERED: usize = 128;
@@ -42,6 +42,8 @@ pub(in crate::simulation) struct Watched {
     /// The holders in the answers it got, without repetitions; empty for none.
     pub(super) holders: Vec<String>,
     pub(super) calls: Arc<Mutex<Vec<String>>>,
+    /// The write that it read last, if there was an object.
+    pub(super) read: Option<WriteNumber>,
     tried: VecDeque<Tried>,
     went_on_at: Option<TrueTime>,
     /// Until when its elector may not have noticed yet that it was stopped.
@@ -82,6 +84,7 @@ impl From<Newcomer> for Watched {
             works: 0,
             holders: Vec::new(),
             calls,
+            read: None,
             tried: VecDeque::new(),
             went_on_at: None,
             unaware_until: None,
