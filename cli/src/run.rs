@@ -14,9 +14,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderHandle};
 use rustix::process::Signal;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
@@ -106,7 +107,7 @@ impl Args {
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
-    let began = Instant::now();
+    let began = SystemClock.now();
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
     let command = CommandLine::new(&args.command, &identity, &args.lock)?;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{LockError, ObjectStoreBasedLock as _, StoreErrorKind};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use crate::exit::Failure;
 use crate::lock::Lock;
@@ -15,19 +16,20 @@ pub(super) enum Patience {
     /// Once.
     Once,
     /// Again and again, until this long after we began.
-    For(Duration, Instant),
+    For(Duration, LocalInstant),
 }
 
 /// Who holds the lock. A store that refuses fails at once, and one that is out of reach when `patience` is
 /// over: a slip in the URL must not wait for ever.
 pub(super) async fn holder(lock: &Lock, timing: &Timing, patience: Patience) -> Result<Option<String>, Failure> {
+    let now = SystemClock.now();
     let (limit, began) = match patience {
-        Patience::Once => (timing.request_timeout(), Instant::now()),
+        Patience::Once => (timing.request_timeout(), now),
         Patience::For(limit, began) => (limit, began),
     };
     let request_timeout = timing.request_timeout().min(limit);
     let mut last = None;
-    let attempts = timeout_at(began + limit, async {
+    let attempts = timeout((began + limit).saturating_since(now), async {
         loop {
             match timeout(request_timeout, lock.get()).await {
                 Ok(Ok(found)) => return Ok(found.map(|found| found.record.holder_identity)),

@@ -11,6 +11,10 @@ use crate::record::LeaderElectionRecord;
 /// of them has landed so far.
 const MOST: usize = 16;
 
+/// How many are remembered that were given up. A leader, whoever gives a lease back, and a candidate send as
+/// many as [`MOST`] each before they read again.
+const MOST_GIVEN_UP: usize = 4 * MOST;
+
 /// One write that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Attempt {
@@ -41,7 +45,8 @@ pub(super) struct Attempts {
 impl Attempts {
     pub(super) fn remember(&mut self, attempt: Attempt) {
         if self.unanswered.len() == MOST {
-            self.unanswered.remove(0);
+            let oldest = self.unanswered.remove(0);
+            self.give_up(oldest);
         }
         self.unanswered.push(attempt);
         self.must_read |= self.unanswered.len() == MOST;
@@ -64,7 +69,7 @@ impl Attempts {
     }
 
     pub(super) fn give_up(&mut self, attempt: Attempt) {
-        if self.given_up.len() == MOST {
+        if self.given_up.len() == MOST_GIVEN_UP {
             self.given_up.pop_front();
         }
         self.given_up.push_back(attempt.write_id);

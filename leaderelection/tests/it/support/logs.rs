@@ -1,11 +1,11 @@
 //! What this thread logs.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// The warnings of `code`, each with its fields, and what it returned.
 pub(crate) fn warnings_of<T>(code: impl FnOnce() -> T) -> (Vec<String>, T) {
@@ -14,6 +14,11 @@ pub(crate) fn warnings_of<T>(code: impl FnOnce() -> T) -> (Vec<String>, T) {
 
 /// The events of `code` at `level`, each with its fields, and what it returned.
 fn events_of<T>(level: Level, code: impl FnOnce() -> T) -> (Vec<String>, T) {
+    // While there is but one subscriber, whichever thread comes to an event first decides for all threads
+    // whether anybody wants it, by its own subscriber, and other tests have none.
+    static ANOTHER: LazyLock<Dispatch> =
+        LazyLock::new(|| Events { level: Level::TRACE, events: Arc::default() }.into());
+    LazyLock::force(&ANOTHER);
     let events = Arc::default();
     let output = tracing::subscriber::with_default(Events { level, events: Arc::clone(&events) }, code);
     let events = events.lock().unwrap().clone();
