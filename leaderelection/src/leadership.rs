@@ -44,7 +44,7 @@ impl Leadership {
         }
     }
 
-    /// The term's token: larger than that of every earlier term, and no other term's.
+    /// The term's token: larger than those of all terms that were won before, and no other term's.
     #[must_use]
     pub fn fencing_token(&self) -> u64 {
         self.term.fencing_token

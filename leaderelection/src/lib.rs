@@ -8,7 +8,7 @@
 //! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* faster than another's
 //! by more than lease duration / renew deadline: at most one candidate is inside its leadership window at
 //! any moment. Guaranteed without any assumption about clocks: every term's fencing token is larger than
-//! every earlier term's.
+//! those of all terms that were won before.
 //!
 //! The semantics are those of client-go's `leaderelection`, on a [`LeaderElectionRecord`] that lives in
 //! one object and is only ever written by compare-and-swap.
