@@ -125,11 +125,12 @@ impl ObjectHistory {
         }
     }
 
-    /// Whether the object asks for another leader than the one it names.
+    /// Whether the object asks for another leader than the one it names, or did before it asked for that one: a
+    /// read may be under way.
     pub(super) fn asks_for_another(&self) -> bool {
-        self.newest.as_ref().is_some_and(|Write { preferred, holder, .. }| {
-            preferred.as_ref().is_some_and(|preferred| preferred != holder)
-        })
+        self.newest
+            .as_ref()
+            .is_some_and(|Write { asked, holder, .. }| asked.keys().any(|preferred| preferred != holder))
     }
 
     pub(super) fn forget(&mut self) {
