@@ -1,12 +1,11 @@
 //! What the process ends with.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
+use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind, with_causes};
 use leaderelection_backends::url::UrlError;
 
 /// The exit codes, for `--help` and the man page. Those that a command of `run` may also end with are far
@@ -109,13 +108,13 @@ impl fmt::Display for Failure {
 
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
-        Self::new(exit_of(error.kind()), chain(&error))
+        Self::new(exit_of(error.kind()), with_causes(&error))
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::new(exit_of(error.kind()), chain(&error))
+        Self::new(exit_of(error.kind()), with_causes(&error))
     }
 }
 
@@ -145,18 +144,6 @@ impl From<io::Error> for Failure {
         let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Done } else { Exit::Internal };
         Self::new(exit, format!("cannot write to standard output: {error}"))
     }
-}
-
-/// The message followed by those of its causes.
-pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// What an error of the store ends the process with.

@@ -4,9 +4,10 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, Intervention};
+use leaderelection::with_causes;
 use serde_json::json;
 
-use crate::exit::{Exit, Failure, chain};
+use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::{BOLD, Format, Output};
 use crate::view::View;
@@ -59,8 +60,8 @@ impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Lock(error) => error.into(),
-            AdminError::Contended { .. } => Self::new(Exit::Held, chain(&error)),
-            _ => Self::usage(chain(&error)),
+            AdminError::Contended { .. } => Self::new(Exit::Held, with_causes(&error)),
+            _ => Self::usage(with_causes(&error)),
         }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use leaderelection::{ConditionalStore, ObjectLock, StoreError};
+use leaderelection::{ConditionalStore, ObjectLock, StoreError, with_causes};
 use leaderelection_backends::url::{Location, UrlError};
 
-use crate::exit::{Failure, chain};
+use crate::exit::Failure;
 
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
@@ -99,7 +99,7 @@ impl fmt::Display for PrefixUrl {
 
 /// Nothing was sent yet, so that no store is to blame.
 fn wrong_settings(error: StoreError) -> Failure {
-    Failure::usage(chain(&error))
+    Failure::usage(with_causes(&error))
 }
 
 /// A value parser whose complaints do not show the value.

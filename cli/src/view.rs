@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use leaderelection::{LeaderElectionRecord, LockError, ObjectStoreBasedLock as _, StoreErrorKind, Version};
+use leaderelection::{
+    LeaderElectionRecord, LockError, ObjectStoreBasedLock as _, StoreErrorKind, Version, with_causes,
+};
 use serde::Serialize;
 
-use crate::exit::{Failure, chain};
+use crate::exit::Failure;
 use crate::lock::{Lock, LockUrl};
 
 /// What one look at a lock showed.
@@ -84,7 +86,7 @@ impl View {
 
     fn unreadable(url: &LockUrl, error: &LockError) -> Self {
         // The cause alone, for the lock is named already.
-        let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), chain);
+        let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), with_causes);
         Self { problem: Some(cause), ..Self::empty(url, State::Unreadable) }
     }
 

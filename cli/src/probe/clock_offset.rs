@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::with_causes;
 use leaderelection_backends::url::Location;
 use reqwest::header::DATE;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-
-use crate::exit::chain;
 
 /// As often as is needed to find the moment at which the second changes, more or less.
 const REQUESTS: u32 = 8;
@@ -123,11 +122,11 @@ fn variable(name: &str) -> Option<String> {
 
 async fn offsets(endpoint: &str, patience: Duration) -> Result<Vec<(f64, f64)>, String> {
     let client = reqwest::Client::builder().redirect(Policy::none()).timeout(patience).build();
-    let client = client.map_err(|error| chain(&error))?;
+    let client = client.map_err(|error| with_causes(&error))?;
     let mut offsets = Vec::new();
     for _ in 0..REQUESTS {
         let sent = SystemClock.wall_time();
-        let answer = client.head(endpoint).send().await.map_err(|error| chain(&error.without_url()))?;
+        let answer = client.head(endpoint).send().await.map_err(|error| with_causes(&error.without_url()))?;
         let received = SystemClock.wall_time();
         let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).map(httpdate::parse_http_date);
         let Some(Ok(date)) = date else { return Err("the store's answers have no Date".to_owned()) };

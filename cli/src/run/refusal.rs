@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use leaderelection::{
     ConditionalStore, LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+    with_causes,
 };
 use tokio::sync::watch;
 
-use crate::exit::{Exit, Failure, chain, exit_of};
+use crate::exit::{Exit, Failure, exit_of};
 use crate::lock::Lock;
 
 /// A write that was refused for good, though nobody else held the lock: or it would not have been tried.
@@ -55,7 +56,7 @@ impl WatchedLock {
     fn written(&self, result: Result<Version, LockError>, expected: Option<&Version>) -> Result<Version, LockError> {
         match &result {
             Err(error) if error.kind() == StoreErrorKind::Fatal => {
-                let (exit, message) = (exit_of(error.kind()), chain(error));
+                let (exit, message) = (exit_of(error.kind()), with_causes(error));
                 self.refusal.send_replace(Some(Refusal { exit, message, expected: expected.cloned() }));
             }
             Err(error) if error.kind() != StoreErrorKind::Conflict => {}
