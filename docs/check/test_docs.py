@@ -2,6 +2,8 @@
 
 import json
 import re
+import tomllib
+import subprocess
 import unittest
 from pathlib import Path
 
@@ -14,6 +16,12 @@ DOCS = ROOT / "docs"
 # What Prometheus adds to every series, and `le` of histograms.
 TARGET_LABELS = {"instance", "job", "le"}
 HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
+
+
+def pages():
+    """Every page that people read, wherever it lies."""
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [path for name in listed.splitlines() if not (path := ROOT / name).is_symlink()]
 
 
 def slugs(page):
@@ -182,6 +190,37 @@ class Dashboard(unittest.TestCase):
                 self.assertEqual(target["expr"].count('name=~"$name"'), len(metrics), panel["title"])
 
 
+def dependencies(toml):
+    """Name -> entry, of the tables [dependencies] and [dev-dependencies]."""
+    return {name: entry for table in tomllib.loads(toml).values() for name, entry in table.items()}
+
+
+def crates(rust):
+    """The crates that an example names, at the beginning of a path."""
+    code = re.sub(r'//.*|"(?:[^"\\]|\\.)*"', "", rust)
+    return set(re.findall(r"(?<![\w:.])([a-z_]\w*)::", code)) - {"std", "core", "alloc", "crate", "self", "super"}
+
+
+class Readmes(unittest.TestCase):
+    def test_an_example_uses_exactly_the_crates_of_its_dependencies(self):
+        with_example = 0
+        workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+        for page in [ROOT / "README.md", *ROOT.glob("*/README.md")]:
+            text = page.read_text()
+            toml = re.search(r"^```toml\n(\[(?:dev-)?dependencies\]\n.*?)^```", text, re.M | re.S)
+            examples = re.findall(r"^```rust\S*\n(.*?)^```", text, re.M | re.S)
+            if not toml or not examples:
+                continue
+            with_example += 1
+            named = dependencies(toml[1])
+            used = set().union(*map(crates, examples))
+            self.assertEqual({name.replace("-", "_") for name in named}, used, page)
+            for name, entry in named.items():
+                version, ours = (each if isinstance(each, str) else each["version"] for each in (entry, workspace[name]))
+                self.assertTrue(f"{ours}.".startswith(f"{version}."), f"{page}: {name} {version}, and {ours} here")
+        self.assertGreater(with_example, 2)
+
+
 class Pages(unittest.TestCase):
     def test_policies_are_json_and_quoted_as_they_are(self):
         policies = {path.name: path.read_text() for path in (DOCS / "iam").glob("*.json")}
@@ -199,7 +238,7 @@ class Pages(unittest.TestCase):
                 json.loads(block)
 
     def test_links_lead_somewhere(self):
-        for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *DOCS.glob("*.md")]:
+        for page in pages():
             for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
                 path, _, anchor = link.partition("#")
                 target = (page.parent / path).resolve() if path else page
@@ -208,14 +247,14 @@ class Pages(unittest.TestCase):
                     self.assertIn(anchor, slugs(target), f"{page.name}: {link}")
 
     def test_the_log_says_what_the_page_says(self):
-        text = sources("leaderelection/src", "backends/src", "cli/src")
+        text = sources("leaderelection/src", "conformance/src", "backends/src", "cli/src")
         rows = table(DOCS / "operations.md", "### What the log says")
         self.assertTrue(rows)
         for _, message, _ in rows:
             self.assertIn(quoted(message), text)
 
     def test_the_page_says_what_the_log_says(self):
-        logged = set(log_messages(sources("leaderelection/src", "backends/src", "cli/src")))
+        logged = set(log_messages(sources("leaderelection/src", "conformance/src", "backends/src", "cli/src")))
         self.assertGreater(len(logged), 15)
         rows = table(DOCS / "operations.md", "### What the log says")
         documented = {(level, quoted(message)) for level, message, _ in rows if level in LOUD}
