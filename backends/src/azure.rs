@@ -30,10 +30,9 @@ pub type AzureBlobLock = ObjectLock<AzureStore>;
 
 /// A [`ConditionalStore`] in one container of Azure Blob Storage.
 ///
-/// The version is the ETag, exactly as the service spells it. Writes carry `If-None-Match: *` or
-/// `If-Match`, deletions `If-Match`. Every call sends one request (one per five thousand blobs for a
-/// listing): the client's retries are off, because a repeated write meets its own first attempt and
-/// reports a conflict.
+/// The version is the ETag, exactly as the service spells it. Writes carry `If-None-Match: *` or `If-Match`,
+/// deletions `If-Match`. Every call sends one request (one per five thousand blobs for a listing). The client's
+/// retries are off, because a repeated write conflicts with its own first attempt.
 ///
 /// ```
 /// use leaderelection::{ObjectStoreBasedLock, unique_identity};
@@ -69,28 +68,28 @@ pub struct AzureStore {
 }
 
 impl AzureStore {
-    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
-    /// otherwise.
+    /// The longest time that a request may take unless [`with_request_timeout`](Self::with_request_timeout)
+    /// sets another limit.
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
 
-    /// The store in the container at `container_url`, such as
+    /// Creates a store in the container at `container_url`, such as
     /// `https://account.blob.core.windows.net/container`.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the URL or the credential cannot be right. Nothing is sent.
+    /// [`StoreErrorKind::Fatal`] if the URL or the credential is invalid. Nothing is sent.
     pub fn new(container_url: &str, credential: AzureCredential) -> Result<Self, StoreError> {
         Self::with_options(container_url, credential, ClientOptions::default())
     }
 
-    /// As [`new`](Self::new), with a transport, policies, logging and tracing of your own. Of `options`
-    /// only the retries are not used.
+    /// Creates a store as [`new`](Self::new) does, with a transport, policies, logging and tracing of your own.
+    /// The store uses all `options` except the retries.
     ///
-    /// A transport should not decompress by itself, as `azure_storage_blob` says.
+    /// A transport should not decompress answers by itself, as the documentation of `azure_storage_blob` says.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn with_options(
         container_url: &str,
         credential: AzureCredential,
@@ -103,12 +102,12 @@ impl AzureStore {
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };
         // The SDK's own error repeats the URL, which may hold a SAS.
         let client = BlobContainerClient::new(url, token, Some(options))
-            .map_err(|_| misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
+            .map_err(|_| error::misconfigured(format!("no client can be made for {name}; use https with Entra ID")))?;
         Ok(Self { container: Arc::new(client), name, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT })
     }
 
-    /// The store in `container`, in the account of a connection string: what the portal shows, with an
-    /// account key or a SAS, or `UseDevelopmentStorage=true` for the emulator on its usual port.
+    /// Creates a store in `container`, in the account of a connection string. The portal shows a connection
+    /// string with an account key or a SAS; `UseDevelopmentStorage=true` means the emulator on its usual port.
     ///
     /// ```
     /// use leaderelection_backends::azure::AzureStore;
@@ -119,31 +118,31 @@ impl AzureStore {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if a part is missing or cannot be right. Nothing is sent.
+    /// [`StoreErrorKind::Fatal`] if a part of the connection string is missing or invalid. Nothing is sent.
     pub fn from_connection_string(connection_string: &str, container: &str) -> Result<Self, StoreError> {
         let (container_url, credential) = connection_string::parse(connection_string, container)?;
         Self::new(&container_url, credential)
     }
 
-    /// Bounds every request, from its first byte to the last byte of its answer, and getting the token
-    /// for it.
+    /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
+    /// getting the token.
     ///
-    /// An elector bounds its requests more tightly still, by its own `request_timeout`.
+    /// An elector sets a shorter limit for its own requests: `request_timeout`.
     #[must_use]
     pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
         self.request_timeout = request_timeout;
         self
     }
 
-    /// The container's URL, without the SAS that it may have been given with.
+    /// Returns the container's URL without a SAS.
     #[must_use]
     pub fn container_url(&self) -> &str {
         &self.name
     }
 
     fn blob(&self, key: &str) -> Result<BlobClient, StoreError> {
-        // A URL drops these segments and characters silently: the request would go to another blob, or to
-        // the container.
+        // A URL drops these segments and characters silently, so the request would go to another blob or to the
+        // container.
         if matches!(key, "" | "." | "..") || key.contains(['\t', '\n', '\r']) {
             let message = format!("{}: not a blob name; use one without control characters", self.describe(key));
             return Err(StoreError::new(StoreErrorKind::Fatal, message));
@@ -157,8 +156,8 @@ impl ConditionalStore for AzureStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.describe(key);
         let blob = self.blob(key)?;
-        // One byte more than may be, in one range: the SDK would fetch the rest of a larger blob in more
-        // requests.
+        // One byte more than the limit, in one range: for a larger blob, the SDK would send more requests for
+        // the rest.
         let limit = MAX_BODY_BYTES + 1;
         let options = BlobClientDownloadOptions { range: Some((0..limit as u64).into()), ..Default::default() };
         bounded(self.request_timeout, &object, async {
@@ -238,7 +237,7 @@ impl ConditionalStore for AzureStore {
     }
 }
 
-// By hand, because the client's URL may hold a SAS.
+// Written by hand, because the client's URL may contain a SAS.
 impl fmt::Debug for AzureStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureStore")
@@ -254,7 +253,9 @@ fn etag(version: &Version) -> Etag {
 
 fn container(text: &str) -> Result<Url, StoreError> {
     let wrong = |problem: &str| {
-        misconfigured(format!("{problem}; a right URL looks like https://account.blob.core.windows.net/container"))
+        error::misconfigured(format!(
+            "{problem}; a right URL looks like https://account.blob.core.windows.net/container"
+        ))
     };
     let mut url = Url::parse(text).map_err(|error| wrong(&format!("the container's URL is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -275,8 +276,4 @@ fn without_query(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.into()
-}
-
-fn misconfigured(message: String) -> StoreError {
-    StoreError::new(StoreErrorKind::Fatal, message)
 }

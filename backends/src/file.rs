@@ -1,38 +1,38 @@
 //! A store in a local directory, for candidates on one machine.
 //!
-//! # Which file systems
+//! # File systems
 //!
-//! Local ones, of which it needs hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, overlayfs, and
-//! tmpfs for tests. A directory that several containers or users of one machine share is fine.
+//! The store needs a local file system with hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, overlayfs, and
+//! tmpfs for tests. Several containers or users of one machine may share a directory.
 //!
-//! Not NFS, SMB or anything through FUSE: their clients answer from caches, and may repeat a request
-//! whose answer was lost, so that the winner of a race is told that it lost, or worse. Candidates on
+//! NFS, SMB and FUSE are not supported. Their clients answer from caches, and may repeat a request whose answer
+//! was lost. The winner of a race may then be told that it lost, or two writers that they won. Candidates on
 //! different machines need an object store in the network.
 //!
 //! On a file system that ignores case, keys that differ only in case are one object.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! A write is on the disk before it is acknowledged. A crash of the process or of the machine, at any
-//! point, leaves the old object or the new one, and never a part of one.
+//! A write is on the disk before it is acknowledged. A crash of the process or of the machine, at any point,
+//! leaves the old object or the new one, and never a part of one.
 //!
-//! No candidate ever waits for another one. A store under an OS lock would be simpler, but a process
-//! that is stopped while it holds such a lock (`SIGSTOP`, a debugger, a suspended container) stops all
-//! others with it, and to survive a stopped leader is what an election is for.
+//! No candidate ever waits for another one. A store under an OS lock would be simpler. But a process that is
+//! stopped while it holds such a lock (`SIGSTOP`, a debugger, a suspended container) would stop all other
+//! processes too, and an election has to survive a stopped leader.
 //!
-//! # What is on the disk
+//! # Files on the disk
 //!
-//! The object `locks/scheduler` is the directory `locks/scheduler/@`, and its content is the file in
-//! there with the highest number:
+//! The object `locks/scheduler` is the directory `locks/scheduler/@`, and the content of the object is the file
+//! with the highest number in that directory:
 //!
 //! ```text
 //! <directory>/locks/scheduler/@/42      the object, at version 42
-//! <directory>/locks/scheduler/@/tmp/    what is being written
+//! <directory>/locks/scheduler/@/tmp/    files that are being written
 //! ```
 //!
-//! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an
-//! empty file. To look at a lock, `cat <directory>/locks/scheduler/@/[0-9]*`. To be rid of the last trace of
-//! one, remove its directory while no candidate runs.
+//! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an empty
+//! file. To look at a lock, run `cat <directory>/locks/scheduler/@/[0-9]*`. To remove the last trace of a lock,
+//! remove its directory while no candidate runs.
 
 mod error;
 mod key;
@@ -58,22 +58,25 @@ use object::ObjectDirectory;
 /// A lock in a [`FileStore`].
 pub type FileLock = ObjectLock<FileStore>;
 
-/// A [`ConditionalStore`] in a local directory. See the [module](self) for what it promises.
+/// A [`ConditionalStore`] in a local directory. The [module](self) describes its guarantees.
 ///
-/// Keys are relative paths such as `locks/scheduler`. No part of one may be empty, begin with `.` or
-/// `@`, or hold a backslash or NUL. Versions are unique, also across a deletion.
+/// Keys are relative paths such as `locks/scheduler`. No part of a key may be empty, begin with `.` or `@`, or
+/// contain a backslash or NUL. Versions are unique, even after an object is deleted and created again.
 ///
-/// Calls run on Tokio's threads for blocking work, and panic outside of a Tokio runtime. Dropping a
-/// call's future abandons the answer, not the effect.
+/// Calls run on Tokio's threads for blocking work, and panic outside of a Tokio runtime. Dropping a call's
+/// future abandons the answer, not the effect.
 ///
 /// # Errors
 ///
-/// Besides what the [contract](ConditionalStore) says:
-/// [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full,
-/// [`Fatal`](StoreErrorKind::Fatal) for a bad key and where permissions or a read-only file system
-/// forbid it, [`Unreadable`](StoreErrorKind::Unreadable) where a file of somebody else's stands at the
-/// key, which is never touched, and [`Ambiguous`](StoreErrorKind::Ambiguous) if the disk fails after
-/// the write became visible, or if others have written since by the time it is confirmed.
+/// In addition to the errors of the [contract](ConditionalStore):
+///
+/// - [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full;
+/// - [`Fatal`](StoreErrorKind::Fatal) for an invalid key, for missing permissions, and on a read-only file
+///   system;
+/// - [`Unreadable`](StoreErrorKind::Unreadable) if another program's file has the name of the key; the store
+///   never changes such a file;
+/// - [`Ambiguous`](StoreErrorKind::Ambiguous) if the disk fails after the write became visible, or if other
+///   writers have written again before this write is confirmed.
 ///
 /// ```
 /// use leaderelection::{ObjectStoreBasedLock, unique_identity};
@@ -89,18 +92,18 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The store in `directory`, which the first write creates if need be.
+    /// Creates a store in `directory`. The first write creates the directory if it does not exist.
     ///
-    /// A relative path is relative to where the process is now: a later change of the working directory
-    /// does not move the store.
+    /// A relative path is relative to the current working directory at this moment: a later change of the
+    /// working directory does not move the store.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        // Fails for an empty path, which every call then refuses, or without a working directory.
+        // `absolute` fails for an empty path, which every call then refuses, or without a working directory.
         Self { directory: std::path::absolute(&directory).unwrap_or(directory).into() }
     }
 
-    /// Where the store is.
+    /// Returns the directory of the store.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -153,7 +156,7 @@ impl ConditionalStore for FileStore {
     }
 }
 
-/// Runs `work` where it may block.
+/// Runs `work` on a thread that may block.
 async fn blocking<T, F>(object: impl Display, work: F) -> Result<T, StoreError>
 where
     T: Send + 'static,

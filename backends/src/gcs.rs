@@ -24,13 +24,13 @@ pub type GcsLock = ObjectLock<GcsStore>;
 
 /// A [`ConditionalStore`] in one bucket of Google Cloud Storage.
 ///
-/// The version is the generation, which is new for every write and never used again. Writes and deletions
-/// carry `ifGenerationMatch`. Objects are written with `Cache-Control: no-store`, without which Google's
-/// caches may answer for an object that everybody may read.
+/// The version is the generation, which is new for every write and never used again. Writes and deletions carry
+/// `ifGenerationMatch`. Objects are written with `Cache-Control: no-store`: without this header, Google's
+/// caches may answer for an object that is publicly readable.
 ///
-/// Endpoint and credentials are those of the client. Its retries are not: every call here sends one
-/// request (one per thousand keys for a listing), whatever the client was configured with, because a
-/// repeated write meets its own first attempt and reports a conflict.
+/// The store uses the client's endpoint and credentials, but not the client's retries. Every call sends one
+/// request (one per thousand keys for a listing), because a repeated write conflicts with its own first
+/// attempt.
 ///
 /// ```no_run
 /// use google_cloud_storage::client::Storage;
@@ -47,21 +47,21 @@ pub type GcsLock = ObjectLock<GcsStore>;
 ///
 /// # One write per second
 ///
-/// Google takes about one write per second to an object and refuses more with 429, which is
-/// [`StoreErrorKind::Rejected`]. An elector then tries again a little later, so that a lease may well be
-/// acquired and released within one second; but a retry period of less than a second would be refused
-/// all the time. See [`min_write_interval`](ConditionalStore::min_write_interval).
+/// Google accepts about one write per second to an object and refuses more with 429, which is
+/// [`StoreErrorKind::Rejected`]. An elector then tries again a little later, so a lease can still be acquired
+/// and released within one second. But a retry period of less than a second would be refused all the time. See
+/// [`min_write_interval`](ConditionalStore::min_write_interval).
 ///
 /// # Permissions
 ///
-/// An elector needs `storage.objects.get` and `storage.objects.create`, and `storage.objects.delete`,
-/// without which nothing can be overwritten: the role Storage Object User has them. Without
-/// `storage.objects.list` Google answers 403 in place of 404 for an object that is not there yet.
+/// An elector needs `storage.objects.get`, `storage.objects.create` and, for every overwrite,
+/// `storage.objects.delete`: the role Storage Object User has all three. Without `storage.objects.list`, Google
+/// answers 403 in place of 404 for an object that does not exist yet.
 ///
 /// # Deletions and listings
 ///
-/// They go through Google's gRPC client, which is made by the first of them: an elector, which needs
-/// neither, never opens it. See [`with_control`](Self::with_control).
+/// Deletions and listings use Google's gRPC client, which the first of them creates. An elector needs neither,
+/// and never creates that client. See [`with_control`](Self::with_control).
 ///
 /// # Cancellation safety
 ///
@@ -75,11 +75,11 @@ pub struct GcsStore {
 }
 
 impl GcsStore {
-    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
-    /// otherwise.
+    /// The longest time that a request may take unless [`with_request_timeout`](Self::with_request_timeout)
+    /// sets another limit.
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
 
-    /// The store in `bucket`, reached as `client` is configured, but without its retries.
+    /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Storage, bucket: impl Into<String>) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl GcsStore {
         }
     }
 
-    /// How to make the client for deletions and listings, when the first of them comes. By default it has
+    /// Sets the function that creates the client for the first deletion or listing. The default client uses
     /// Google's endpoint and the default credentials.
     ///
     /// ```no_run
@@ -112,10 +112,10 @@ impl GcsStore {
         self
     }
 
-    /// Bounds every request, from its first byte to the last byte of its answer, and getting the token
-    /// for it.
+    /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
+    /// getting the token.
     ///
-    /// An elector bounds its requests more tightly still, by its own `request_timeout`.
+    /// An elector sets a shorter limit for its own requests: `request_timeout`.
     #[must_use]
     pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
         self.request_timeout = request_timeout;
@@ -133,7 +133,7 @@ impl GcsStore {
     }
 
     fn check(&self, key: &str) -> Result<(), StoreError> {
-        // A URL drops these: the request would go to the bucket.
+        // A URL drops these keys and characters, so the request would go to the bucket.
         if matches!(key, "" | "." | "..") || key.contains(['\n', '\r']) {
             let message = format!("{}: not an object name; use one such as locks/scheduler", self.describe(key));
             return Err(StoreError::new(StoreErrorKind::Fatal, message));
@@ -142,7 +142,7 @@ impl GcsStore {
     }
 
     fn generation(&self, key: &str, version: &Version) -> Result<i64, StoreError> {
-        // As a precondition, 0 means that there is no object.
+        // As a precondition, 0 means that the object does not exist.
         version.as_str().parse().ok().filter(|generation| *generation > 0).ok_or_else(|| {
             let message =
                 format!("{}: {version:?} is not a generation; pass versions of this store", self.describe(key));
@@ -190,7 +190,7 @@ impl ConditionalStore for GcsStore {
             .set_content_type("application/json")
             .set_cache_control("no-store")
             .with_retry_policy(NeverRetry)
-            // Above the threshold an upload takes two requests or more.
+            // Above the threshold, an upload takes two requests or more.
             .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
         bounded(self.request_timeout, &object, async {
             let written = request.send_buffered().await.map_err(|error| error::explain(operation, &object, error))?;
@@ -245,7 +245,7 @@ impl ConditionalStore for GcsStore {
     }
 }
 
-// By hand, because nobody can promise what the client's credentials print.
+// Written by hand, because the client's credentials may print a secret.
 impl fmt::Debug for GcsStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GcsStore")

@@ -7,9 +7,11 @@
 //! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |
 //!
-//! Each is a [`ConditionalStore`](leaderelection::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) makes a lock of it. [`url`] reads locks that are named by a
-//! URL, whatever the store.
+//! Each of them is a [`ConditionalStore`](leaderelection::ConditionalStore), and
+//! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
+//! a URL.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "azure")]
 pub mod azure;
@@ -22,3 +24,7 @@ mod request;
 #[cfg(feature = "s3")]
 pub mod s3;
 pub mod url;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,12 +1,13 @@
-//! What every store that speaks HTTP does with a request: a deadline, a limit on its answer, and a verdict on it.
+//! The treatment of a request by every store that speaks HTTP: a deadline, a limit on the answer's size, and a
+//! verdict on the answer.
 
 use std::error::Error as StdError;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind};
+use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind, TimeLimit};
 
-/// What was asked, as far as it decides what an answer means.
+/// The operation of a request, as far as the meaning of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Get,
@@ -17,16 +18,16 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Nothing that only reads is ever in conflict.
+    /// Returns `true` for operations that write; a read is never in conflict.
     pub(crate) fn is_write(self) -> bool {
         matches!(self, Self::Create | Self::Update | Self::Delete)
     }
 }
 
-/// A kind, and the sentence that tells people what happened and what to do.
+/// An error kind, and a sentence for people with the problem and the next step.
 pub(crate) type Verdict = (StoreErrorKind, &'static str);
 
-// Something on the way.
+// These two problems arise between client and server.
 pub(crate) const BROKEN_CONNECTION: Verdict = (
     StoreErrorKind::Ambiguous,
     "the connection failed before an answer came; check the network, and the proxies on the way",
@@ -34,35 +35,34 @@ pub(crate) const BROKEN_CONNECTION: Verdict = (
 pub(crate) const UNREADABLE_ANSWER: Verdict =
     (StoreErrorKind::Ambiguous, "the answer cannot be read; check the endpoint, and the proxies on the way");
 
-/// How long a request may take unless the store was told otherwise.
+/// The longest time that a request may take unless the store is configured otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Gives `call`, with everything that it reads, until `timeout`.
+/// Limits `call`, including everything that it reads, to `timeout`.
 pub(crate) async fn bounded<T>(
     timeout: Duration,
     object: &str,
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    tokio::time::timeout(timeout, call).await.unwrap_or_else(|_| {
-        let message = format!("{object}: no answer within {timeout:?}; check the network and the endpoint");
-        Err(StoreError::new(StoreErrorKind::Ambiguous, message))
-    })
+    let limit = TimeLimit::new(timeout).of_setting("request_timeout of the store");
+    limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(object)))
 }
 
-/// The error of an answer with this status and, if there is one, the store's own code for it.
+/// Creates the error for an answer with this status and, if there is one, the store's own code.
 pub(crate) fn answered(object: &str, (kind, advice): Verdict, status: u16, code: &str) -> StoreError {
     let separator = if code.is_empty() { "" } else { " " };
     StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
 }
 
-/// How long a `Retry-After` asks us to wait.
+/// Returns the time that a `Retry-After` header asks for.
 ///
-/// It may also be a date, which would need a clock that agrees with the server's. None of the stores sends one.
+/// The header may also contain a date, which would need a clock that agrees with the server's clock. None of
+/// the stores sends a date.
 pub(crate) fn retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// A body on its way in, never larger than [`MAX_BODY_BYTES`].
+/// A body that is being received, never larger than [`MAX_BODY_BYTES`].
 #[derive(Debug)]
 pub(crate) struct Body<'a> {
     object: &'a str,
@@ -70,7 +70,7 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// A body that announces `length` bytes.
+    /// Starts a body with an announced length of `length` bytes.
     pub(crate) fn new(object: &'a str, length: Option<u64>) -> Result<Self, StoreError> {
         let length = usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX);
         if length > MAX_BODY_BYTES {
@@ -92,7 +92,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The connection failed in the middle of a body.
+/// The error of a connection that failed in the middle of a body.
 pub(crate) fn broke_off(object: &str, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> StoreError {
     StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: its content broke off")).with_source(cause)
 }
@@ -108,11 +108,14 @@ fn too_large(object: &str) -> StoreError {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn silence_is_told_with_what_to_check() {
-        let error = bounded::<()>(DEFAULT_TIMEOUT, "s3://bucket/key", std::future::pending()).await.unwrap_err();
+        let limit = Duration::from_millis(2);
+        let error = bounded::<()>(limit, "s3://bucket/key", std::future::pending()).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
-        assert_eq!(error.to_string(), "s3://bucket/key: no answer within 10s; check the network and the endpoint");
+        let expected = "s3://bucket/key: no answer within 2ms (request_timeout of the store); check the network and the \
+                        endpoint, or allow more time";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

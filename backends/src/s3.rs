@@ -14,6 +14,7 @@ use leaderelection::{
 
 use crate::request::{self, Body, Operation, bounded};
 
+mod endpoint;
 mod error;
 
 /// A lock that is one object in an S3 bucket.
@@ -24,9 +25,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// The version is the ETag, exactly as the store spells it. Writes carry `If-None-Match: *` or
 /// `If-Match`, deletions `If-Match`.
 ///
-/// Region, endpoint, path style, credentials and interceptors are those of the client. Its retries are
-/// not: every call here sends one request (one per thousand keys for a listing), whatever the client
-/// was configured with, because a repeated write meets its own first attempt and reports a conflict.
+/// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
+/// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write
+/// conflicts with its own first attempt.
 ///
 /// ```
 /// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
@@ -45,14 +46,14 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///
 /// # Permissions
 ///
-/// An elector needs `s3:GetObject` and `s3:PutObject` on the object; a conditional update is refused
-/// without the first. Without `s3:ListBucket` S3 answers 403 in place of 404 for an object that is not
-/// there yet, so grant that too. Deletions need `s3:DeleteObject`.
+/// An elector needs `s3:GetObject` and `s3:PutObject` on the object; without `s3:GetObject`, a conditional
+/// update is refused. Grant `s3:ListBucket` too: without it, S3 answers 403 in place of 404 for an object that
+/// does not exist yet. Deletions need `s3:DeleteObject`.
 ///
 /// # S3-compatible stores
 ///
-/// They need their endpoint, usually path-style addresses, and often a client that sends checksums only
-/// where the protocol requires them:
+/// An S3-compatible store needs its endpoint, usually path-style addresses, and often a client that sends
+/// checksums only where the protocol requires them:
 ///
 /// ```
 /// # use aws_sdk_s3::config::{BehaviorVersion, Config, Region};
@@ -68,7 +69,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///     .build();
 /// ```
 ///
-/// Not all of them honour the conditions:
+/// Not every store honours the conditions:
 ///
 /// | store | create | update | delete |
 /// |---|---|---|---|
@@ -76,13 +77,12 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// | SeaweedFS 4.48 (what the tests run on) | yes, but see below | yes | yes |
 /// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
 ///
-/// SeaweedFS reports a conflict when a key is created above existing ones: `locks` after
+/// SeaweedFS reports a conflict when the name of a new key is the directory of existing keys: `locks` after
 /// `locks/scheduler`. Do not choose such keys there.
 ///
-/// A store that ignores the conditions cannot be told from one that honours them by a single request:
-/// [probe](leaderelection::probe) it before relying on it, or let every elector
-/// [demand that](leaderelection::LeaderElectionConfigBuilder::require_probe). The elector itself never
-/// deletes.
+/// A single request cannot show whether a store honours the conditions. Probe the store with
+/// `leaderelection-conformance` before you rely on it, or let every elector [require
+/// that](leaderelection::LeaderElectionConfigBuilder::store_check). The elector itself never deletes.
 ///
 /// # Cancellation safety
 ///
@@ -91,16 +91,16 @@ pub type S3Lock = ObjectLock<S3Store>;
 pub struct S3Store {
     client: Client,
     bucket: String,
-    // Not left to the SDK's operation timeout, which ends where the body of a GET begins.
+    // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
 }
 
 impl S3Store {
-    /// How long a request may take unless [`with_request_timeout`](Self::with_request_timeout) says
-    /// otherwise.
+    /// The longest time that a request may take unless [`with_request_timeout`](Self::with_request_timeout)
+    /// sets another limit.
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
 
-    /// The store in `bucket`, reached as `client` is configured, but without its retries.
+    /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
         let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
@@ -111,14 +111,24 @@ impl S3Store {
         }
     }
 
-    /// Bounds every request, from its first byte to the last byte of its answer.
+    /// Sets the limit for every request, from its first byte to the last byte of the answer.
     ///
-    /// The client's own timeouts hold besides. An elector bounds its requests more tightly still, by its
-    /// own `request_timeout`.
+    /// The client's own timeouts apply as well. An elector sets a shorter limit for its own requests:
+    /// `request_timeout`.
     #[must_use]
     pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
         self.request_timeout = request_timeout;
         self
+    }
+
+    /// The URL of the bucket, as the client resolves it from its endpoint, region and addressing style. Nothing is
+    /// sent.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if the client has no region, or one that cannot be right.
+    pub async fn endpoint(&self) -> Result<String, StoreError> {
+        endpoint::resolved(&self.client, &self.bucket).await
     }
 
     /// The bucket.
@@ -182,7 +192,7 @@ impl ConditionalStore for S3Store {
             keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| entry.key));
             token = page.next_continuation_token;
             if token.is_none() {
-                // Directory buckets list in no particular order.
+                // Directory buckets return keys in no particular order.
                 keys.sort_unstable();
                 return Ok(keys);
             }
@@ -194,7 +204,7 @@ impl ConditionalStore for S3Store {
     }
 }
 
-// By hand, because nobody can promise what the client's configuration prints.
+// Written by hand, because the client's configuration may print a secret.
 impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3Store")

@@ -12,6 +12,9 @@
 //! Credentials come from the environment, as each cloud's own tools find them. The one exception is a
 //! SAS of Azure, which is a URL by nature; it is never shown.
 //!
+//! In a configuration file that is read with serde, a location is this one string. A location with a SAS is read, and
+//! not written: writing it fails.
+//!
 //! ```
 //! use leaderelection::{ObjectStoreBasedLock, unique_identity};
 //! use leaderelection_backends::url::Location;
@@ -53,6 +56,7 @@ mod parts;
 mod s3;
 #[cfg(test)]
 mod tests;
+mod text;
 
 /// An object in any of the stores. What is shown of it is a URL that names it, without a SAS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +105,26 @@ impl Location {
             #[cfg(unix)]
             Self::File(location) => Arc::new(location.open()),
             Self::Memory(location) => Arc::new(location.open()),
+        })
+    }
+
+    /// The URL of the server that [`open`](Self::open) asks, as location and environment resolve it: with the bucket
+    /// or container, and without a SAS. `None` for a store on this machine.
+    ///
+    /// # Errors
+    ///
+    /// If the environment's settings cannot be right. Nothing is sent.
+    pub async fn endpoint(&self) -> Result<Option<String>, StoreError> {
+        Ok(match self {
+            #[cfg(feature = "s3")]
+            Self::S3(location) => Some(location.open().await.endpoint().await?),
+            #[cfg(feature = "gcs")]
+            Self::Gcs(location) => Some(location.endpoint()),
+            #[cfg(feature = "azure")]
+            Self::Azure(location) => Some(location.open()?.container_url().to_owned()),
+            #[cfg(unix)]
+            Self::File(_) => None,
+            Self::Memory(_) => None,
         })
     }
 
@@ -190,6 +214,31 @@ impl fmt::Display for Location {
             Self::Memory(location) => location.fmt(f),
         }
     }
+}
+
+macro_rules! from_each {
+    ($($(#[$attribute:meta])* $variant:ident($location:ty),)*) => {
+        $(
+            $(#[$attribute])*
+            impl From<$location> for Location {
+                fn from(location: $location) -> Self {
+                    Self::$variant(location)
+                }
+            }
+        )*
+    };
+}
+
+from_each! {
+    #[cfg(feature = "s3")]
+    S3(S3Location),
+    #[cfg(feature = "gcs")]
+    Gcs(GcsLocation),
+    #[cfg(feature = "azure")]
+    Azure(AzureLocation),
+    #[cfg(unix)]
+    File(FileLocation),
+    Memory(MemoryLocation),
 }
 
 /// A URL that names no lock. Says what is wrong with it and shows a right one.

@@ -13,7 +13,7 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 

@@ -1,21 +1,21 @@
-//! Asks before something is done that cannot be undone.
+//! Asks for confirmation before an action that cannot be undone.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use crate::exit::{Exit, Failure};
 
-/// What somebody said beforehand.
+/// The answer that the command line gives in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beforehand {
-    /// Do it.
+    /// Proceed without asking.
     Yes,
-    /// Ask on a terminal, and do it where there is none.
+    /// Ask on a terminal, and proceed where there is none.
     AskIfPossible,
-    /// Ask; and refuse where that is not possible.
+    /// Ask on a terminal, and refuse where there is none.
     Ask,
 }
 
-/// Whether to go on.
+/// Returns `true` if the action should proceed.
 pub(crate) fn confirmed(question: &str, beforehand: Beforehand) -> Result<bool, Failure> {
     let possible = io::stdin().is_terminal() && io::stderr().is_terminal();
     match beforehand {

@@ -1,15 +1,14 @@
-//! What the process ends with.
+//! The exit codes of the process.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind, with_causes};
 use leaderelection_backends::url::UrlError;
 
-/// The exit codes, for `--help` and the man page. Those that a command of `run` may also end with are far
-/// from what commands usually choose.
+/// The exit codes, for `--help` and the man page. The codes that `run` adds to those of its command are far
+/// from the codes that commands usually choose.
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `probe`: the store is fit
@@ -25,22 +24,22 @@ Exit codes:
   128+n  ended by signal n; for `run`, the command was
 Otherwise `run` ends with the code of its command.";
 
-/// How the process ends.
+/// The result with which the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for is done.
+    /// The requested action is done.
     Done,
     /// The store breaks the contract that keeps leaders exclusive.
     Unfit,
-    /// The command line cannot be right.
+    /// The command line is invalid.
     Usage,
-    /// There is an object, and it is not a record.
+    /// An object exists, but is not a record.
     NotARecord,
     /// The store did not answer, or refuses.
     Unavailable,
-    /// This machine's fault.
+    /// This machine is at fault.
     Internal,
-    /// Somebody else holds the lock.
+    /// Another candidate holds the lock.
     Held,
     /// Leadership was lost.
     Lost,
@@ -49,7 +48,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// What shells make of a process that died of `signal`.
+    /// The code that shells report for a process that died of `signal`.
     pub(crate) fn by_signal(signal: i32) -> Self {
         Self::Code(u8::try_from(128 + signal).unwrap_or(u8::MAX))
     }
@@ -75,7 +74,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why the process ends without having done what was asked, and what to do about it.
+/// The reason for which the process did not do what was asked, and the next step.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -83,16 +82,9 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A message in lower case and without a full stop, which holds no secret.
+    /// Creates a failure. The message is in lower case, without a full stop, and contains no secret.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
-    }
-
-    /// A store that does not answer.
-    pub(crate) fn silent(place: &str, patience: Duration) -> Self {
-        let patience = humantime::format_duration(patience);
-        let message = format!("{place} does not answer within {patience}; check the network and the endpoint");
-        Self::new(Exit::Unavailable, message)
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -138,7 +130,7 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Output that cannot be written; a reader that has seen enough is no failure.
+/// Converts an error of writing output. A reader that has closed the pipe is no failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Done } else { Exit::Internal };
@@ -146,7 +138,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What an error of the store ends the process with.
+/// The exit code for an error of the store.
 pub(crate) fn exit_of(kind: StoreErrorKind) -> Exit {
     match kind {
         StoreErrorKind::Unreadable => Exit::NotARecord,

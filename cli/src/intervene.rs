@@ -1,10 +1,10 @@
-//! What `release` and `transfer` have in common: telling before and after.
+//! The common part of `release` and `transfer`: the output before and after the change.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, Intervention};
-use leaderelection::with_causes;
+use leaderelection::{TimeLimit, with_causes};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -12,19 +12,20 @@ use crate::lock::LockUrl;
 use crate::output::{BOLD, Format, Output};
 use crate::view::View;
 
-/// An operation on the lock, which may take this long with all its attempts.
+/// Limits an operation on the lock, all its attempts included, to this time.
 pub(crate) async fn within<T, E: Into<Failure>>(
     lock: &LockUrl,
     operation: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Failure> {
     const PATIENCE: Duration = Duration::from_secs(30);
-    match tokio::time::timeout(PATIENCE, operation).await {
+    let limit = TimeLimit::new(PATIENCE).of_setting("for all attempts together");
+    match limit.answer(operation).await {
         Ok(result) => result.map_err(Into::into),
-        Err(_) => Err(Failure::silent(&lock.to_string(), PATIENCE)),
+        Err(silence) => Err(silence.of(&lock.to_string()).into()),
     }
 }
 
-/// Prints what the lock said and says.
+/// Prints the record before and after the change.
 pub(crate) fn print(
     lock: &LockUrl,
     intervention: &Intervention,

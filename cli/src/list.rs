@@ -1,52 +1,53 @@
 //! `leaderelect list`.
 
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{Bounded, ConditionalStore, ObjectStoreBasedLock as _};
 
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::output::{Format, Output};
-use crate::timing::duration;
+use crate::timing::{duration, request_limit};
 use crate::view::{self, State, View};
 
-/// Show all locks whose names begin alike, as `kubectl get leases` does
+/// Show all locks under a prefix, as `kubectl get leases` does
 ///
-/// SINCE and RENEWED are by the clocks of the holders, and only as right as these. Whether a holder is
-/// alive, `leaderelect status --watch-for` tells.
+/// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. To find out
+/// whether a holder is alive, use `leaderelect status --watch-for`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What the locks begin with, such as s3://bucket/locks/ or file:///directory/
+    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
     prefix: PrefixUrl,
-    /// How long one request may take
+    /// The longest time for one request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// In which form to print them: json is one object per line
+    /// The output format: json is one object per line
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
-/// How many objects are read at a time.
+/// The number of objects that are read at the same time.
 const AT_A_TIME: usize = 16;
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let store = args.prefix.open().await?;
-    let keys = tokio::time::timeout(args.request_timeout, store.list(args.prefix.prefix()))
-        .await
-        .map_err(|_| Failure::silent(&args.prefix.to_string(), args.request_timeout))??;
+    let store = Bounded::new(args.prefix.open().await?, request_limit(args.request_timeout));
+    let store: Arc<dyn ConditionalStore> = Arc::new(store);
+    let keys = store.list(args.prefix.prefix()).await?;
     let count = keys.len();
     let mut looks = stream::iter(&keys)
         .map(|key| {
             let (url, lock) = args.prefix.lock(&store, key);
             async move {
-                match View::of(&url, &lock, args.request_timeout).await {
+                match View::of(&url, lock.get().await) {
                     Ok(view) => view,
-                    // One that cannot be read does not hide the others.
+                    // An unreadable lock does not hide the other locks.
                     Err(failure) => View::unreachable(&url, &failure),
                 }
             }

@@ -1,4 +1,4 @@
-//! Where the lock is: from a URL to a store.
+//! The way from a lock's URL to its store.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -15,25 +15,25 @@ use crate::exit::Failure;
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
 
-/// Who we are where we do not compete.
+/// The identity of a command that does not compete.
 const ONLOOKER: &str = "leaderelect";
 
-/// The lock that a command is about. Shown without secrets.
+/// The lock that a command works on. Displayed without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LockUrl(Location);
 
 impl LockUrl {
-    /// Reads the URL of a lock, without repeating it in a complaint: it may hold a secret.
+    /// Parses the URL of a lock. Error messages do not repeat the URL, which may contain a secret.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         QuietParser(|text| text.parse().map(Self))
     }
 
-    /// The lock, for the candidate `identity`.
+    /// Opens the lock for the candidate `identity`.
     pub(crate) async fn open(&self, identity: impl Into<String>) -> Result<Lock, Failure> {
         self.0.lock(identity).await.map_err(wrong_settings)
     }
 
-    /// The lock, for somebody who does not compete for it.
+    /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
         self.open(ONLOOKER).await
     }
@@ -49,25 +49,26 @@ impl fmt::Display for LockUrl {
     }
 }
 
-/// A part of a store: all keys that begin alike.
+/// A part of a store: all keys with the same prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PrefixUrl(
-    /// Its key is the prefix.
+    /// A location whose key is the prefix.
     Location,
 );
 
 impl PrefixUrl {
-    /// Reads the URL of a prefix, without repeating it in a complaint.
+    /// Parses the URL of a prefix. Error messages do not repeat the URL.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         QuietParser(Self::parse)
     }
 
-    /// A prefix may be empty, as no key can be: so it is read with something behind it.
+    /// Parses a prefix, which may be empty although a key may not. The parser therefore appends a character
+    /// first.
     fn parse(text: &str) -> Result<Self, UrlError> {
         const REST: &str = "x";
         let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
         let slash = match path.split_once("://") {
-            // A bucket alone.
+            // The URL names only a bucket.
             Some((scheme, rest)) if scheme != "file" && !rest.contains('/') => "/",
             _ => "",
         };
@@ -85,7 +86,7 @@ impl PrefixUrl {
         self.0.key()
     }
 
-    /// The lock at `key`, and its URL.
+    /// The lock at `key`, and the URL of that lock.
     pub(crate) fn lock(&self, store: &Arc<dyn ConditionalStore>, key: &str) -> (LockUrl, Lock) {
         (LockUrl(self.0.with_key(key)), Lock::new(Arc::clone(store), key, ONLOOKER))
     }
@@ -97,12 +98,12 @@ impl fmt::Display for PrefixUrl {
     }
 }
 
-/// Nothing was sent yet, so that no store is to blame.
+/// Converts an error that arose before anything was sent, so that the store is not to blame.
 fn wrong_settings(error: StoreError) -> Failure {
     Failure::usage(with_causes(&error))
 }
 
-/// A value parser whose complaints do not show the value.
+/// A value parser whose error messages do not show the value.
 #[derive(Clone)]
 struct QuietParser<T>(fn(&str) -> Result<T, UrlError>);
 

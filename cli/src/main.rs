@@ -1,8 +1,8 @@
-//! `leaderelect`: runs a command on one of many machines at a time, and shows who leads.
+//! `leaderelect`: runs a command on one of many machines at a time, and shows the current leader.
 //!
-//! Every subcommand has a file of its own, with its arguments and what it does; they share `lock` (where
-//! the lock is), `timing` (how to compete for it), `output` (what is shown how) and `exit` (what the
-//! process ends with).
+//! Every subcommand has a file of its own, with its arguments and its code. The subcommands share `lock` (the
+//! location of the lock), `timing` (the timings of a candidate), `output` (the forms of output) and `exit` (the
+//! exit codes).
 
 mod completions;
 mod confirm;
@@ -15,6 +15,7 @@ mod observe;
 mod output;
 mod probe;
 mod release;
+mod require_probe;
 #[cfg(unix)]
 mod run;
 mod serve;
@@ -96,7 +97,8 @@ fn main() -> ExitCode {
         Err(error) => return output::usage_error(&error),
     };
     let output = Output::new(&cli.output);
-    // One thread: the system ends a command that `run` started when the thread ends that started it.
+    // The runtime has one thread. The system ends a command of `run` together with the thread that started the
+    // command.
     let result = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,92 +1,79 @@
-//! What watching tells that one look cannot: whether the lease is alive, and how old it is.
+//! The age of a lease, which needs more than one read of the lock.
 
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::{Bounded, Observation};
 use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::lock::{Lock, LockUrl};
+use crate::timing::request_limit;
 use crate::view::{State, View, as_seconds};
 
-/// A lock that is looked at again and again.
+/// A reader that reads a lock repeatedly.
 #[derive(Debug)]
 pub(crate) struct Observer<'a> {
     url: &'a LockUrl,
-    lock: Lock,
-    patience: Duration,
+    inner: leaderelection::Observer<Bounded<Lock>>,
     began: LocalInstant,
-    last: Option<Seen>,
 }
 
-#[derive(Debug)]
-struct Seen {
-    view: View,
-    /// When a look first showed it.
-    at: LocalInstant,
-    /// Whether an earlier look showed something else, so that it was written since.
-    is_change: bool,
-}
-
-/// What is known of the lease's age.
+/// The age of a lease, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Age {
-    /// How long we have watched.
+    /// The time since the first read.
     #[serde(serialize_with = "as_seconds", rename = "watchedForSeconds")]
     pub(crate) watched_for: Option<Duration>,
-    /// How long it is known not to have changed.
+    /// The time for which the lease is known to be unchanged.
     #[serde(serialize_with = "as_seconds", rename = "unchangedForSeconds")]
     pub(crate) unchanged_for: Option<Duration>,
-    /// Until anybody may take it, unless it is renewed; `null` if the last renewal was not seen.
+    /// The time until any candidate may take the lease, unless the holder renews it; `null` if no renewal was
+    /// observed.
     #[serde(serialize_with = "as_seconds", rename = "leftSeconds")]
     pub(crate) left: Option<Duration>,
-    /// Whether it was seen to stay unrenewed for as long as it lasts.
+    /// The lease was observed without a renewal for its whole duration.
     pub(crate) expired: bool,
 }
 
+/// The result of one read.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    pub(crate) view: View,
+    /// The age of the lease; `None` if the lease has no holder.
+    pub(crate) age: Option<Age>,
+}
+
+impl Look {
+    /// Returns `true` if further reads would show nothing new.
+    pub(crate) fn is_conclusive(&self) -> bool {
+        self.age.is_none_or(|age| age.expired || age.left.is_some())
+    }
+}
+
 impl<'a> Observer<'a> {
-    pub(crate) async fn new(url: &'a LockUrl, patience: Duration) -> Result<Self, Failure> {
-        let lock = url.open_to_look().await?;
-        Ok(Self { url, lock, patience, began: SystemClock.now(), last: None })
+    pub(crate) async fn new(url: &'a LockUrl, request_timeout: Duration, period: Duration) -> Result<Self, Failure> {
+        let lock = Bounded::new(url.open_to_look().await?, request_limit(request_timeout));
+        Ok(Self { url, inner: leaderelection::observe(lock, period), began: SystemClock.now() })
     }
 
-    /// Looks once more.
-    pub(crate) async fn look(&mut self) -> Result<&View, Failure> {
-        let view = View::of(self.url, &self.lock, self.patience).await?;
-        let at = SystemClock.now();
-        let seen = match self.last.take() {
-            // Without a version there is nothing to compare but what is shown.
-            Some(last) if last.view == view => last,
-            last => Seen { view, at, is_change: last.is_some() },
-        };
-        Ok(&self.last.insert(seen).view)
+    /// Reads again when the period is over, or when the lease runs out. The first read is at once.
+    pub(crate) async fn next(&mut self) -> Result<Look, Failure> {
+        let seen = self.inner.next().await;
+        let age = seen.as_ref().ok().and_then(|seen| self.age(seen));
+        let view = View::of(self.url, seen.map(|seen| seen.found))?;
+        Ok(Look { age: age.filter(|_| view.state == State::Held), view })
     }
 
-    /// How old the lease is; `None` if nobody holds it.
-    pub(crate) fn age(&self) -> Option<Age> {
-        let seen = self.last.as_ref().filter(|seen| seen.view.state == State::Held)?;
-        let now = SystemClock.now();
-        let lease = seen.view.lease_duration.unwrap_or_default();
-        let unchanged_for = now.saturating_since(seen.at);
-        let expired = unchanged_for >= lease;
+    fn age(&self, seen: &Observation) -> Option<Age> {
+        let left = seen.expires_at()?.saturating_since(seen.answered_at);
+        let expired = seen.has_expired();
         Some(Age {
-            watched_for: Some(now.saturating_since(self.began)),
-            unchanged_for: Some(unchanged_for),
-            left: (seen.is_change && !expired).then(|| lease.saturating_sub(unchanged_for)),
+            watched_for: Some(seen.answered_at.saturating_since(self.began)),
+            unchanged_for: Some(seen.answered_at.saturating_since(seen.first_seen_at)),
+            left: (seen.was_seen_to_change && !expired).then_some(left),
             expired,
         })
-    }
-
-    /// Whether watching on would tell anything new.
-    pub(crate) fn knows(&self) -> bool {
-        self.age().is_none_or(|age| age.expired || age.left.is_some())
-    }
-
-    /// When an unchanged lease expires; `None` if it has, or if nobody holds one.
-    pub(crate) fn expiry(&self) -> Option<LocalInstant> {
-        let seen = self.last.as_ref().filter(|seen| seen.view.state == State::Held)?;
-        let expiry = seen.at + seen.view.lease_duration?;
-        (expiry > SystemClock.now()).then_some(expiry)
     }
 }

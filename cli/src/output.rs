@@ -1,4 +1,4 @@
-//! What is shown, and how: results on standard output, everything else on standard error.
+//! Output: results on standard output, everything else on standard error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -10,25 +10,29 @@ use anstream::AutoStream;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt};
 
 use crate::exit::{Exit, Failure};
 
-/// A name before everything that is said.
+/// The style of the program's name before every message.
 pub(crate) const BOLD: Style = Style::new().bold();
 
-/// What every command takes.
+/// The output arguments of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Log more: what happens (-v), and every request (-vv). RUST_LOG overrides it
+    /// Log more: transitions (-v), or every request as well (-vv). RUST_LOG overrides this option
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
-/// In which form a result is printed.
+/// The format in which a result is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -38,48 +42,51 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Where to print. Colour is for terminals, and there too only without NO_COLOR.
+/// The destination of all output. Colour is only for terminals, and only without NO_COLOR.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     quiet: bool,
-    /// Whether somebody watches standard error, on something that can wipe off what it shows.
+    /// Standard error is a terminal that can erase the progress line.
     wiping: bool,
-    /// Whether there is progress to wipe off.
+    /// A progress line is on the screen.
     shown: Arc<AtomicBool>,
 }
 
 impl Output {
-    /// Also sets up the log.
+    /// Creates the output and sets up the log.
     pub(crate) fn new(args: &OutputArgs) -> Self {
         let level = match (args.quiet, args.verbose) {
-            (true, _) => "error",
-            (_, 0) => "warn",
-            (_, 1) => "info",
-            _ => "debug",
+            (true, _) => Level::ERROR,
+            (_, 0) => Level::WARN,
+            (_, 1) => Level::INFO,
+            _ => Level::DEBUG,
         };
-        let ours = format!("leaderelection={level},leaderelection_backends={level},leaderelect={level}");
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
-        // Without it, all escapes are taken out, also those that wipe.
+        let wanted: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
+        // The names of the project's other crates begin with the same word.
+        let ours = || Targets::new().with_targets([("leaderelection", level), ("leaderelect", level)]);
+        let filter = wanted.unwrap_or_else(ours);
+        // Without colour, the stream removes all escape sequences, including those that erase a line.
         let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(io::stderr).init();
+        let log = fmt::layer().with_ansi(colour).with_writer(io::stderr).with_filter(filter);
+        tracing_subscriber::registry().with(log).init();
         Self { quiet: args.quiet, wiping: colour && io::stderr().is_terminal(), shown: Arc::default() }
     }
 
-    /// Tells what happens, on standard error.
+    /// Prints a message about an event on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {
             self.done();
-            // Nobody to tell is no reason to stop.
+            // A closed standard error is no reason to stop.
             let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {what}");
         }
     }
 
-    /// Where results go.
+    /// The stream for results.
     pub(crate) fn stdout(&self) -> AutoStream<io::StdoutLock<'static>> {
         anstream::stdout().lock()
     }
 
-    /// Prints bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -94,8 +101,7 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Shows what is going on until something else is said or until [`done`](Self::done), if somebody
-    /// watches.
+    /// Shows the current state on a terminal until the next message or until [`done`](Self::done).
     pub(crate) fn progress(&self, what: impl Display) {
         if self.wiping && !self.quiet {
             self.done();
@@ -104,14 +110,14 @@ impl Output {
         }
     }
 
-    /// Takes the progress off the screen.
+    /// Erases the progress line.
     pub(crate) fn done(&self) {
         if self.shown.swap(false, Ordering::Relaxed) {
             let _ = write!(anstream::stderr(), "\r\x1b[K");
         }
     }
 
-    /// Tells why the process ends.
+    /// Prints the reason for which the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
         self.done();
         if failure.exit != Exit::Done {
@@ -122,7 +128,7 @@ impl Output {
     }
 }
 
-/// Shows what clap has to say: help, or a complaint that repeats no secret of the command line.
+/// Prints clap's help or error message. An error message repeats no secret of the command line.
 pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -134,10 +140,10 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
     Exit::Usage.into()
 }
 
-/// The text without what follows a `?` in the arguments that it repeats, as it may be a SAS.
+/// Removes the part after a `?` from every argument that the text repeats, because that part may be a SAS.
 fn without_queries(text: String, args: impl Iterator<Item = String>) -> String {
     args.fold(text, |text, arg| {
-        // A complaint is about the whole, or about the value of `--option=value` or `-ovalue`.
+        // An error message repeats the whole argument, or only the value of `--option=value` or `-ovalue`.
         let long = arg.strip_prefix("--").and_then(|option| option.split_once('=')).map(|(_, value)| value);
         let short = arg.strip_prefix('-').and_then(|option| option.get(1..));
         [Some(arg.as_str()), long, short].into_iter().flatten().fold(text, |text, repeated| {

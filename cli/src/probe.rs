@@ -9,7 +9,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use leaderelection::probe::{Check, ProbeConfig, ProbeReport, Verdict, probe};
+use leaderelection::{LeaderCallbacks, LeaderElectionConfig};
+use leaderelection_conformance::{Check, ProbeConfig, ProbeReport, Verdict, probe};
 use serde_json::{Value, json};
 
 use self::clock_offset::ClockOffset;
@@ -22,27 +23,28 @@ use crate::timing::{Timing, duration};
 
 /// Find out whether a store is fit to elect leaders on
 ///
-/// Creates twice, updates with stale versions, and lets many writers race: exactly one may win. It writes
-/// beside the lock, in a folder leaderelection-probe/, and deletes what it wrote. Exits with 0 if the store
-/// is fit, with 1 if it is not, and with 69 if it answers with errors.
+/// The probe creates objects twice, updates them with stale versions, and lets many writers race: exactly one
+/// may win. The probe writes beside the lock, in a folder leaderelection-probe/, and deletes its objects
+/// afterwards. The exit code is 0 if the store is fit, 1 if the store is not fit, and 69 if the store answers
+/// with errors.
 ///
-/// Besides, it measures how long requests take and how far the clocks are apart, and computes what the
-/// election will cost in requests.
+/// The probe also measures the duration of requests and the difference between the clocks, and computes the
+/// cost of the election in requests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Any lock in the store, such as s3://bucket/locks/scheduler; it need not exist
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// How many writers race for one object
+    /// The number of writers that race for one object
     #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
-    /// How often each race is run
+    /// The number of times that each race is run
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
-    /// How long the checks may take together
+    /// The longest time for all checks together
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     time_limit: Duration,
-    /// In which form to print the report
+    /// The format of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
@@ -53,24 +55,25 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
-    args.timing.configure(lock.clone(), leaderelection::LeaderCallbacks::new()).build()?;
+    let timings = args.timing.timings()?;
+    LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
     output.progress(format_args!("probing {}", args.lock));
     let config = ProbeConfig::new()
         .beside(lock.key())
         .writers(args.writers.into())
         .rounds(args.rounds.into())
-        .request_timeout(args.timing.request_timeout())
+        .request_timeout(timings.request_timeout())
         .time_limit(args.time_limit);
     let report = probe(lock.store(), &config).await;
     let (latencies, clock) = if report.verdict() == Verdict::Inconclusive {
         (None, None)
     } else {
         output.progress("measuring how long requests take, and how far the clocks are apart");
-        let latencies = Latencies::measure(&lock, args.timing.request_timeout()).await;
-        (latencies, Some(ClockOffset::measure(args.lock.location(), args.timing.request_timeout()).await))
+        let latencies = Latencies::measure(&lock, timings.request_timeout()).await;
+        (latencies, Some(ClockOffset::measure(args.lock.location(), timings.request_timeout()).await))
     };
     output.done();
-    let cost = Cost::of(&args.timing, &args.cost, args.lock.location());
+    let cost = Cost::of(&timings, &args.cost, args.lock.location());
     match args.output {
         Format::Json => output.json(&as_json(&args, &report, latencies.as_ref(), clock.as_ref(), &cost))?,
         Format::Text => print(&args, &report, latencies.as_ref(), clock.as_ref(), &cost, output)?,
@@ -100,7 +103,7 @@ fn print(
     let text = report.to_string();
     let (verdict, rest) = text.split_once('\n').unwrap_or((&text, ""));
     let verdict = match report.verdict() {
-        // Whether or not the store is to blame.
+        // The time limit ends the probe even if the store is not to blame.
         Verdict::Inconclusive if report.duration() >= args.time_limit => format!(
             "inconclusive: the checks did not finish within {}; give them a longer --time-limit",
             humantime::format_duration(args.time_limit)
@@ -109,9 +112,7 @@ fn print(
     };
     writeln!(out, "{BOLD}{}{BOLD:#} is {style}{verdict}{style:#}\n{rest}", args.lock)?;
     if let Some(latencies) = latencies {
-        writeln!(out, "one at a time: {latencies}; with --request-timeout {}", {
-            humantime::format_duration(args.timing.request_timeout())
-        })?;
+        writeln!(out, "one at a time: {latencies}")?;
     }
     if let Some(clock) = clock {
         writeln!(out, "clock: {clock}")?;

@@ -9,24 +9,24 @@ use crate::intervene;
 use crate::lock::LockUrl;
 use crate::output::{Format, Output};
 
-/// Take the lease away from whoever holds it
+/// Take the lease away from its holder
 ///
-/// For a holder that is known to be dead or stuck, when nobody wants to wait until its lease has run out.
-/// Two leaders are possible: a holder that is alive goes on until it next renews, while another begins at
-/// once. Prefer `leaderelect transfer` for one that is alive. The fencing token is kept, and raised by the
-/// next term.
+/// Use it for a holder that is known to be dead or stuck, if nobody can wait until the lease has expired. Two
+/// leaders are possible: a living holder goes on leading until its next renewal, while another candidate begins
+/// at once. For a living holder, prefer `leaderelect transfer`. The release keeps the fencing token, and the
+/// next term raises it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// That it is known that two leaders are possible. On a terminal it is asked once more
+    /// Confirm that two leaders are possible. On a terminal, the command asks once more
     #[arg(long)]
     force: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-    /// In which form to print before and after
+    /// The output format of the record before and after
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }

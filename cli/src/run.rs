@@ -1,8 +1,9 @@
-//! `leaderelect run`: a command that runs while we lead, and never when we do not.
+//! `leaderelect run`: runs a command while this process leads, and never while it does not.
 
 mod command;
 mod first_look;
 mod helper;
+mod itself;
 mod refusal;
 mod signals;
 mod start;
@@ -15,40 +16,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderHandle};
+use leaderelection::{
+    DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, StoreUnfit,
+};
 use rustix::process::Signal;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
 use self::first_look::Patience;
-use self::refusal::{Refusals, WatchedLock};
 use self::signals::Signals;
 use self::work::{Ended, Job};
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::Output;
+use crate::require_probe::RequireProbe;
 use crate::timing::{Timing, duration};
 
 pub(crate) use self::helper::Helper;
 
-/// Wait for leadership, run a command while it lasts, and give it back
+/// Wait for leadership, run a command while leading, then release the lease
 ///
-/// The command finds LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the
-/// URL without secrets) in its environment. It runs in a process group of its own, which ends with it:
-/// processes that it leaves behind are ended before the lease is given back. Its standard input is empty
-/// when ours is a terminal.
+/// The command finds LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL
+/// without secrets) in its environment. The command runs in a process group of its own: processes that the
+/// command leaves behind are ended before the lease is released. The command's standard input is empty when the
+/// standard input of leaderelect is a terminal.
 ///
 /// SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are passed on to the command's process
-/// group, and the lease is renewed until the command has ended. Before we lead, the first four end the
-/// wait.
+/// group, and the lease is renewed until the command has ended. While no command runs, the first four
+/// signals end the wait.
 ///
-/// When leadership is lost, the process group gets SIGTERM at once, and SIGKILL when half of the time is
-/// over that is left until another may lead: with the default timings 2.5 seconds later. A watchdog process
-/// sees to it even if this process is killed or stopped.
+/// When leadership is lost, the process group gets SIGTERM at once. SIGKILL follows after half of the time that
+/// is left until another candidate may lead: with the default timings 2.5 seconds later. A watchdog process
+/// does the same even if leaderelect itself is killed or stopped.
 ///
-/// What the command sent on its way before it was killed is not called back: give the fencing token to
-/// whatever it writes to, and have smaller ones refused there.
+/// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
+/// resource that the command writes to, and let those resources refuse smaller tokens.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -58,24 +61,23 @@ pub(crate) struct Args {
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
     once: bool,
-    /// Go on after the term, and run the command again whenever we lead again. SIGTERM, SIGINT or SIGQUIT
-    /// ends it. When the command ends by itself, the others go first for one lease
+    /// Go on after the term, and run the command again in every further term. SIGTERM, SIGINT or SIGQUIT ends
+    /// the campaign. When the command ends by itself, the other candidates go first for one lease
     #[arg(long)]
     campaign: bool,
-    /// Give up if we do not lead after this long. Without a limit we wait and try for ever: on somebody else,
-    /// and, once the lock was read, on a store that fails or that refuses our writes
+    /// Give up after this time without leadership. Without a limit, leaderelect waits for ever: for another
+    /// holder and, once the lock was read, for a store that fails or refuses writes
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
-    /// Give up at once if somebody else holds the lock, or if the store refuses. The lease of a holder that
-    /// crashed counts, until somebody has waited for its end
+    /// Give up at once if another candidate holds the lock, or if the store refuses. The lease of a crashed
+    /// holder counts as held until some candidate has waited for its end
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
-    /// Probe the store first, as `leaderelect probe` does, and elect nobody on one that fails
-    #[arg(long)]
-    require_probe: bool,
+    #[command(flatten)]
+    probe: RequireProbe,
     #[command(flatten)]
     timing: Timing,
-    /// What to run while we lead
+    /// The command to run while leading
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -87,7 +89,7 @@ Examples:
   A service of which one instance works:
     leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml";
 
-/// Why we stopped waiting, if it was our own decision.
+/// The reason for which this process gave up waiting.
 #[derive(Debug)]
 enum GivenUp {
     Signal(Signal),
@@ -97,9 +99,9 @@ enum GivenUp {
 }
 
 impl Args {
-    /// How long to go on without leading; `None` is for ever.
+    /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
-        // Who does not wait for others does not wait for a store that fails either.
+        // With `--no-wait`, a store that fails gets one lease duration.
         self.wait_timeout.or(self.no_wait.then_some(self.timing.lease))
     }
 }
@@ -108,14 +110,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
+    let timings = args.timing.timings()?;
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
     let command = CommandLine::new(&args.command, &identity, &args.lock)?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(command, &args.timing, shutdown.clone(), output.clone()));
-    let (watched, refusals) = WatchedLock::new(lock.clone());
+    let job = Arc::new(Job::new(command, &timings, shutdown.clone(), output.clone()));
     let callbacks = callbacks(&job, &identity, output);
-    let config = args.timing.configure(watched, callbacks).require_probe(args.require_probe).build()?;
+    let config = LeaderElectionConfig::builder(lock.clone(), callbacks).timings(timings).release_on_cancel(true);
+    let config = args.probe.apply(config).build()?;
 
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
@@ -125,7 +128,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let found = tokio::select! {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
-        found = first_look::holder(&lock, &args.timing, looking) => found?,
+        found = first_look::holder(&lock, &timings, looking) => found?,
     };
     if let Some(holder) = &found
         && args.no_wait
@@ -140,14 +143,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let handle = elector.handle();
     let election = async {
         if args.campaign {
-            elector.campaign(shutdown.clone()).await
+            elector.campaign(shutdown.clone()).await.map(|()| None)
         } else {
-            elector.run(shutdown.clone()).await.reason
+            elector.run(shutdown.clone()).await.map(|outcome| outcome.reason().cloned())
         }
     };
-    let watch = Watch { args: &args, identity: &identity, job: &job, handle, refusals, shutdown: &shutdown };
-    let (reason, given_up) = watch.until_over(election, &mut signals, give_up).await;
-    conclude(&args, &job, &reason, given_up)
+    let watch =
+        Watch { args: &args, identity: &identity, job: &job, errors: handle.clone(), handle, shutdown: &shutdown };
+    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await;
+    conclude(&args, &job, end, given_up)
 }
 
 fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks {
@@ -161,30 +165,31 @@ fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks
     )
 }
 
-/// What goes on beside the election.
+/// The tasks beside the election.
 struct Watch<'a> {
     args: &'a Args,
     identity: &'a str,
     job: &'a Job,
     handle: LeaderHandle,
-    refusals: Refusals,
+    /// The handle again, for its errors.
+    errors: LeaderHandle,
     shutdown: &'a CancellationToken,
 }
 
 impl Watch<'_> {
-    /// Runs the election to its end, passes signals on, and gives up when it is time to.
+    /// Runs the election to its end, passes signals on, and gives up when the wait is over.
     async fn until_over(
         mut self,
-        election: impl Future<Output = EndReason>,
+        election: impl Future<Output = ElectionEnd>,
         signals: &mut Signals,
         mut give_up: Pin<&mut Sleep>,
-    ) -> (EndReason, Option<GivenUp>) {
+    ) -> (ElectionEnd, Option<GivenUp>) {
         let mut given_up = None;
         let mut election = std::pin::pin!(election);
         loop {
             tokio::select! {
                 biased;
-                reason = &mut election => return (reason, given_up),
+                end = &mut election => return (end, given_up),
                 signal = signals.next() => {
                     if !self.job.on_signal(signal) && signals::ends_the_wait(signal) {
                         given_up.get_or_insert(GivenUp::Signal(signal));
@@ -192,13 +197,14 @@ impl Watch<'_> {
                     }
                 }
                 () = &mut give_up, if given_up.is_none() && !self.job.has_begun() => {
-                    // The election is not polled in between: what is true now is true of the cancellation.
+                    // The election is not polled in between, so the check and the cancellation see the same
+                    // state.
                     if !self.handle.is_leader() {
                         given_up = Some(self.after_timeout());
                         self.shutdown.cancel();
                     }
                 }
-                refused = self.refusals.next(), if self.args.no_wait && given_up.is_none() => {
+                refused = refusal::next(&mut self.errors), if self.args.no_wait && given_up.is_none() => {
                     if !self.job.has_begun() && !self.handle.is_leader() {
                         given_up = Some(GivenUp::Refused(refused));
                         self.shutdown.cancel();
@@ -215,21 +221,25 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether it was another holder that we waited for, or a store that does not do its part.
+    /// Tells apart a wait for another holder and a wait for a store that fails.
     fn after_timeout(&self) -> GivenUp {
         let is_held = self.handle.leader().is_some_and(|leader| leader != self.identity);
         let failed = || {
             let error = self.handle.last_error().filter(|_| !is_held)?;
             Some(Failure::new(Exit::Unavailable, error.message))
         };
-        self.refusals.last().or_else(failed).map_or(GivenUp::TimedOut, GivenUp::Refused)
+        refusal::last(&self.handle).or_else(failed).map_or(GivenUp::TimedOut, GivenUp::Refused)
     }
 }
 
-/// What the end of the election means for whoever started us.
-fn conclude(args: &Args, job: &Job, reason: &EndReason, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
+/// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
+type ElectionEnd = Result<Option<EndReason>, StoreUnfit>;
+
+/// Converts the election's end into the exit code of this process.
+fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
+    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
     match (job.take_end(), given_up) {
-        // The command of an earlier term has no say.
+        // The command of an earlier term does not decide the exit code.
         (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.is_finishing() => {
             Ok(Exit::by_signal(signal.as_raw()))
         }
@@ -238,9 +248,6 @@ fn conclude(args: &Args, job: &Job, reason: &EndReason, given_up: Option<GivenUp
         (Some(Ended::Lost { how }), _) => {
             let message = format!("leadership of {} was lost: {reason}; the command {how}", args.lock);
             Err(Failure::new(Exit::Lost, message))
-        }
-        (None, _) if matches!(reason, EndReason::StoreUnfit { .. }) => {
-            Err(Failure::new(Exit::Unfit, reason.to_string()))
         }
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
         (None, Some(GivenUp::Held(holder))) => Err(held(&args.lock, &holder)),

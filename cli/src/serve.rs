@@ -1,6 +1,7 @@
-//! `leaderelect serve`: competes, and tells over HTTP who leads.
+//! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
 mod access;
+mod facts;
 mod limit;
 mod metrics;
 mod page;
@@ -13,48 +14,48 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderHandle};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::access::AccessArgs;
+use self::facts::Facts;
 use self::server::Server;
 use self::signals::{Signals, Told};
-use self::site::Site;
 use self::tls::Tls;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::Output;
+use crate::require_probe::RequireProbe;
 use crate::timing::{Timing, duration};
 
-/// Compete for a lock, and tell over HTTP who leads: a sidecar for programs in any language
+/// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
 ///
 /// Serves
 ///
 ///   /         a page for people
-///   /leader   JSON: {"name": "…"} and how fresh that is
-///   /leading  200 while we lead, else 503
+///   /leader   JSON: {"name": "…"}, and the age of that information
+///   /leading  200 while this process leads, else 503
 ///   /readyz   200 if the store has answered within a lease, else 503
 ///   /healthz  200 unless a leader has stopped renewing, else 500
 ///   /metrics  for Prometheus
 ///
-/// What is read here is true when it is read: a program that acts on it may act a little late. Let it
-/// show the fencing token, which /leader tells, to whatever it writes to, and have smaller ones refused
-/// there.
+/// An answer is true at the moment of the answer, and a program that acts on it may act a little late. Let the
+/// program pass the fencing token of /leader to every resource that it writes to, and let those resources
+/// refuse smaller tokens.
 ///
-/// At SIGTERM or SIGINT, /readyz and /leading fail for as long as --drain says; then leadership ends, the
-/// lease is released, and the exit code is 0. A second signal cuts the drain short. SIGHUP reads the TLS
-/// certificate and key anew.
+/// At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is
+/// released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and
+/// key again.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(long, value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// Probe the store first, as `leaderelect probe` does, and elect nobody on one that fails
-    #[arg(long)]
-    require_probe: bool,
-    /// How long a leader still leads after SIGTERM, while /readyz and /leading fail already, so that load
-    /// balancers notice
+    #[command(flatten)]
+    probe: RequireProbe,
+    /// The time for which a leader still leads after SIGTERM while /readyz and /leading already fail, so that
+    /// load balancers notice
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
     drain: Duration,
     #[command(flatten)]
@@ -74,23 +75,25 @@ Examples:
         --tls-cert cert.pem --tls-key key.pem --token-file token
     curl --header \"Authorization: Bearer $(cat token)\" https://host.example:4040/leader";
 
-/// How much older than the lease a leader's last renewal may be until we say that we are not well.
-/// That of Kubernetes' components.
+/// The tolerated age of a leader's last renewal beyond the lease before /healthz fails. Kubernetes' components
+/// use the same value.
 const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let server = Server::bind(&args.access)?;
-    // Before the elector, which looks its metrics up when it begins.
+    // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
     let metrics = metrics::install()?;
 
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
-    let config = args.timing.configure(lock, callbacks(output)).require_probe(args.require_probe).build()?;
+    let config =
+        LeaderElectionConfig::builder(lock, callbacks(output)).timings(args.timing.timings()?).release_on_cancel(true);
+    let config = args.probe.apply(config).build()?;
     let elector = DefaultLeaderElector::new(config);
     let draining = CancellationToken::new();
-    let site = Arc::new(Site {
+    let facts = Arc::new(Facts {
         lock: args.lock.to_string(),
         handle: elector.handle(),
         health: elector.health_check(TOLERATED_DELAY),
@@ -104,11 +107,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 
     let shutdown = CancellationToken::new();
     let stop = Stop { signals, tls: server.tls(), drain: args.drain, draining, handle: elector.handle(), output };
-    let mut running = server.start(site::routes(site));
+    let mut running = server.start(site::routes(facts));
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
-    let (reason, failure) = tokio::select! {
+    let (end, failure) = tokio::select! {
         biased;
-        reason = &mut campaign => (reason, None),
+        end = &mut campaign => (end, None),
         failure = running.failed() => {
             shutdown.cancel();
             (campaign.await, Some(failure))
@@ -120,10 +123,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
     };
     running.finish().await;
-    match (reason, failure) {
+    match (end, failure) {
         (_, Some(failure)) => Err(failure),
-        (reason @ EndReason::StoreUnfit { .. }, _) => Err(Failure::new(Exit::Unfit, reason.to_string())),
-        _ => Ok(Exit::Done),
+        (Err(unfit), None) => Err(Failure::new(Exit::Unfit, unfit.to_string())),
+        (Ok(()), None) => Ok(Exit::Done),
     }
 }
 
@@ -134,7 +137,7 @@ fn callbacks(output: &Output) -> LeaderCallbacks {
         .on_stop_leading(move || stopped.say("stopped leading"))
 }
 
-/// When to stop, and what comes before.
+/// The conditions for ending, and the drain before the end.
 struct Stop<'a> {
     signals: Signals,
     tls: Option<Tls>,
@@ -161,7 +164,7 @@ impl Stop<'_> {
                 biased;
                 () = self.told_to_end() => break,
                 () = &mut drained => break,
-                // Nobody shall be made to wait for a leader that is none.
+                // A drain without leadership would only delay the next leader.
                 Ok(()) = handle.changed() => if !handle.is_leader() { break },
             }
         }

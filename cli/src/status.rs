@@ -9,33 +9,33 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
-use crate::observe::{Age, Observer};
+use crate::observe::{Age, Look, Observer};
 use crate::output::{BOLD, Format, Output};
 use crate::timing::duration;
 use crate::view::{self, State, View};
 
-/// Show who leads
+/// Show the current leader
 ///
-/// One look tells who holds the lease, not whether the holder is alive: clocks of different machines are
-/// not compared. An observer has to watch: either a renewal is seen, or the lease is seen to run out. Do
-/// so with --watch-for.
+/// One read shows the holder of the lease, but not whether the holder is alive, because clocks of different
+/// machines are not compared. An observer has to watch until it sees a renewal, or until it sees the lease
+/// expire: use --watch-for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// Watch until it is known whether the lease is alive, and no longer than this
+    /// Watch until it is known whether the lease is alive, but no longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch_for: Option<Duration>,
-    /// How long one request may take
+    /// The longest time for one request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// In which form to print it
+    /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
-/// How often a lock is looked at while it is watched.
+/// The interval between two reads of a watched lock.
 const PERIOD: Duration = Duration::from_millis(500);
 
 #[derive(Serialize)]
@@ -47,20 +47,20 @@ struct Report<'a> {
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let mut observer = Observer::new(&args.lock, args.request_timeout).await?;
-    let mut view = observer.look().await?.clone();
+    let mut observer =
+        Observer::new(&args.lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
+    let mut look = observer.next().await?;
     if let Some(watch_for) = args.watch_for {
         let end = SystemClock.now() + watch_for;
-        while SystemClock.now() < end && !observer.knows() {
+        while SystemClock.now() < end && !look.is_conclusive() {
             let left = end.saturating_since(SystemClock.now());
             output.progress(format_args!("watching for a renewal, for another {} at most", view::short(left)));
-            let next = SystemClock.now() + PERIOD;
-            SystemClock.sleep_until(observer.expiry().into_iter().chain([next, end]).min().unwrap_or(end)).await;
-            view = observer.look().await?.clone();
+            look = observer.next().await?;
         }
         output.done();
     }
-    let observed = observer.age().filter(|_| args.watch_for.is_some());
+    let Look { view, age } = look;
+    let observed = age.filter(|_| args.watch_for.is_some());
     match args.output {
         Format::Json => output.json(&Report { view: &view, observed })?,
         Format::Text => print(&view, observed, output)?,
@@ -105,7 +105,7 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     Ok(())
 }
 
-/// What can be said of the end of the lease, and whether it is bad news.
+/// Returns the known time until the end of the lease as text, and `true` if the text is bad news.
 fn time_left(observed: Option<Age>, lease: Duration) -> (bool, String) {
     match observed {
         None => {

@@ -1,68 +1,53 @@
-//! How to compete: the arguments that every candidate takes.
+//! The arguments of every candidate: its timings and its identity.
 
 use std::time::Duration;
 
 use clap::Args;
-use leaderelection::{
-    LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectStoreBasedLock, unique_identity,
-};
+use leaderelection::{ConfigError, TimeLimit, Timings, unique_identity};
 
-/// The timings of an election, and who we are in it.
+/// The timings of an election, and the identity of this candidate.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Election")]
 pub(crate) struct Timing {
-    /// Who we are; no two candidates may share a name. By default the host's name and a random id
+    /// The identity; no two candidates may have the same. The default is the host's name and a random id
     #[arg(long, value_name = "NAME")]
     pub(crate) identity: Option<String>,
-    /// How long the others wait after the last renewal they saw before they take over
+    /// The time that other candidates wait after the last renewal they saw before they take over
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub(crate) lease: Duration,
-    /// How long we lead on one renewal. By default two thirds of the lease
+    /// The time for which one renewal keeps leadership. The default is two thirds of the lease
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     renew: Option<Duration>,
-    /// The pause between renewals, and the least between a candidate's reads; each costs a request. By
-    /// default two fifteenths of the lease
+    /// The pause between renewals, and the shortest pause between a candidate's reads; each costs a request.
+    /// The default is two fifteenths of the lease
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry: Option<Duration>,
-    /// How long one request may take. By default a quarter of --renew
+    /// The longest time for one request. The default is a quarter of --renew
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     request_timeout: Option<Duration>,
 }
 
 impl Timing {
-    /// Our name: the given one, or one that nobody else has. A new one on every call.
+    /// The given identity, or a unique one. Every call returns another unique identity.
     pub(crate) fn identity(&self) -> String {
         self.identity.clone().unwrap_or_else(unique_identity)
     }
 
-    pub(crate) fn renew(&self) -> Duration {
-        self.renew.unwrap_or(self.lease.saturating_mul(2) / 3)
-    }
-
-    pub(crate) fn retry(&self) -> Duration {
-        self.retry.unwrap_or(self.lease.saturating_mul(2) / 15)
-    }
-
-    pub(crate) fn request_timeout(&self) -> Duration {
-        self.request_timeout.unwrap_or(self.renew() / 4)
-    }
-
-    /// A configuration that says what the arguments say, and gives the lease back at the end.
-    pub(crate) fn configure(
-        &self,
-        lock: impl ObjectStoreBasedLock,
-        callbacks: LeaderCallbacks,
-    ) -> LeaderElectionConfigBuilder {
-        LeaderElectionConfig::builder(lock, callbacks)
-            .lease_duration(self.lease)
-            .renew_deadline(self.renew())
-            .retry_period(self.retry())
-            .request_timeout(self.request_timeout())
-            .release_on_cancel(true)
+    /// Returns the durations in the arguments. The defaults of the others follow from the lease.
+    pub(crate) fn timings(&self) -> Result<Timings, ConfigError> {
+        let renew = self.renew.unwrap_or(self.lease.saturating_mul(2) / 3);
+        let retry = self.retry.unwrap_or(self.lease.saturating_mul(2) / 15);
+        let timings = Timings::new(self.lease, renew, retry)?;
+        self.request_timeout.map_or(Ok(timings), |timeout| timings.with_request_timeout(timeout))
     }
 }
 
-/// Reads a duration such as `15s`.
+/// The limit that `--request-timeout` sets.
+pub(crate) fn request_limit(request_timeout: Duration) -> TimeLimit {
+    TimeLimit::new(request_timeout).of_setting("--request-timeout")
+}
+
+/// Parses a duration such as `15s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 1m30s or 400ms"))

@@ -11,21 +11,21 @@ use crate::output::{Format, Output};
 
 /// Hand leadership over to a named candidate
 ///
-/// The leader sees the wish when it next renews, finishes its work and releases the lease. The named
-/// candidate takes over at once; the others hold back for one lease, and compete if it never comes. The
-/// command returns when the wish is written: `leaderelect watch` shows what comes of it.
+/// The leader sees the request at its next renewal, finishes its work and releases the lease. The named
+/// candidate takes over at once. The other candidates wait for one lease, and compete if the named candidate
+/// does not take over. The command returns when the request is written: `leaderelect watch` shows the result.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// Who is to lead next: the identity of a candidate
+    /// The identity of the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
-    /// In which form to print before and after
+    /// The output format of the record before and after
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }

@@ -1,31 +1,29 @@
-//! What is shown of a lock: for people and as JSON.
+//! A view of a lock, for people and as JSON.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use leaderelection::{
-    LeaderElectionRecord, LockError, ObjectStoreBasedLock as _, StoreErrorKind, Version, with_causes,
-};
+use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord, with_causes};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::lock::{Lock, LockUrl};
+use crate::lock::LockUrl;
 
-/// What one look at a lock showed.
+/// The result of one read of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct View {
     pub(crate) lock: String,
     pub(crate) state: State,
-    /// Who holds the lease, dead or alive.
+    /// The holder of the lease, dead or alive.
     pub(crate) holder: Option<String>,
-    /// That of the holder's term, or of the last one.
+    /// The fencing token of the holder's term, or of the last term.
     pub(crate) fencing_token: Option<u64>,
     #[serde(serialize_with = "as_seconds", rename = "leaseDurationSeconds")]
     pub(crate) lease_duration: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
-    /// By the holder's clock.
+    /// The times of the record, by the holder's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_holders_clock: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,23 +32,23 @@ pub(crate) struct View {
     pub(crate) version: Option<Version>,
 }
 
-/// What a lock can be seen to be in one look.
+/// The state of a lock after one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum State {
-    /// Somebody holds the lease; whether it has expired, one look does not tell.
+    /// A candidate holds the lease. One read cannot show whether the lease has expired.
     Held,
-    /// Nobody holds it.
+    /// The lease has no holder.
     Free,
-    /// There is no object.
+    /// The object does not exist.
     Absent,
-    /// There is an object that is not a record.
+    /// The object exists, but is not a record.
     Unreadable,
-    /// The store gave no good answer.
+    /// The store gave no usable answer.
     Unreachable,
 }
 
-/// Times that the holder wrote, by its own clock.
+/// The times that the holder wrote, by the holder's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Times {
@@ -61,14 +59,13 @@ pub(crate) struct Times {
 }
 
 impl View {
-    /// Looks once, for no longer than `patience`. Only errors of the store are errors.
-    pub(crate) async fn of(url: &LockUrl, lock: &Lock, patience: Duration) -> Result<Self, Failure> {
-        match tokio::time::timeout(patience, lock.get()).await {
-            Err(_) => Err(Failure::silent(&lock.describe(), patience)),
-            Ok(Ok(None)) => Ok(Self::empty(url, State::Absent)),
-            Ok(Ok(Some(found))) => Ok(Self { version: Some(found.version), ..Self::of_record(url, &found.record) }),
-            Ok(Err(error)) if error.kind() == StoreErrorKind::Unreadable => Ok(Self::unreadable(url, &error)),
-            Ok(Err(error)) => Err(error.into()),
+    /// The view of one answer. Only errors of the store are errors.
+    pub(crate) fn of(url: &LockUrl, answer: Result<Option<VersionedRecord>, LockError>) -> Result<Self, Failure> {
+        match answer {
+            Ok(None) => Ok(Self::empty(url, State::Absent)),
+            Ok(Some(found)) => Ok(Self { version: Some(found.version), ..Self::of_record(url, &found.record) }),
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(Self::unreadable(url, &error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -85,7 +82,7 @@ impl View {
     }
 
     fn unreadable(url: &LockUrl, error: &LockError) -> Self {
-        // The cause alone, for the lock is named already.
+        // Only the cause is shown, because the lock is already named.
         let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), with_causes);
         Self { problem: Some(cause), ..Self::empty(url, State::Unreadable) }
     }
@@ -108,7 +105,7 @@ impl View {
         }
     }
 
-    /// Who leads, in a few words.
+    /// The current leader, in a few words.
     pub(crate) fn leader(&self) -> &str {
         match (&self.holder, self.state) {
             (Some(holder), _) => holder,
@@ -120,7 +117,7 @@ impl View {
     }
 }
 
-/// A duration as people say it: `1.8s`, `83s`, `12m 5s`, `3days 4h`.
+/// Formats a duration for people: `1.8s`, `83s`, `12m 5s`, `3days 4h`.
 pub(crate) fn short(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {
         return format!("{:.1}s", duration.as_secs_f64());
@@ -129,7 +126,7 @@ pub(crate) fn short(duration: Duration) -> String {
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// How long ago `time` was, as far as the clocks agree.
+/// Formats the time since `time`, as far as the clocks agree.
 pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     match (now - time).to_std() {
         Ok(age) => format!("{} ago", short(age)),
@@ -137,7 +134,7 @@ pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     }
 }
 
-/// A time as it is written everywhere here.
+/// Formats a time in the form that all commands use.
 pub(crate) fn time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
@@ -146,7 +143,7 @@ pub(crate) fn as_time<S: serde::Serializer>(value: &Option<DateTime<Utc>>, seria
     value.map(time).serialize(serializer)
 }
 
-/// Seconds, with what is behind the point.
+/// Serializes a duration as seconds, with fractions.
 pub(crate) fn as_seconds<S: serde::Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     value.map(|duration| (duration.as_secs_f64() * 1e3).round() / 1e3).serialize(serializer)
 }

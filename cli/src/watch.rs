@@ -11,44 +11,44 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
-use crate::observe::Observer;
+use crate::observe::{Look, Observer};
 use crate::output::{Format, Output};
 use crate::timing::duration;
 use crate::view::{self, State, View};
 
-/// Follow who leads: one line, or one JSON object, for every change
+/// Follow the leader: one line, or one JSON object, for every change
 ///
-/// The lock is read again and again; what changes and changes back between two reads is not seen. Times
-/// are those at which this machine saw the change.
+/// The command reads the lock at regular intervals. A change that is undone between two reads is not seen.
+/// Times are those at which this machine saw the change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// The pause between reads; each is a request
+    /// The pause between reads; each read is a request
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     interval: Duration,
     /// Show renewals too
     #[arg(long)]
     renewals: bool,
-    /// How long one request may take
+    /// The longest time for one request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
-    /// In which form to print changes
+    /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
-/// What changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Event {
-    /// Somebody else holds the lease, or holds it for another term.
+    /// Another candidate holds the lease, or the same candidate holds it for another term.
     Leading,
     Renewed,
-    /// It was seen not to be renewed for as long as it lasts.
+    /// The lease was not renewed for its whole duration.
     Expired,
-    /// Nobody holds it.
+    /// The lease has no holder.
     Free,
     HandoverRequested,
     Absent,
@@ -78,35 +78,33 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let mut observer = Observer::new(&args.lock, args.request_timeout).await?;
-    // A URL that is wrong is told at once. Later the store may come and go.
-    let mut last = observer.look().await?.clone();
+    let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
+    // A wrong URL is reported at once. Later, the store may become unreachable and come back.
+    let Look { view: mut last, mut age } = observer.next().await?;
     print(&args, first(&last), &last, output)?;
     let (mut reachable, mut expired) = (true, false);
     loop {
-        let next = SystemClock.now() + args.interval;
-        SystemClock.sleep_until(observer.expiry().map_or(next, |expiry| expiry.min(next))).await;
-        match observer.look().await {
+        match observer.next().await {
             Err(failure) if reachable => {
                 reachable = false;
                 print(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), output)?;
             }
             Err(_) => {}
-            Ok(view) => {
+            Ok(Look { view, age: now }) => {
                 if !reachable {
                     reachable = true;
-                    print(&args, Event::Reachable, view, output)?;
+                    print(&args, Event::Reachable, &view, output)?;
                 }
-                if let Some(event) = change(&last, view)
+                if let Some(event) = change(&last, &view)
                     && (event != Event::Renewed || args.renewals || expired)
                 {
-                    print(&args, event, view, output)?;
+                    print(&args, event, &view, output)?;
                 }
-                expired &= *view == last;
-                last = view.clone();
+                expired &= view == last;
+                (last, age) = (view, now);
             }
         }
-        if reachable && !expired && observer.age().is_some_and(|age| age.expired) {
+        if reachable && !expired && age.is_some_and(|age| age.expired) {
             expired = true;
             print(&args, Event::Expired, &last, output)?;
         }

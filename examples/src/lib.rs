@@ -1,10 +1,9 @@
-//! What the example programs share.
+//! The common code of the example programs.
 
-pub mod fenced_log;
 pub mod lead;
-pub mod logs;
-pub mod shutdown;
 pub mod timing;
+
+pub use leaderelection_arena::{fenced_log, logs, shutdown};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -1,16 +1,18 @@
-//! The flags for the election's timing that the examples share.
+//! The arguments for the election's timings that the examples share.
 
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectStoreBasedLock};
+use leaderelection::{
+    ConfigError, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, ObjectStoreBasedLock, Timings,
+};
 
-/// The timings of an election; client-go's unless told otherwise.
+/// The timings of an election, with client-go's defaults.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Timing {
-    /// How long the others leave a silent leader its lease.
+    /// The time that other candidates wait for a silent leader.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub lease: Duration,
-    /// How long a leader leads on one renewal.
+    /// The time for which one renewal keeps leadership.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub renew: Duration,
     /// The pause between two renewals.
@@ -19,25 +21,26 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// A configuration with these timings that releases the lease when it stops.
+    /// Configures an elector with these timings. The elector releases the lease when it stops.
+    ///
+    /// # Errors
+    ///
+    /// If the timings do not fit each other.
     pub fn configure(
         &self,
         lock: impl ObjectStoreBasedLock,
         callbacks: LeaderCallbacks,
-    ) -> LeaderElectionConfigBuilder {
-        LeaderElectionConfig::builder(lock, callbacks)
-            .lease_duration(self.lease)
-            .renew_deadline(self.renew)
-            .retry_period(self.retry)
-            .release_on_cancel(true)
+    ) -> Result<LeaderElectionConfigBuilder, ConfigError> {
+        let timings = Timings::new(self.lease, self.renew, self.retry)?;
+        Ok(LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true))
     }
 }
 
-/// Reads a duration, such as `400ms`.
+/// Parses a duration, such as `400ms`.
 ///
 /// # Errors
 ///
-/// If it is none. Shows a right one.
+/// If the text is not a duration. The error contains an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))

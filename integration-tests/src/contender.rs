@@ -1,9 +1,10 @@
-//! What the program `contender` and the test that lets five of them fight say to each other.
+//! The messages between the program `contender` and the test that runs five of them against each other.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use leaderelection::Timings;
 use leaderelection::clock::LocalInstant;
 
 /// One line of a contender's standard output.
@@ -11,32 +12,33 @@ use leaderelection::clock::LocalInstant;
 /// Its instants are those of a clock that all processes of the machine share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// At this moment it was inside its leadership window, which ends then unless the lease is renewed.
+    /// At this moment the process was inside its leadership window, which ends at `until` unless the lease is
+    /// renewed.
     Inside {
-        /// The term's token.
+        /// The fencing token of the term.
         token: u64,
-        /// The moment.
+        /// The moment of the report.
         at: LocalInstant,
-        /// The end.
+        /// The end of the window.
         until: LocalInstant,
     },
-    /// The log has taken its entry with this number.
+    /// The log has accepted the entry with this number.
     Appended {
-        /// The term's token.
+        /// The fencing token of the term.
         token: u64,
         /// The entry's number in the term.
         number: u64,
     },
-    /// The log has told it that a later leader has written.
+    /// The log has refused an entry, because a later leader has written.
     Fenced {
-        /// The term's token.
+        /// The fencing token of the term.
         token: u64,
     },
-    /// Its term is over, and its work has ended.
+    /// The term is over, and its work has ended.
     Ended {
-        /// The term's token.
+        /// The fencing token of the term.
         token: u64,
-        /// The moment.
+        /// The moment of the end.
         at: LocalInstant,
     },
 }
@@ -71,21 +73,13 @@ impl FromStr for Report {
     }
 }
 
-/// What the numbers of a lease are.
-#[derive(Clone, Copy, Debug)]
-pub struct Timings {
-    /// The lease duration.
-    pub lease: Duration,
-    /// The renew deadline.
-    pub deadline: Duration,
-    /// The retry period.
-    pub retry: Duration,
-}
-
-impl Timings {
-    /// As arguments of the program.
-    #[must_use]
-    pub fn to_args(self) -> [String; 3] {
-        [self.lease, self.deadline, self.retry].map(|duration| duration.as_millis().to_string())
-    }
+/// Returns timings in milliseconds: lease duration, renew deadline and retry period.
+///
+/// # Panics
+///
+/// If they do not fit each other.
+#[must_use]
+pub fn timings(lease: u64, deadline: u64, retry: u64) -> Timings {
+    let [lease, deadline, retry] = [lease, deadline, retry].map(Duration::from_millis);
+    Timings::new(lease, deadline, retry).expect("timings that fit")
 }

@@ -1,4 +1,4 @@
-//! A program that runs, and what it prints.
+//! A running program and its output.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Far longer than anything here takes.
+/// A time limit far above the duration of any step of these tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Timings that are quick, and long enough for a busy machine.
+/// Short timings that still suffice for a busy machine.
 pub const TIMING: [&str; 6] = ["--lease", "4s", "--renew", "2500ms", "--retry", "400ms"];
 
-/// Killed when it is dropped.
+/// A running program. Killed when dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
@@ -21,7 +21,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `command`, whose standard output is read here.
+    /// Starts `command` and reads its standard output.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.env("RUST_LOG", "warn").stdout(Stdio::piped()).spawn().unwrap();
@@ -31,7 +31,7 @@ impl Program {
         Self { child, lines, printed: Vec::new() }
     }
 
-    /// The next line for which `wanted` has a value.
+    /// Returns the next line for which `wanted` has a value.
     pub fn wait_for<T>(&mut self, what: &str, mut wanted: impl FnMut(&str) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -45,12 +45,12 @@ impl Program {
         }
     }
 
-    /// The next line that begins with `start`.
+    /// Returns the next line that begins with `start`.
     pub fn wait_for_line(&mut self, start: &str) -> String {
         self.wait_for(start, |line| line.starts_with(start).then(|| line.to_owned()))
     }
 
-    /// The last line that was printed since the last look, if there is one or comes at once.
+    /// Returns the last line printed since the last call, if there is one or if one follows at once.
     pub fn latest_line(&mut self) -> Option<String> {
         let next = self.lines.recv_timeout(Duration::from_millis(20)).ok();
         self.printed.extend(next.clone());
@@ -58,22 +58,22 @@ impl Program {
         last.or(next)
     }
 
-    /// Asks it to end, with SIGTERM.
+    /// Asks the program to end, with SIGTERM.
     pub fn terminate(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     }
 
-    /// Ends it, with SIGKILL.
+    /// Ends the program with SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits until it ends, which must be soon.
+    /// Waits until the program ends.
     pub fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
-        // The pipe closes when the program ends, whatever it printed.
+        // The pipe closes when the program ends, whatever the program printed.
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.printed.push(line);
         }

@@ -1,8 +1,8 @@
-//! A network that loses, delays, repeats and lies: an HTTP proxy between a client and a real server.
+//! A network that loses, delays, repeats and falsifies: an HTTP proxy between a client and a real server.
 //!
-//! A proxy stands for one client's way to the server, so that two candidates can see different networks.
-//! It records every request that arrives and every answer: what the client's SDK really sends is seen
-//! here and nowhere else. It speaks no gRPC: no election needs it.
+//! A proxy is one client's way to the server, so that two candidates can have different networks. The proxy
+//! records every request and every answer, and is the only place that shows the requests of the client's SDK as
+//! sent. The proxy speaks no gRPC, because no election needs it.
 
 mod conditions;
 mod fault;
@@ -35,7 +35,7 @@ use conditions::Writes;
 use sign::Signer;
 use upstream::{Answer, Upstream};
 
-/// How long a test waits for what must happen.
+/// The time that a test waits for a required event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The proxy. It listens on a port of its own on the loopback interface until it is dropped.
@@ -47,8 +47,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy for the server at `url`, such as `http://127.0.0.1:31234`. It carries everything
-    /// faithfully until it is told otherwise.
+    /// Starts a proxy for the server at `url`, such as `http://127.0.0.1:31234`. Without faults, the proxy
+    /// passes everything on unchanged.
     pub async fn start(url: &str, signer: Signer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
@@ -62,56 +62,56 @@ impl Proxy {
         Self { address, state, accepting }
     }
 
-    /// Such as `http://127.0.0.1:31234`.
+    /// The URL of the proxy, such as `http://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Spoils, of the requests from now on that are `like` this, the `nth`, counted from 0.
+    /// Spoils the `nth` matching request, counted from 0 and from now on. `like` selects the matching requests.
     pub fn spoil(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, fault: Fault) {
         lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault, outage: None });
     }
 
-    /// Spoils the `nth` request that is `like` this, and in another way every request after it.
+    /// Spoils the `nth` matching request with `first`, and every later matching request with `rest`.
     pub fn spoil_from(&self, nth: usize, like: impl Fn(&Request) -> bool + Send + 'static, first: Fault, rest: Fault) {
         lock(&self.state.plan).rules.push(Rule { like: Box::new(like), skip: nth, fault: first, outage: Some(rest) });
     }
 
-    /// Spoils every request from now on that no other rule is for, or none any more.
+    /// Spoils every request without another fault from now on; `None` ends the outage.
     pub fn set_outage(&self, outage: Option<Fault>) {
         lock(&self.state.plan).outage = outage;
     }
 
-    /// Forgets all faults that were to come. What is held stays held.
+    /// Removes all planned faults. Held requests stay held.
     pub fn forget_faults(&self) {
         let mut plan = lock(&self.state.plan);
         plan.rules.clear();
         plan.outage = None;
     }
 
-    /// How the server seems to treat conditions from now on.
+    /// Sets the server's apparent treatment of conditions from now on.
     pub fn set_conditions(&self, conditions: Conditions) {
         lock(&self.state.plan).conditions = conditions;
     }
 
-    /// Delivers what is held, oldest first, and returns the server's answers. Who still waits for one
-    /// gets it.
+    /// Delivers the held requests, oldest first, and returns the server's answers. A client that still waits
+    /// for an answer gets it.
     pub async fn deliver_held(&self) -> Vec<u16> {
         self.state.deliver_held().await
     }
 
-    /// What has arrived so far.
+    /// Returns the traffic so far.
     #[must_use]
     pub fn traffic(&self) -> Vec<Exchange> {
         self.state.traffic.borrow().clone()
     }
 
-    /// Waits until the traffic is like this, and returns it.
+    /// Waits until `holds` returns `true` for the traffic, and returns the traffic.
     ///
     /// # Panics
     ///
-    /// If it takes too long. The message shows the traffic.
+    /// If the wait takes too long. The message shows the traffic.
     pub async fn wait_for(&self, what: &str, holds: impl Fn(&[Exchange]) -> bool) -> Vec<Exchange> {
         let mut traffic = self.state.traffic.subscribe();
         let waiting = traffic.wait_for(|traffic| holds(traffic));
@@ -121,7 +121,7 @@ impl Proxy {
         }
     }
 
-    /// Waits until so many requests are held.
+    /// Waits until this number of requests is held.
     pub async fn wait_for_held(&self, count: usize) {
         self.wait_for("requests are held", |_| lock(&self.state.plan).held.len() >= count).await;
     }
@@ -152,14 +152,14 @@ struct Rule {
     like: Box<dyn Fn(&Request) -> bool + Send>,
     skip: usize,
     fault: Fault,
-    /// What becomes of all requests after that.
+    /// The fault of all requests without another fault.
     outage: Option<Fault>,
 }
 
 struct Held {
     number: usize,
     request: Request,
-    /// Whoever waits for the answer.
+    /// The receiver of the answer.
     waiting: oneshot::Sender<Answer>,
 }
 
@@ -167,7 +167,7 @@ impl Plan {
     fn fault_for(&mut self, request: &Request) -> Option<Fault> {
         let mut due = None;
         for (index, rule) in self.rules.iter_mut().enumerate().filter(|(_, rule)| (rule.like)(request)) {
-            // Every rule counts for itself, whichever spoils the request.
+            // Every rule counts all matching requests, including those that another rule spoils.
             match rule.skip.checked_sub(1) {
                 Some(skip) => rule.skip = skip,
                 None => due = due.or(Some(index)),
@@ -182,7 +182,7 @@ impl Plan {
 
 type Response = hyper::Response<Full<Bytes>>;
 
-/// Closes the connection.
+/// The reason for which the proxy closes the connection.
 type Cut = &'static str;
 
 impl State {
@@ -194,7 +194,7 @@ impl State {
         let fault = lock(&self.plan).fault_for(&request);
         let number = self.record(&request, fault);
         let fault = fault.unwrap_or(Fault::NONE);
-        // On a task of its own: the server does not stop when the client gives up.
+        // A task of its own, because the server does not stop when the client gives up.
         let delivery = tokio::spawn(self.clone().deliver(number, request, fault.delivery));
         let answers =
             if fault.waits_for_the_server() { delivery.await.map_err(|_| "the proxy failed")? } else { Vec::new() };
@@ -210,7 +210,7 @@ impl State {
         Ok(told)
     }
 
-    /// Does with a request what is to be done with it; returns the server's answers.
+    /// Delivers a request according to the fault, and returns the server's answers.
     async fn deliver(self: Arc<Self>, number: usize, request: Request, delivery: Delivery) -> Vec<Answer> {
         let times = match delivery {
             Delivery::Never => 0,
@@ -223,7 +223,7 @@ impl State {
             Delivery::Held => {
                 let (waiting, answer) = oneshot::channel();
                 lock(&self.plan).held.push(Held { number, request, waiting });
-                // For those who wait for it.
+                // This wakes `wait_for_held`.
                 self.note(number, |_| {});
                 return answer.await.into_iter().collect();
             }
@@ -241,7 +241,7 @@ impl State {
         for Held { number, request, waiting } in held {
             if let Some(answer) = self.send(number, &request).await {
                 statuses.push(answer.status.as_u16());
-                // Nobody waits where the client is not to be answered.
+                // The receiver is gone if the client is to get no answer.
                 let _ = waiting.send(answer);
             }
         }
@@ -313,13 +313,13 @@ fn response(status: StatusCode, body: Bytes) -> Response {
 }
 
 async fn serve(listener: TcpListener, state: Arc<State>) {
-    // Ends the connections together with the proxy.
+    // Dropping the set closes the connections together with the proxy.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let state = state.clone();
         connections.spawn(async move {
             let service = service_fn(move |request| state.clone().carry(request));
-            // An error is a client that went away, or a fault.
+            // An error means that the client has gone or that a fault was planned.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -1,4 +1,4 @@
-//! The servers that the tests run against: real ones, and one that misbehaves on command.
+//! The servers of the tests: real servers, and one that misbehaves on command.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -12,7 +12,7 @@ pub mod scripted;
 pub mod seaweedfs;
 pub mod tls;
 
-/// A name that nothing else has.
+/// Returns a name that no other test uses.
 #[must_use]
 pub fn unique_name() -> String {
     format!("{:016x}", random())

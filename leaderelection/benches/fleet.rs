@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How large a fleet is, and how fast it lives.
+/// The size of a fleet, and its timings.
 #[derive(Clone, Copy)]
 struct Scale {
     electors: u32,
     lease_duration: Duration,
     renew_deadline: Duration,
     retry_period: Duration,
-    /// How many retry periods are measured.
+    /// The number of retry periods that are measured.
     periods: u32,
 }
 
@@ -114,7 +114,8 @@ fn count_leaders(handles: &[LeaderHandle]) -> usize {
     handles.iter().filter(|handle| handle.is_leader()).count()
 }
 
-/// How many writes the store has seen, this one included: it numbers them, and the number is the version.
+/// The number of writes that the store has seen, including the one that this function makes. The store
+/// numbers its writes, and a write's number is its version.
 async fn writes(store: &MemoryStore) -> u32 {
     let probe = store.get("probe").await.unwrap();
     let precondition = probe.map_or(Precondition::Absent, |probe| Precondition::Matches(probe.version));
@@ -132,7 +133,7 @@ fn process_cpu() -> Duration {
     panic!("this benchmark reads the process's CPU time, and knows how on Unix only")
 }
 
-/// What the process holds in memory, where the system tells.
+/// The memory that the process holds, where the system tells.
 fn resident_kib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

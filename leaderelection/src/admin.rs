@@ -1,40 +1,38 @@
-//! What an operator does to a lock from outside, by compare-and-swap like everybody else.
+//! The changes that an operator makes to a lock from outside, by compare-and-swap like every candidate.
 //!
 //! No function here competes for the lock, and none lowers or reuses a fencing token.
-
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::clock::{Clock, SystemClock};
 use crate::identity;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::random;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
 use crate::store::StoreErrorKind;
 
-/// How often a change is tried against a leader that renews at the same time.
+/// The number of times that a change is tried while a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;
 
-/// What a lock said before and says after an intervention.
+/// The record before and after an intervention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Intervention {
-    /// The record that was found.
+    /// The record before the intervention.
     pub before: LeaderElectionRecord,
-    /// The record as it is now; the same if there was nothing to do.
+    /// The record after the intervention; equal to `before` if no change was needed.
     pub after: LeaderElectionRecord,
 }
 
-/// Why an intervention did not happen.
+/// The reason for which an intervention did not happen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// There is no object.
+    /// The lock's object does not exist.
     #[error("{lock} does not exist; check the name, or start a candidate to create it")]
     Missing {
         /// The lock.
         lock: String,
     },
-    /// There is an object where none was expected.
+    /// An object exists, but must not exist for this intervention.
     #[error("{lock} exists; nothing was changed")]
     Exists {
         /// The lock.
@@ -45,24 +43,24 @@ pub enum AdminError {
     AlreadyLeads {
         /// The lock.
         lock: String,
-        /// Who was named.
+        /// The named candidate.
         identity: String,
     },
     /// No candidate can have this identity.
     #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
     BadIdentity {
-        /// Who was named; the beginning, if it is long.
+        /// The named candidate; only the beginning of a long name.
         identity: String,
-        /// What is wrong with it.
+        /// The problem with the identity.
         problem: String,
     },
-    /// No term could come after it.
+    /// The fencing token leaves no larger token for the next term.
     #[error("fencing token {token} is too large: it must be less than {MAX_LEADER_TRANSITIONS}")]
     BadToken {
-        /// What was given.
+        /// The given token.
         token: u64,
     },
-    /// Somebody else wrote the lock at the same time, again and again.
+    /// Another writer changed the lock at the same time, in every attempt.
     #[error("{lock} was written by somebody else at the same time, {MOST_ATTEMPTS} times; try again")]
     Contended {
         /// The lock.
@@ -73,18 +71,19 @@ pub enum AdminError {
     Lock(#[from] LockError),
 }
 
-/// Takes the lease away from whoever holds it: for a holder that is known to be dead or stuck.
+/// Takes the lease away from its holder. Use it for a holder that is known to be dead or stuck.
 ///
-/// **Two leaders are possible.** A holder that is alive goes on leading until it next tries to renew, up
-/// to a retry period and a request timeout later, while another may begin at once. Prefer
-/// [`request_transfer`], which a living leader obeys in good order. The fencing token, which is kept and
-/// is raised by the next term, protects resources in either case.
+/// **Two leaders are possible.** A living holder goes on leading until its next renewal attempt, up to a retry
+/// period and a request timeout later, while another candidate may begin at once. Prefer [`request_transfer`]:
+/// a living leader lets its work end before it hands over. The release keeps the fencing token and the next
+/// term raises it, so the token protects resources in either case.
 ///
-/// Not cancellation safe: when the future is dropped, the change may have happened or may happen yet.
+/// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+/// still happen.
 ///
 /// # Errors
 ///
-/// [`AdminError`]. A lock that nobody holds is left as it is, and is no error.
+/// [`AdminError`]. A lock without a holder stays unchanged and causes no error.
 pub async fn force_release(lock: &dyn ObjectStoreBasedLock) -> Result<Intervention, AdminError> {
     let write_id = write_id();
     change(lock, |before| {
@@ -96,14 +95,16 @@ pub async fn force_release(lock: &dyn ObjectStoreBasedLock) -> Result<Interventi
     .await
 }
 
-/// Asks the leader to hand over to the candidate `to`, by writing its name into `preferredHolder`.
+/// Asks the leader to hand over to the candidate `to`, by writing that name into `preferredHolder`.
 ///
-/// The leader sees it when it next renews, lets its work end, and releases the lease. The named candidate
-/// takes over at its next poll; all others let it go first for one lease duration of theirs. If the leader
-/// is dead, the same happens once its lease has expired; if nobody leads, at once. Whether a candidate of
-/// that name exists, the lock does not tell.
+/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named
+/// candidate takes over at its next poll. All other candidates wait one lease duration of their own longer, so
+/// that the named candidate can go first. If the leader is dead, the named candidate takes over once the lease
+/// has expired. If the lease has no holder, the named candidate takes over at once. This function cannot check
+/// whether a candidate of that name exists, because the lock does not list its candidates.
 ///
-/// Not cancellation safe: when the future is dropped, the change may have happened or may happen yet.
+/// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+/// still happen.
 ///
 /// # Errors
 ///
@@ -116,18 +117,18 @@ pub async fn request_transfer(lock: &dyn ObjectStoreBasedLock, to: &str) -> Resu
         if before.holder_identity == to {
             return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
         }
-        // With the write id of the holder's own write, so that the holder knows its lease again (rule 14).
+        // The write id of the holder's own write stays, so that the holder recognises its lease (rule 14).
         Ok(LeaderElectionRecord { preferred_holder: Some(to.to_owned()), ..before.clone() })
     })
     .await
 }
 
-/// Creates a lock anew that was deleted, nobody holding it, so that the next term's token is one more than
-/// `fencing_token`: give it the largest token that any resource has seen.
+/// Creates a deleted lock again, without a holder. The fencing token of the next term is `fencing_token` plus
+/// one, so pass the largest token that any resource has seen.
 ///
 /// # Errors
 ///
-/// [`AdminError::Exists`] if there is an object, whatever it is; [`AdminError::BadToken`].
+/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`].
 pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Result<LeaderElectionRecord, AdminError> {
     if fencing_token >= MAX_LEADER_TRANSITIONS {
         return Err(AdminError::BadToken { token: fencing_token });
@@ -144,7 +145,7 @@ pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Re
     }
 }
 
-/// Replaces the record by what `wanted` makes of it, unless that is the same.
+/// Replaces the record with the result of `wanted`, unless the two are equal.
 async fn change(
     lock: &dyn ObjectStoreBasedLock,
     wanted: impl Fn(&LeaderElectionRecord) -> Result<LeaderElectionRecord, AdminError>,
@@ -154,7 +155,7 @@ async fn change(
         let Some(VersionedRecord { record: before, version }) = lock.get().await? else {
             return Err(AdminError::Missing { lock: lock.describe() });
         };
-        // An answer that was lost, or a conflict with ourselves.
+        // The answer to our write was lost, or our write conflicted with itself.
         if let Some(landed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
             return Ok(landed);
         }
@@ -173,7 +174,7 @@ async fn change(
     Err(AdminError::Contended { lock: lock.describe() })
 }
 
-/// Times are not compared: JSON keeps fewer digits of them.
+/// Compares two records without their times, because JSON stores times with fewer digits.
 fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
     one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
 }
@@ -193,5 +194,5 @@ fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
 }
 
 fn write_id() -> String {
-    uuid::Builder::from_random_bytes(rand::make_rng::<Xoshiro256PlusPlus>().random()).into_uuid().to_string()
+    random::uuid().to_string()
 }

@@ -1,4 +1,4 @@
-//! What happens when leadership comes and goes.
+//! The functions that an elector calls when leadership comes and goes.
 
 use std::fmt;
 use std::future::Future;
@@ -38,16 +38,16 @@ pub struct LeaderCallbacks {
 }
 
 impl LeaderCallbacks {
-    /// No callbacks.
+    /// Creates a set without callbacks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The leader's work, run on a task of its own from the start of every term.
+    /// Sets the leader's work, which runs on a task of its own from the start of every term.
     ///
-    /// The future should end soon after [`Leadership::lost`] completes. One that does not is dropped
-    /// shortly before another candidate may take the lease; one that never awaits cannot be dropped. One
-    /// that ends by itself leaves us leading, as in client-go. A panic ends the term.
+    /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped
+    /// shortly before another candidate may take the lease. A future that never awaits cannot be dropped. If
+    /// the future ends by itself, the elector goes on leading, as in client-go. A panic ends the term.
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self
     where
         F: Fn(Leadership) -> W + Send + Sync + 'static,
@@ -57,21 +57,23 @@ impl LeaderCallbacks {
         self
     }
 
-    /// Called once at the end of every term whose work began, after the work has ended and before the lease is
-    /// released. Work that was never polled, because the term ended or the election was dropped too soon, has
-    /// neither begun nor stopped. Without [`on_start_leading`](Self::on_start_leading), every term has begun.
+    /// Sets the function that is called once at the end of every term whose work began. The call comes after
+    /// the work has ended and before the lease is released. Work that was never polled, because the term ended
+    /// or the election was dropped too soon, has neither begun nor stopped. Without
+    /// [`on_start_leading`](Self::on_start_leading), every term counts as begun.
     ///
-    /// If the work could not be made to end, it is called all the same when the lease is about to run
-    /// out: a process that must not outlive its lease can exit here. Runs on a runtime thread: keep it
+    /// If the work cannot be ended, the function is still called when the lease is about to expire, so that a
+    /// process that must not outlive its lease can exit here. The function runs on a runtime thread: keep it
     /// short.
     pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
         self.on_stop_leading = Some(Arc::new(stopped));
         self
     }
 
-    /// Called with the identity of every new leader, ourselves included, in order and one at a time.
+    /// Sets the function that is called with the identity of every new leader, this elector included, in order
+    /// and one call at a time.
     ///
-    /// Runs on a thread where it may block; renewals do not wait for it.
+    /// The function runs on a thread that may block; renewals do not wait for it.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self

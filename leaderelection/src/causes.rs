@@ -1,10 +1,10 @@
-//! Errors with all that is behind them.
+//! Error messages that include all causes.
 
 use std::error::Error;
 
-/// The message of an error followed by those of its causes, on one line: for logs and for people.
+/// Returns the message of an error and the messages of its causes on one line, for logs and for people.
 ///
-/// The errors of this crate name the object and leave the cause to their [`source`](Error::source).
+/// An error of this crate names the object and leaves the cause to its [`source`](Error::source).
 ///
 /// ```
 /// use leaderelection::{LockError, StoreErrorKind, with_causes};

@@ -1,30 +1,43 @@
 //! Drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
-mod ambiguity;
 mod driver;
 mod fitness;
+mod log;
+#[cfg(feature = "metrics")]
+mod meters;
+#[cfg(not(feature = "metrics"))]
+#[path = "elector/no_meters.rs"]
 mod meters;
 mod new_leader;
-mod outside;
+mod report;
 mod request;
+mod run_error;
+mod stamper;
 mod term;
 mod wall_clock;
+mod work;
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem::replace;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::callbacks::LeaderCallbacks;
 use crate::config::LeaderElectionConfig;
-use crate::election::EndReason;
+use crate::config_warning::ConfigWarning;
+use crate::election::{EndReason, RunOutcome};
 use crate::health::HealthCheck;
 use crate::leadership::Leadership;
 use crate::status::{LeaderHandle, Status};
+use crate::store_check::StoreUnfit;
 
-use driver::{Driver, StartWork};
+use driver::Driver;
+pub use run_error::RunError;
+use work::StartWork;
 
 /// Competes for a lock, leads while it holds it, and calls the callbacks.
 ///
@@ -42,46 +55,16 @@ use driver::{Driver, StartWork};
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
+    /// Logged once, when the elector first runs.
+    warnings: Vec<ConfigWarning>,
+    warned: Once,
+    callbacks: LeaderCallbacks,
+    step_down_cool_down: Duration,
     handle: LeaderHandle,
     status: watch::Receiver<Status>,
     name: String,
     lease_duration: Duration,
     span: tracing::Span,
-}
-
-/// How [`DefaultLeaderElector::run`] ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunOutcome {
-    /// The token of the term that ended; `None` if we never led.
-    pub fencing_token: Option<u64>,
-    /// Why it ended.
-    pub reason: EndReason,
-}
-
-/// Why [`DefaultLeaderElector::run_while_leading`] has no output.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// Cancelled before it led; the work was never started.
-    #[error("cancelled before it could lead; the work was not started")]
-    Cancelled,
-    /// The store failed the probe that was required; the work was never started.
-    #[error(
-        "no leader is elected, and the work was not started: the store failed the probe: {why}; elect leaders on another one"
-    )]
-    StoreUnfit {
-        /// The check that it failed, and how.
-        why: String,
-    },
-    /// The term ended before the work did, or while it was being cancelled; the work was started.
-    #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
-    Lost {
-        /// The term's token.
-        fencing_token: u64,
-        /// Why it ended.
-        reason: EndReason,
-    },
 }
 
 impl DefaultLeaderElector {
@@ -94,10 +77,13 @@ impl DefaultLeaderElector {
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
         let (sender, status) = watch::channel(Status::default());
-        let handle =
-            LeaderHandle::new(status.clone(), config.rules.identity.as_str().into(), Arc::clone(&config.clock));
-        let driver = tokio::sync::Mutex::new(Driver::new(config, sender));
-        Self { driver, handle, status, name, lease_duration, span }
+        let (error_sender, errors) = watch::channel(());
+        let identity = config.rules.identity.as_str().into();
+        let handle = LeaderHandle::new(status.clone(), errors, identity, Arc::clone(&config.clock));
+        let (callbacks, step_down_cool_down) = (config.callbacks.clone(), config.step_down_cool_down);
+        let (warnings, warned) = (config.warnings(), Once::new());
+        let driver = tokio::sync::Mutex::new(Driver::new(config, sender, error_sender));
+        Self { driver, warnings, warned, callbacks, step_down_cool_down, handle, status, name, lease_duration, span }
     }
 
     /// Tells who leads, from anywhere.
@@ -115,36 +101,35 @@ impl DefaultLeaderElector {
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
     ///
-    /// Errors of the store are logged and tried again; they never end a candidacy, unless the store fails
-    /// a probe that is [required](crate::LeaderElectionConfigBuilder::require_probe). A second call waits
-    /// until the first has ended.
-    pub async fn run(&self, cancel: CancellationToken) -> RunOutcome {
-        async {
-            let mut driver = self.driver.lock().await;
-            let work = driver.callback_work();
-            driver.run_term(&cancel, work, Duration::ZERO).await
-        }
-        .instrument(self.span.clone())
-        .await
+    /// Errors of the store are logged and tried again; they never end a candidacy. A second call waits
+    /// until the first has ended, or until `cancel` is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
+    pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
+        let work = StartWork::Callback(self.callbacks.clone());
+        self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await
     }
 
-    /// Competes and leads, again and again, until it is cancelled; or until the store fails a probe that
-    /// is [required](crate::LeaderElectionConfigBuilder::require_probe). Returns which of the two it was:
-    /// [`EndReason::Cancelled`] or [`EndReason::StoreUnfit`].
-    pub async fn campaign(&self, cancel: CancellationToken) -> EndReason {
+    /// Competes and leads, again and again, until it is cancelled.
+    ///
+    /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets the others go
+    /// first for the [cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
+    pub async fn campaign(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
         async {
-            let mut driver = self.driver.lock().await;
             let mut stand_back = Duration::ZERO;
             while !cancel.is_cancelled() {
-                let work = driver.callback_work();
-                let outcome = driver.run_term(&cancel, work, stand_back).await;
-                stand_back = match outcome.reason {
-                    reason @ EndReason::StoreUnfit { .. } => return reason,
-                    EndReason::SteppedDown | EndReason::WorkPanicked => driver.step_down_cool_down(),
-                    _ => Duration::ZERO,
-                };
+                let work = StartWork::Callback(self.callbacks.clone());
+                let outcome = self.run_term(&cancel, work, stand_back).await?;
+                let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
+                stand_back = if cools_down { self.step_down_cool_down } else { Duration::ZERO };
             }
-            EndReason::Cancelled
+            Ok(())
         }
         .instrument(self.span.clone())
         .await
@@ -155,8 +140,8 @@ impl DefaultLeaderElector {
     /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
     /// `work` takes the place of `on_start_leading`; the other callbacks are called as always. Work that
-    /// completes after it was told to stop by `cancel`, and before its lease ran out, has its output
-    /// returned too.
+    /// is complete before its window closes has its output returned, whatever happens to the term afterwards.
+    /// So has work that completes after it was told to stop by `cancel`, and before its lease ran out.
     ///
     /// # Errors
     ///
@@ -168,26 +153,57 @@ impl DefaultLeaderElector {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let output = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&output);
+        let progress = Arc::new(Mutex::new(Progress::Waiting));
+        let shared = Arc::clone(&progress);
         let work = StartWork::once(move |leadership| {
-            let work = work(leadership);
+            let work = work(leadership.clone());
+            *lock(&shared) = Progress::Begun;
             Box::pin(async move {
-                let value = work.await;
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                let output = work.await;
+                let in_time = leadership.is_valid();
+                *lock(&shared) = Progress::Complete { output, in_time };
             })
         });
-        let outcome = async { self.driver.lock().await.run_term(&cancel, work, Duration::ZERO).await }
-            .instrument(self.span.clone())
-            .await;
-        let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (output, outcome) {
-            (Some(output), RunOutcome { reason: EndReason::WorkFinished | EndReason::Cancelled, .. }) => Ok(output),
-            (_, RunOutcome { fencing_token: Some(fencing_token), reason }) => {
-                Err(RunError::Lost { fencing_token, reason })
+        let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
+        let progress = replace(&mut *lock(&progress), Progress::Waiting);
+        match (progress, outcome) {
+            (Progress::Complete { output, in_time: true }, _) => Ok(output),
+            (Progress::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
+            (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. }) | (_, RunOutcome::NeverLed) => {
+                Err(RunError::Cancelled)
             }
-            (_, RunOutcome { reason: EndReason::StoreUnfit { why }, .. }) => Err(RunError::StoreUnfit { why }),
-            (_, RunOutcome { fencing_token: None, .. }) => Err(RunError::Cancelled),
+            (_, RunOutcome::Led { fencing_token, reason }) => Err(RunError::Lost { fencing_token, reason }),
         }
     }
+
+    async fn run_term(
+        &self,
+        cancel: &CancellationToken,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> Result<RunOutcome, StoreUnfit> {
+        self.warned.call_once(|| self.warnings.iter().for_each(ConfigWarning::log));
+        let mut driver = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            driver = self.driver.lock() => driver,
+        };
+        driver.run_term(cancel, work, stand_back).await
+    }
+}
+
+/// The progress of the work of one [`DefaultLeaderElector::run_while_leading`].
+enum Progress<T> {
+    Waiting,
+    Begun,
+    Complete {
+        output: T,
+        /// `true` if the term was valid when the work was complete.
+        in_time: bool,
+    },
+}
+
+fn lock<T>(progress: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code that could panic runs under the lock.
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

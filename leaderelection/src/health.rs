@@ -1,4 +1,4 @@
-//! client-go's `Check`: a leader that has stopped renewing is not healthy.
+//! client-go's `Check`: a leader that has stopped renewing is unhealthy.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use tokio::sync::watch;
 
 use crate::status::Status;
 
-/// Tells whether the elector still does its work, for a liveness probe.
+/// A check for a liveness probe: it fails when the elector has stopped doing its work.
 ///
-/// Healthy unless a term is open whose last renewal is older than the lease duration and a tolerated
-/// delay. A term stays open until its work has ended, so this also catches work that outlives its lease
-/// and an elector whose future is not polled any more.
+/// The check fails if a term is open and its last renewal is older than the lease duration plus a tolerated
+/// delay. A term stays open until its work has ended. The check therefore also detects work that outlives its
+/// lease, and an elector whose future is no longer polled.
 #[derive(Clone, Debug)]
 pub struct HealthCheck {
     status: watch::Receiver<Status>,
@@ -42,11 +42,11 @@ impl HealthCheck {
         Self { status, name, lease_duration, tolerated_delay }
     }
 
-    /// Checks now.
+    /// Performs the check.
     ///
     /// # Errors
     ///
-    /// [`Unhealthy`] if we lead by a renewal that is too old.
+    /// [`Unhealthy`] if this elector leads and its last renewal is too old.
     pub fn check(&self) -> Result<(), Unhealthy> {
         let Some(age) = self.status.borrow().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
         let Self { lease_duration, tolerated_delay, .. } = *self;

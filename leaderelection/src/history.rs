@@ -1,4 +1,4 @@
-//! What happened to the leadership, and why: for whoever asks at night.
+//! The last changes of leadership, and the reasons for them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,20 +7,20 @@ use chrono::{DateTime, Utc};
 
 use crate::election::{BeginReason, EndReason};
 
-/// How many transitions a [`LeaderHandle`](crate::LeaderHandle) remembers.
+/// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
 pub const REMEMBERED_TRANSITIONS: usize = 16;
 
 /// A change of leadership, as this process saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transition {
-    /// When this process saw it, by its wall clock.
+    /// The time at which this process saw it, by its wall clock.
     pub at: DateTime<Utc>,
-    /// What changed.
+    /// The change.
     pub change: Change,
 }
 
-/// What changed, and why.
+/// A change, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -28,21 +28,21 @@ pub enum Change {
     StartedLeading {
         /// The new term's token.
         fencing_token: u64,
-        /// What made the lease free.
+        /// The reason for which the lease was free.
         reason: BeginReason,
     },
     /// We stopped leading.
     StoppedLeading {
         /// The ended term's token.
         fencing_token: u64,
-        /// Why.
+        /// The reason for its end.
         reason: EndReason,
     },
     /// The lock names another leader.
     LeaderChanged {
-        /// Who it named before.
+        /// The leader that it named before.
         from: Option<String>,
-        /// Whom it names now.
+        /// The leader that it names now.
         to: Option<String>,
     },
 }

@@ -1,15 +1,14 @@
-//! Who a candidate is.
+//! The identity of a candidate.
 
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use crate::random;
 
-/// The longest identity that is accepted, in bytes.
+/// The maximum length of an identity, in bytes.
 pub const MAX_IDENTITY_BYTES: usize = 256;
 
 /// An identity that no other process has: the host's name, `_`, and a random UUID.
 ///
-/// A new one on every call. Keep it for the life of the process, and do not store it: a process that
-/// starts again is another candidate.
+/// Every call returns a new identity. Keep the identity for the life of the process and do not store it: a
+/// restarted process is another candidate.
 ///
 /// ```
 /// let identity = leaderelection::unique_identity();
@@ -25,16 +24,15 @@ pub fn unique_identity() -> String {
         }
         identity.push(c);
     }
-    let uuid = uuid::Builder::from_random_bytes(rand::make_rng::<Xoshiro256PlusPlus>().random()).into_uuid();
-    identity + &format!("_{uuid}")
+    identity + &format!("_{}", random::uuid())
 }
 
-/// Enough of an identity to recognise it in an error.
+/// Shortens an identity for an error message.
 pub(crate) fn excerpt(identity: &str) -> String {
     identity.chars().take(40).collect()
 }
 
-/// What is wrong with an identity, if anything is.
+/// The problem with an identity, if there is one.
 pub(crate) fn problem_with(identity: &str) -> Option<String> {
     if identity.is_empty() {
         return Some("is empty".to_owned());

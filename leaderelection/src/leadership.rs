@@ -1,19 +1,18 @@
-//! What a leader holds.
+//! The view that a leader's work has of its term.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, LocalInstant};
-use crate::election::{EndReason, Term};
+use crate::election::{Command, Term};
 
 /// One term of leadership, as its work sees it. Clones are views of the same term.
 ///
 /// A term that has ended never becomes valid again: a later one has a `Leadership` of its own.
 ///
-/// What was already sent when a term ends is not called back. A resource that must not be written by
+/// Losing leadership cannot undo a request that has already been sent. A resource that must not be written by
 /// two leaders has to be given the [fencing token](Self::fencing_token) and to refuse smaller ones.
 #[derive(Clone, Debug)]
 pub struct Leadership {
@@ -24,24 +23,26 @@ pub struct Leadership {
 struct TermState {
     fencing_token: u64,
     clock: Arc<dyn Clock>,
-    sent_at: AtomicU64,
-    valid_until: AtomicU64,
+    window: Mutex<Window>,
     lost: CancellationToken,
-    given_up: OnceLock<EndReason>,
+}
+
+/// The window of the term. The clock is read while it is locked, so that no reader can see the window over before a
+/// renewal extends it.
+#[derive(Debug)]
+struct Window {
+    sent_at: LocalInstant,
+    valid_until: LocalInstant,
+    closed: bool,
+    /// The order with which the term was closed from within this process.
+    command: Option<Command>,
 }
 
 impl Leadership {
     pub(crate) fn new(term: Term, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            term: Arc::new(TermState {
-                fencing_token: term.fencing_token,
-                clock,
-                sent_at: AtomicU64::new(term.sent_at.as_nanos()),
-                valid_until: AtomicU64::new(term.valid_until.as_nanos()),
-                lost: CancellationToken::new(),
-                given_up: OnceLock::new(),
-            }),
-        }
+        let Term { fencing_token, sent_at, valid_until } = term;
+        let window = Mutex::new(Window { sent_at, valid_until, closed: false, command: None });
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
     }
 
     /// The term's token: larger than those of all terms that were won before, and no other term's.
@@ -50,35 +51,54 @@ impl Leadership {
         self.term.fencing_token
     }
 
-    /// Whether we lead, right now: compares the deadline with the clock, on every call.
+    /// Returns `true` if we lead right now: compares the deadline with the clock, on every call.
+    ///
+    /// Once this has returned `false` for a term, it stays `false`, even if a late renewal lands.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// How long we lead unless the lease is renewed; zero when the term is over.
+    /// The time for which we lead unless the lease is renewed; zero when the term is over.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.term.lost.is_cancelled() {
-            return Duration::ZERO;
-        }
-        let remaining = self.valid_until().saturating_since(self.term.clock.now());
-        if remaining.is_zero() {
-            // Whoever is told so may act on it, and a renewal that is just being answered must not take it back.
-            self.give_up(EndReason::RenewDeadline);
-        }
-        remaining
+        self.window().remaining(&*self.term.clock)
     }
 
-    /// When leadership ends unless the lease is renewed, on this process's monotonic clock.
+    /// The moment at which leadership ends unless the lease is renewed, on this process's monotonic clock.
     #[must_use]
     pub fn valid_until(&self) -> LocalInstant {
-        LocalInstant::from_nanos(self.term.valid_until.load(Ordering::Acquire))
+        self.window().valid_until
     }
 
     /// Completes when the term is over. Cancellation safe.
+    ///
+    /// The elector tells this, so it takes an elector that is polled. [`is_valid`](Self::is_valid) does not.
     pub async fn lost(&self) {
         self.term.lost.cancelled().await;
+    }
+
+    /// Runs `work` until it is complete, or until the term is over; `None` if the term was over first.
+    ///
+    /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
+    ///
+    /// ```
+    /// # async fn reconcile_for_ever() -> std::io::Error { std::future::pending().await }
+    /// # fn demo() -> leaderelection::LeaderCallbacks {
+    /// leaderelection::LeaderCallbacks::new().on_start_leading(|leadership| async move {
+    ///     match leadership.run_until_lost(reconcile_for_ever()).await {
+    ///         Some(error) => eprintln!("cannot reconcile: {error}"),
+    ///         None => eprintln!("not the leader any more"),
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    pub async fn run_until_lost<F: Future>(&self, work: F) -> Option<F::Output> {
+        tokio::select! {
+            biased;
+            () = self.lost() => None,
+            output = work => Some(output),
+        }
     }
 
     /// A token that is cancelled when the term is over. Cancelling it does nothing to the term.
@@ -89,35 +109,64 @@ impl Leadership {
 
     /// Ends the term now, as [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) does.
     pub fn step_down(&self) {
-        self.give_up(EndReason::SteppedDown);
+        self.command(Command::StepDown);
     }
 
-    /// Makes the term invalid at once. The elector, which waits for it, does the rest.
-    pub(crate) fn give_up(&self, reason: EndReason) {
-        // The first reason counts.
-        let _ = self.term.given_up.set(reason);
+    /// Closes the window now, and leaves `command` to the elector. The first command counts. `false` if the term was
+    /// over before.
+    pub(crate) fn command(&self, command: Command) -> bool {
+        let mut window = self.window();
+        let is_open = !window.remaining(&*self.term.clock).is_zero();
+        if is_open {
+            window.command = Some(command);
+            window.closed = true;
+            self.term.lost.cancel();
+        }
+        is_open
+    }
+
+    /// The command that closed the window, once.
+    pub(crate) fn take_command(&self) -> Option<Command> {
+        self.window().command.take()
+    }
+
+    /// Moves the end of the window; `false` if the window was over before, which somebody may have seen.
+    pub(crate) fn extend(&self, term: Term) -> bool {
+        let mut window = self.window();
+        let is_open = !window.remaining(&*self.term.clock).is_zero();
+        if is_open {
+            (window.sent_at, window.valid_until) = (term.sent_at, term.valid_until);
+        }
+        is_open
+    }
+
+    /// Ends the view of the term.
+    pub(crate) fn close(&self) {
+        self.window().closed = true;
         self.term.lost.cancel();
     }
 
-    pub(crate) fn given_up(&self) -> Option<EndReason> {
-        self.term.given_up.get().cloned()
-    }
-
-    pub(crate) fn renew(&self, term: Term) {
-        self.term.sent_at.store(term.sent_at.as_nanos(), Ordering::Release);
-        self.term.valid_until.store(term.valid_until.as_nanos(), Ordering::Release);
-    }
-
-    /// How old the last renewal is.
+    /// The time since the last renewal was sent.
     pub(crate) fn renewal_age(&self) -> Duration {
-        let sent_at = LocalInstant::from_nanos(self.term.sent_at.load(Ordering::Acquire));
+        let sent_at = self.window().sent_at;
         self.term.clock.now().saturating_since(sent_at)
+    }
+
+    fn window(&self) -> MutexGuard<'_, Window> {
+        // A clock that panics leaves the window as it was.
+        self.term.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Window {
+    fn remaining(&self, clock: &dyn Clock) -> Duration {
+        if self.closed { Duration::ZERO } else { self.valid_until.saturating_since(clock.now()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use async_trait::async_trait;
     use chrono::{DateTime, Utc};
@@ -148,21 +197,35 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_that_it_is_over_is_over() {
-        for is_asked in [true, false] {
-            let hands = Arc::new(Hands::default());
-            let leadership = Leadership::new(term(0), hands.clone());
-            let token = leadership.cancellation_token();
-            assert!(leadership.is_valid());
-            hands.0.store(10, Ordering::SeqCst);
-            if is_asked {
-                assert!(!leadership.is_valid());
-                assert!(token.is_cancelled());
-            }
-            // By an answer that was taken before, and got here late.
-            leadership.renew(term(9));
-            assert_eq!(leadership.is_valid(), !is_asked);
-            assert_eq!(leadership.given_up(), is_asked.then_some(EndReason::RenewDeadline));
-        }
+    fn a_window_that_is_over_is_not_extended_by_a_renewal_that_got_here_late() {
+        let hands = Arc::new(Hands::default());
+        let leadership = Leadership::new(term(0), hands.clone());
+        assert!(leadership.is_valid());
+        hands.0.store(9, Ordering::SeqCst);
+        assert!(leadership.extend(term(9)));
+        hands.0.store(19, Ordering::SeqCst);
+        assert!(!leadership.extend(term(18)));
+        assert!(!leadership.is_valid());
+        assert_eq!(leadership.valid_until(), LocalInstant::from_nanos(19));
+    }
+
+    #[test]
+    fn a_getter_changes_nothing() {
+        let hands = Arc::new(Hands::default());
+        let leadership = Leadership::new(term(0), hands.clone());
+        hands.0.store(10, Ordering::SeqCst);
+        assert!(!leadership.is_valid());
+        assert!(!leadership.cancellation_token().is_cancelled());
+    }
+
+    #[test]
+    fn the_first_command_counts_and_closes_the_window() {
+        let leadership = Leadership::new(term(0), Arc::new(Hands::default()));
+        assert!(leadership.command(Command::TransferTo("b".to_owned())));
+        assert!(!leadership.is_valid());
+        assert!(!leadership.extend(term(1)));
+        assert!(!leadership.command(Command::StepDown));
+        assert_eq!(leadership.take_command(), Some(Command::TransferTo("b".to_owned())));
+        assert_eq!(leadership.take_command(), None);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Not guaranteed: code that was already on its way when leadership ended, such as a request in flight
 //! or a thread stuck in a system call, is not called back. A resource that two leaders must never both
-//! write has to be given the [fencing token](Leadership::fencing_token), and to refuse smaller ones.
+//! write has to be given the [fencing token](Leadership::fencing_token), and to refuse smaller ones: see
+//! [`fence`].
 //! Nor can anything be promised once somebody deletes the lock's object.
 //!
 //! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* faster than another's
@@ -49,8 +50,8 @@
 //!     .release_on_cancel(true)
 //!     .build()?;
 //! let elector = DefaultLeaderElector::new(config);
-//! let outcome = elector.run(shutdown).await;
-//! assert_eq!(outcome.fencing_token, Some(0));
+//! let outcome = elector.run(shutdown).await?;
+//! assert_eq!(outcome.fencing_token(), Some(0));
 //! # Ok(())
 //! # }
 //! ```
@@ -60,28 +61,41 @@
 //! - [`DefaultLeaderElector`] competes and leads; [`LeaderElectionConfig::builder`] configures it.
 //! - [`Leadership`] is what a leader's work is given; [`LeaderHandle`] is for everybody else in the
 //!   process; [`HealthCheck`] is for the liveness probe.
-//! - [`ConditionalStore`] is what another object store implements, and the feature `conformance` holds
-//!   the suite that it has to pass.
-//! - [`probe`] finds out whether a store that somebody runs is fit to elect leaders on;
-//!   [`require_probe`](LeaderElectionConfigBuilder::require_probe) demands it at start.
+//! - [`ConditionalStore`] is what another object store implements. The crate `leaderelection-conformance` has
+//!   the suite that a store has to pass, and a probe that finds out whether a store that somebody runs is fit
+//!   to elect leaders on; [`store_check`](LeaderElectionConfigBuilder::store_check) demands it at start.
 //! - [`admin`] is what an operator does to a lock from outside: transfer, forced release, recreation.
-//! - [`election`] is the protocol, without I/O.
+//! - [`fence`] is for the resources that a leader writes to: they refuse the leaders of the past.
+//! - [`protocol`] has the rules by which candidates play. The feature `unstable-election` shows the state machine that
+//!   keeps them, for model checkers; it may change in any release.
 //!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
 //! through the [`metrics`](https://docs.rs/metrics) facade, under client-go's names first; an elector looks
 //! them up when it begins to compete, so install the recorder before.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod admin;
+mod bounded;
 mod callbacks;
 mod causes;
 pub mod clock;
 mod config;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod contract;
+mod config_error;
+mod config_warning;
+#[cfg(feature = "unstable-election")]
 pub mod election;
+#[cfg(not(feature = "unstable-election"))]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "explorers of the protocol use more of it than the elector"
+)]
+mod election;
 mod elector;
+pub mod fence;
 mod health;
 mod history;
 mod identity;
@@ -90,18 +104,26 @@ mod lock;
 mod memory;
 mod object_lock;
 mod observation;
-mod patience;
-pub mod probe;
-mod race;
+mod observe;
+#[doc = include_str!("../docs/protocol.md")]
+pub mod protocol {}
+mod random;
 mod record;
 mod status;
 mod store;
+mod store_check;
+mod timings;
 
+/// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
+pub use async_trait::async_trait;
+pub use bounded::{Bounded, NoAnswer, TimeLimit};
 pub use callbacks::LeaderCallbacks;
 pub use causes::with_causes;
-pub use config::{ConfigError, JITTER_FACTOR, LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use election::{BeginReason, EndReason};
-pub use elector::{DefaultLeaderElector, RunError, RunOutcome};
+pub use config::{LeaderElectionConfig, LeaderElectionConfigBuilder};
+pub use config_error::ConfigError;
+pub use config_warning::ConfigWarning;
+pub use election::{BeginReason, EndReason, Operation, RunOutcome};
+pub use elector::{DefaultLeaderElector, RunError};
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
@@ -110,8 +132,15 @@ pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 pub use memory::{MemoryLock, MemoryStore};
 pub use object_lock::ObjectLock;
 pub use observation::{LastError, ObservedLease};
+pub use observe::{Observation, Observer, observe};
 pub use record::{
     DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RecordError, UnknownFields,
 };
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
 pub use store::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
+pub use timings::{JITTER_FACTOR, Timings};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,51 +10,53 @@ use async_trait::async_trait;
 use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 
-/// Where candidates compete: one [`LeaderElectionRecord`] in an object store.
+/// The lock for which candidates compete: one [`LeaderElectionRecord`] in an object store.
 ///
-/// client-go's `resourcelock.Interface`, with one difference: the lock is stateless. The version that
-/// an update replaces is passed in, so nothing depends on which call came before.
+/// This trait corresponds to client-go's `resourcelock.Interface`, with one difference: the lock is stateless.
+/// The caller passes the version that an update replaces, so no call depends on an earlier call.
 ///
-/// [`ObjectLock`](crate::ObjectLock) implements it over any [`ConditionalStore`](crate::ConditionalStore),
-/// whose contract applies here too: one attempt per call, honest error kinds, and a dropped call may
-/// still take effect.
+/// [`ObjectLock`](crate::ObjectLock) implements this trait over any
+/// [`ConditionalStore`](crate::ConditionalStore). The contract of that trait applies here too: one attempt per
+/// call, honest error kinds, and a dropped call may still take effect.
 #[async_trait]
 pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
-    /// Reads the record and its version from one response; `None` if there is no object.
+    /// Reads the record and its version from one response. Returns `None` if no object exists.
     ///
     /// # Errors
     ///
     /// [`StoreErrorKind::Unreadable`] if the object is not a record.
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError>;
 
-    /// Writes the first record; fails with [`StoreErrorKind::Conflict`] if there is an object.
+    /// Writes the first record. Fails with [`StoreErrorKind::Conflict`] if an object exists.
     ///
     /// # Errors
     ///
-    /// Any [`StoreErrorKind`] but [`Unreadable`](StoreErrorKind::Unreadable).
+    /// Any [`StoreErrorKind`] except [`Unreadable`](StoreErrorKind::Unreadable).
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError>;
 
-    /// Replaces the record; fails with [`StoreErrorKind::Conflict`] if its version is not `expected`.
+    /// Replaces the record. Fails with [`StoreErrorKind::Conflict`] if the version of the record is not
+    /// `expected`.
     ///
     /// # Errors
     ///
-    /// Any [`StoreErrorKind`] but [`Unreadable`](StoreErrorKind::Unreadable).
+    /// Any [`StoreErrorKind`] except [`Unreadable`](StoreErrorKind::Unreadable).
     async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError>;
 
-    /// The name this candidate writes into `holderIdentity`. Unique among the candidates.
+    /// The name that this candidate writes into `holderIdentity`. Every candidate needs a different name.
     fn identity(&self) -> &str;
 
-    /// What people call the lock, such as `s3://bucket/key`. Holds no secrets.
+    /// The name of the lock for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self) -> String;
 
-    /// The longest lease that this lock believes when it reads a record. A configuration with a longer
-    /// one is refused.
+    /// The longest lease duration that this lock accepts when it reads a record. A configuration with a longer
+    /// lease is refused.
     fn max_lease_duration(&self) -> Duration {
         DEFAULT_MAX_LEASE_DURATION
     }
 
-    /// The store that holds the lock and its object's key there; `None`, the default, if it is not one
-    /// object in a store. For [`require_probe`](crate::LeaderElectionConfigBuilder::require_probe).
+    /// The store that holds the lock, and the key of the lock's object in that store. The default, `None`,
+    /// means that the lock is not one object in a store.
+    /// [`store_check`](crate::LeaderElectionConfigBuilder::store_check) needs this object.
     fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
         None
     }
@@ -91,26 +93,26 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
     }
 }
 
-/// A record, and the version it had in the same response.
+/// A record, with the version from the same response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct VersionedRecord {
-    /// What the object says.
+    /// The content of the object.
     pub record: LeaderElectionRecord,
     /// The version of exactly this record.
     pub version: Version,
 }
 
 impl VersionedRecord {
-    /// A record and its version, both from the same response.
+    /// Combines a record and a version; both must come from the same response.
     #[must_use]
     pub fn new(record: LeaderElectionRecord, version: Version) -> Self {
         Self { record, version }
     }
 }
 
-/// Why a lock could not be read or written. Names the lock; the cause is its
-/// [`source`](StdError::source).
+/// The error of a lock that could not be read or written. The message names the lock, and
+/// [`source`](StdError::source) returns the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{action} {lock}")]
 pub struct LockError {
@@ -123,7 +125,7 @@ pub struct LockError {
 }
 
 impl LockError {
-    /// An error of `kind` about `lock`. `action` says what failed, such as `"cannot read lock"`.
+    /// Creates an error of `kind` about `lock`. `action` names the failed action, such as `"cannot read lock"`.
     pub fn new(
         kind: StoreErrorKind,
         action: &'static str,
@@ -134,16 +136,26 @@ impl LockError {
     }
 
     pub(crate) fn from_store(action: &'static str, lock: String, error: StoreError) -> Self {
-        Self { kind: error.kind(), action, lock, retry_after: error.retry_after(), source: error.into() }
+        let retry_after = error.retry_after();
+        Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
     }
 
-    /// What is known about the effect.
+    /// Adds the time for which the lock asked clients to send nothing. After a
+    /// [`Rejected`](StoreErrorKind::Rejected) error, a candidate waits for this time, but for one lease
+    /// duration at most.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// The known effect of the failed call.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// How long the store asked to be left alone.
+    /// The time for which the store asked clients to send nothing.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after

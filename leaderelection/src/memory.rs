@@ -1,4 +1,4 @@
-//! A store in memory, for doc tests and for the tests of those who use the library.
+//! A store in memory, for doc tests and for the tests of programs that use the library.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,8 @@ pub type MemoryLock = ObjectLock<MemoryStore>;
 
 /// A [`ConditionalStore`] in memory. Clones share their objects.
 ///
-/// Its versions are unique, also across a deletion. Nothing fails but what its contract refuses.
+/// Versions are unique, even after an object is deleted and created again. A call fails only where the contract
+/// requires an error.
 ///
 /// ```
 /// use leaderelection::{ConditionalStore, MemoryStore, Precondition};
@@ -41,14 +42,14 @@ struct Objects {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     fn objects(&self) -> MutexGuard<'_, Objects> {
-        // Nothing panics half-way through a change, so a poisoned lock guards consistent data.
+        // No change to the objects can panic half-way, so the data behind a poisoned lock is consistent.
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! Turns a store into a lock: one object, compare-and-swap.
+//! A lock made from a store: one object, changed by compare-and-swap.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct ObjectLock<S> {
 }
 
 impl<S: ConditionalStore> ObjectLock<S> {
-    /// The lock at `key`, for the candidate `identity`.
+    /// Creates the lock at `key` for the candidate `identity`.
     ///
     /// Every candidate needs an identity of its own: see [`unique_identity`](crate::unique_identity).
     #[must_use]
@@ -34,10 +34,10 @@ impl<S: ConditionalStore> ObjectLock<S> {
         Self { store, key: key.into(), identity: identity.into(), max_lease_duration }
     }
 
-    /// The longest lease that is believed when a record is read, and that may be configured.
+    /// Sets the longest lease that may be configured, and that is accepted when a record is read.
     ///
-    /// By default a day: a lease of years, from a slip in somebody's configuration, would stop every
-    /// election.
+    /// The default is one day. Without this limit, a lease of several years in one faulty configuration would
+    /// block every election.
     #[must_use]
     pub fn with_max_lease_duration(mut self, max_lease_duration: Duration) -> Self {
         self.max_lease_duration = max_lease_duration;

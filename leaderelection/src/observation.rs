@@ -1,12 +1,15 @@
-//! What the lock last said, and how old that is.
+//! The last answer of the lock, and its age.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::causes::with_causes;
 use crate::clock::LocalInstant;
+use crate::election::Operation;
+use crate::lock::LockError;
 use crate::record::LeaderElectionRecord;
-use crate::store::Version;
+use crate::store::{StoreErrorKind, Version};
 
 /// The lease as this process last read or wrote it.
 ///
@@ -17,29 +20,53 @@ use crate::store::Version;
 pub struct ObservedLease {
     /// The token of the term that holds it, or held it last.
     pub fencing_token: u64,
-    /// Since when the holder holds it, by the holder's wall clock.
+    /// The time from which the holder holds it, by the holder's wall clock.
     pub acquire_time: Option<DateTime<Utc>>,
-    /// When the holder last renewed it, by the holder's wall clock.
+    /// The time of the holder's last renewal, by the holder's wall clock.
     pub renew_time: Option<DateTime<Utc>>,
-    /// How long it lasts after a renewal.
+    /// The time for which it lasts after a renewal.
     pub lease_duration: Duration,
-    /// How long ago, by our monotonic clock, the lock was first seen as it is now.
+    /// The time since the lock was first seen as it is now, by our monotonic clock.
     pub unchanged_for: Duration,
-    /// How long ago, by our monotonic clock, the store last gave a good answer.
+    /// The time since the store last gave a good answer, by our monotonic clock.
     pub checked_for: Duration,
 }
 
-/// What went wrong last between an elector and its lock.
+/// The last error between an elector and its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastError {
-    /// When, by our wall clock.
+    /// The time of the error, by our wall clock.
     pub at: DateTime<Utc>,
-    /// What. Holds no secrets.
+    /// The time since the error, by our monotonic clock. Comparable with the times of an [`ObservedLease`].
+    pub age: Duration,
+    /// The knowledge about the request's effect.
+    pub kind: StoreErrorKind,
+    /// The request that failed.
+    pub operation: Operation,
+    /// The error and its causes, on one line. Holds no secrets.
     pub message: String,
 }
 
-/// What a record says about the lease, without its names.
+/// An error, and the moment at which the elector was told of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Mishap {
+    told_at: LocalInstant,
+    error: LastError,
+}
+
+impl Mishap {
+    pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
+        let (kind, message) = (error.kind(), with_causes(error));
+        Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
+    }
+
+    pub(crate) fn at(&self, now: LocalInstant) -> LastError {
+        LastError { age: now.saturating_since(self.told_at), ..self.error.clone() }
+    }
+}
+
+/// The terms of a lease, as its record has them, without names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     fencing_token: u64,
@@ -69,7 +96,7 @@ pub(crate) struct Sighting {
 }
 
 impl Sighting {
-    /// What the lock said at `now`; `before` is what it said last.
+    /// The answer of the lock at `now`; `before` is the one before.
     pub(crate) fn new(terms: Terms, version: Version, now: LocalInstant, before: Option<&Self>) -> Self {
         let changed_at = before.filter(|before| before.version == version).map_or(now, |before| before.changed_at);
         Self { terms, version, changed_at, checked_at: now }

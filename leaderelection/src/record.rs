@@ -1,25 +1,29 @@
 //! The record that candidates compete for, and its JSON.
 
 mod json;
+mod unknown;
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-pub use json::{RecordError, UnknownFields};
+pub use json::RecordError;
+pub use unknown::UnknownFields;
 
-/// The longest lease that is believed when a record is read, unless a lock is told otherwise: a day.
+/// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
+/// limit.
 pub const DEFAULT_MAX_LEASE_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The largest `leaderTransitions` that is believed: what JSON numbers hold exactly everywhere.
+/// The largest `leaderTransitions` that is accepted: every JSON parser represents integers up to this one
+/// exactly.
 pub const MAX_LEADER_TRANSITIONS: u64 = (1 << 53) - 1;
 
-/// What a released lease says of its duration, as in client-go.
+/// The lease duration in a released record, as in client-go.
 pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
 
-/// Who leads, for how long, since when, and for the how-manieth time.
+/// The lease as stored in the object: holder, duration, times, and fencing token.
 ///
-/// client-go's type of the same name, in one small JSON object:
+/// This is client-go's type of the same name, as one small JSON object:
 ///
 /// ```json
 /// {
@@ -34,29 +38,34 @@ pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LeaderElectionRecord {
-    /// Who holds the lease; empty if it was released.
+    /// The identity of the holder; empty if the lease was released.
     pub holder_identity: String,
-    /// How long after its last renewal nobody else may take the lease. Neither zero nor, unless
-    /// configured, over a day.
+    /// The time after the last renewal during which no other candidate may take the lease. A duration of zero
+    /// is refused. A duration over one day is refused too, unless the lock is configured to accept it.
     pub lease_duration: Duration,
-    /// When the holder's term began, by the holder's wall clock. For people: no decision reads it.
+    /// The start of the holder's term, by the holder's wall clock. This time is for people: no decision depends
+    /// on it.
     pub acquire_time: Option<DateTime<Utc>>,
-    /// When the holder last renewed, by the holder's wall clock. For people: no decision reads it.
+    /// The holder's last renewal, by the holder's wall clock. This time is for people: no decision depends on
+    /// it.
     pub renew_time: Option<DateTime<Utc>>,
-    /// The term's fencing token: one more than the term before, the same through renewals and release.
+    /// The fencing token of the term: larger by one than the token of the term before. Renewals and the release
+    /// keep the token.
     pub leader_transitions: u64,
-    /// New for every write. Makes every body differ, and tells a writer whether its write arrived.
-    /// `None` in records of writers that do not know it.
+    /// A new value for every write. The write id makes every body different, and tells a writer whether its
+    /// write arrived. Records of writers that do not know this field have `None`.
     pub write_id: Option<String>,
-    /// Who is to lead next: whoever holds the lease hands it over, and everybody else lets this candidate
-    /// go first. Kubernetes' field of the same name. Gone with the next term, whoever begins it.
+    /// The candidate that should lead next; Kubernetes has the same field. The holder hands the lease over to
+    /// this candidate, and all other candidates let this candidate go first. The first write of the next term
+    /// removes the field.
     pub preferred_holder: Option<String>,
-    /// Fields this library does not know, kept to the letter when the record is rewritten.
+    /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
 
 impl LeaderElectionRecord {
-    /// A record of the first term, `0`, of this holder, and nothing else. An empty holder is none.
+    /// Creates a record of the first term, with token `0`, of this holder. An empty `holder_identity` means
+    /// that the lease has no holder.
     #[must_use]
     pub fn new(holder_identity: impl Into<String>, lease_duration: Duration) -> Self {
         Self {
@@ -71,33 +80,15 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// Whether nobody holds the lease.
+    /// Returns `true` if the lease has no holder.
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.holder_identity.is_empty()
     }
 
-    /// Whether somebody other than `identity` is to lead next, and who.
+    /// Returns the candidate that should lead next, if there is one and it is not `identity`.
     #[must_use]
     pub fn prefers_other_than(&self, identity: &str) -> Option<&str> {
         self.preferred_holder.as_deref().filter(|preferred| *preferred != identity)
-    }
-
-    /// Reads a record from an object's body.
-    ///
-    /// `leaseDuration` may be a Go duration or, under client-go's name `leaseDurationSeconds`, a whole
-    /// number of seconds. `max_lease_duration` bounds what is believed.
-    ///
-    /// # Errors
-    ///
-    /// Names the field and what is wrong with it. The caller must not overwrite such an object.
-    pub fn from_json(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
-        json::parse(body, max_lease_duration)
-    }
-
-    /// The record as one line of JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
     }
 }

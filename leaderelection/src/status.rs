@@ -1,39 +1,47 @@
-//! Who leads, for those who ask.
+//! The handle that tells the process who leads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::{Stream, unfold};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::election::EndReason;
+use crate::election::Command;
 use crate::history::{History, Transition};
 use crate::identity;
 use crate::leadership::Leadership;
-use crate::observation::{LastError, ObservedLease, Sighting};
+use crate::observation::{LastError, Mishap, ObservedLease, Sighting};
 
 /// Tells who leads. Cheap to clone; outlives the elector.
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
     status: watch::Receiver<Status>,
+    errors: watch::Receiver<()>,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
 }
 
-/// What a [`LeaderHandle`] saw at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A snapshot of everything that a [`LeaderHandle`] tells, all of one moment.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderStatus {
-    /// Who holds the lease, as far as is known.
+    /// The holder of the lease, as far as is known.
     pub leader: Option<String>,
-    /// The token of our own term, while we lead.
+    /// Our own term, if we led at that moment. Its methods tell what is true now.
+    pub leadership: Option<Leadership>,
+    /// The token of our own term, if we led at that moment.
     pub fencing_token: Option<u64>,
+    /// The time for which we led unless the lease was renewed; zero if we did not lead.
+    pub remaining: Duration,
     /// The lease as it was last read or written; `None` if nothing was read yet, or if there is no object.
     pub observed: Option<ObservedLease>,
+    /// The last error between us and the lock; `None` if there never was one.
+    pub last_error: Option<LastError>,
 }
 
 impl LeaderStatus {
-    /// Whether we led at that moment.
+    /// Returns `true` if we led at that moment.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.fencing_token.is_some()
@@ -45,7 +53,7 @@ impl LeaderStatus {
 #[error("the elector was dropped; nothing will change any more")]
 pub struct ElectorDropped;
 
-/// Why leadership was not [transferred](LeaderHandle::transfer_to).
+/// The reason for which leadership was not [transferred](LeaderHandle::transfer_to).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -55,15 +63,15 @@ pub enum TransferError {
     /// The named candidate is this one.
     #[error("{identity:?} is our own identity, and leads already; name another candidate")]
     ToOurselves {
-        /// Who was named.
+        /// The candidate that was named.
         identity: String,
     },
     /// No candidate can have this identity.
     #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
     BadIdentity {
-        /// Who was named; the beginning, if it is long.
+        /// The candidate that was named; the beginning, if it is long.
         identity: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
 }
@@ -73,29 +81,34 @@ pub(crate) struct Status {
     pub(crate) leader: Option<String>,
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
-    pub(crate) last_error: Option<LastError>,
+    pub(crate) mishap: Option<Mishap>,
     /// From a term's start until its work has ended: longer than it is valid.
     pub(crate) term: Option<Leadership>,
 }
 
 impl LeaderHandle {
-    pub(crate) fn new(status: watch::Receiver<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
-        Self { status, identity, clock }
+    pub(crate) fn new(
+        status: watch::Receiver<Status>,
+        errors: watch::Receiver<()>,
+        identity: Arc<str>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { status, errors, identity, clock }
     }
 
-    /// Who we are: what the lock says when we lead.
+    /// Our identity: the name that the lock shows when we lead.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Whether we lead, right now: compares the deadline with the clock, on every call.
+    /// Returns `true` if we lead right now: compares the deadline with the clock, on every call.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.leadership().is_some()
     }
 
-    /// Who holds the lease, as far as is known; `None` if nobody, or if nothing was read yet.
+    /// The holder of the lease, as far as is known; `None` if there is none, or if nothing was read yet.
     #[must_use]
     pub fn leader(&self) -> Option<String> {
         self.status.borrow().leader.clone()
@@ -113,15 +126,19 @@ impl LeaderHandle {
         self.status.borrow().term.clone().filter(Leadership::is_valid)
     }
 
-    /// Who leads, our own term and the lease, all at one moment.
+    /// A snapshot of leader, term, lease and errors.
     #[must_use]
     pub fn status(&self) -> LeaderStatus {
-        let status = self.status.borrow();
-        let valid = status.term.as_ref().filter(|leadership| leadership.is_valid());
+        let (status, now) = (self.status.borrow(), self.clock.now());
+        let remaining = status.term.as_ref().map_or(Duration::ZERO, Leadership::remaining);
+        let leadership = status.term.clone().filter(|_| !remaining.is_zero());
         LeaderStatus {
             leader: status.leader.clone(),
-            fencing_token: valid.map(Leadership::fencing_token),
-            observed: status.sighting.as_ref().map(|sighting| sighting.at(self.clock.now())),
+            fencing_token: leadership.as_ref().map(Leadership::fencing_token),
+            leadership,
+            remaining,
+            observed: status.sighting.as_ref().map(|sighting| sighting.at(now)),
+            last_error: status.mishap.as_ref().map(|mishap| mishap.at(now)),
         }
     }
 
@@ -138,11 +155,25 @@ impl LeaderHandle {
         self.status.borrow().history.to_vec()
     }
 
-    /// What went wrong last between us and the lock; `None` if nothing ever has. It may be long over:
+    /// The last error between us and the lock; `None` if there never was one. It may be long over:
     /// compare it with [`ObservedLease::checked_for`].
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
-        self.status.borrow().last_error.clone()
+        self.status().last_error
+    }
+
+    /// Completes when a request to the lock has failed since the last call. Conflicts are no failures. Cancellation safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectorDropped`] if nothing will fail any more.
+    pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
+        loop {
+            self.errors.changed().await.map_err(|_| ElectorDropped)?;
+            if let Some(error) = self.last_error() {
+                return Ok(error);
+            }
+        }
     }
 
     /// Completes when leader or term have changed since the last call. Cancellation safe.
@@ -154,6 +185,21 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if nothing will change any more.
     pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
         self.status.changed().await.map_err(|_| ElectorDropped)
+    }
+
+    /// Completes when we lead, at once if we do already, with our term. Cancellation safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectorDropped`] if we shall never lead any more.
+    pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
+        loop {
+            self.status.borrow_and_update();
+            if let Some(leadership) = self.leadership() {
+                return Ok(leadership);
+            }
+            self.changed().await?;
+        }
     }
 
     /// The status now, and after every change; ends with the elector. Changes that follow each other
@@ -173,11 +219,7 @@ impl LeaderHandle {
     /// [`campaign`](crate::DefaultLeaderElector::campaign) competes again after
     /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn step_down(&self) -> bool {
-        let leadership = self.leadership();
-        if let Some(leadership) = &leadership {
-            leadership.step_down();
-        }
-        leadership.is_some()
+        self.leadership().is_some_and(|leadership| leadership.command(Command::StepDown))
     }
 
     /// Hands leadership over to the candidate `identity`.
@@ -199,8 +241,8 @@ impl LeaderHandle {
         if identity == &*self.identity {
             return Err(TransferError::ToOurselves { identity: identity.to_owned() });
         }
-        let leadership = self.leadership().ok_or(TransferError::NotLeading)?;
-        leadership.give_up(EndReason::Transferred { to: identity.to_owned() });
-        Ok(())
+        let command = Command::TransferTo(identity.to_owned());
+        let accepted = self.leadership().is_some_and(|leadership| leadership.command(command));
+        if accepted { Ok(()) } else { Err(TransferError::NotLeading) }
     }
 }

@@ -1,4 +1,4 @@
-//! The one thing the library needs from the world: an object store with conditional writes.
+//! The only interface that the library needs from outside: an object store with conditional writes.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -18,31 +18,31 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 ///
 /// # Contract
 ///
-/// - **Linearizable.** A read returns the newest completed write; of any number of writers that name
-///   the same [`Precondition`] at most one succeeds. Leadership is exactly as exclusive as this is.
+/// - **Linearizable.** A read returns the newest completed write. Of any number of writers that name the same
+///   [`Precondition`], at most one succeeds. Leadership is exactly as exclusive as the store's writes.
 /// - **One response.** [`get`](Self::get) returns a body and a version from the same response.
 /// - **One attempt.** A call sends at most one request for each effect it has. A client that silently
 ///   retries a write turns its own success into a conflict.
-/// - **Honest errors.** [`StoreErrorKind`] says what is known about the effect. When in doubt, a write
+/// - **Honest errors.** [`StoreErrorKind`] states the known effect of a failed call. When in doubt, a write
 ///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
 ///
-/// The suite in [`conformance`](crate::conformance) (feature `conformance`) checks the contract.
+/// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
 #[async_trait]
 pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
-    /// Reads an object; `None` if there is none at `key`.
+    /// Reads an object. Returns `None` if no object exists at `key`.
     ///
     /// # Errors
     ///
     /// [`StoreErrorKind::Unreadable`] for a body over [`MAX_BODY_BYTES`], which is not downloaded.
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError>;
 
-    /// Writes an object if `precondition` holds, and returns the version of what was written.
+    /// Writes an object if `precondition` holds, and returns the version of the written object.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Conflict`] if the precondition does not hold, a missing object under
-    /// [`Precondition::Matches`] included. [`StoreErrorKind::Fatal`] for an empty body or one over
+    /// [`StoreErrorKind::Conflict`] if the precondition does not hold; this includes a missing object under
+    /// [`Precondition::Matches`]. [`StoreErrorKind::Fatal`] for an empty body or a body over
     /// [`MAX_BODY_BYTES`], before anything is sent (see [`StoreError::check_body`]).
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError>;
 
@@ -50,30 +50,30 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Conflict`] if it has another version or does not exist.
+    /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist.
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError>;
 
-    /// The keys that start with `prefix`, sorted.
+    /// Returns the keys that start with `prefix`, sorted.
     ///
     /// # Errors
     ///
-    /// Any [`StoreErrorKind`] but [`Conflict`](StoreErrorKind::Conflict).
+    /// Any [`StoreErrorKind`] except [`Conflict`](StoreErrorKind::Conflict).
     async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
 
-    /// What people call the object at `key`, such as `s3://bucket/key`. Holds no secrets.
+    /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self, key: &str) -> String;
 
-    /// Whether two writes always have different versions, even when their bodies are equal.
+    /// Returns `true` if two writes always have different versions, even when their bodies are equal.
     ///
-    /// `false` for stores whose version is a hash of the content. The library copes with those: the
+    /// A store whose version is a hash of the content returns `false`. The library supports such stores: the
     /// `writeId` in every record makes every body different.
     fn has_unique_versions(&self) -> bool {
         false
     }
 
-    /// How far apart writes to one object must be, if the store refuses those that come faster.
+    /// The shortest interval between two writes to one object, if the store refuses faster writes.
     ///
-    /// A shorter retry period is warned about when it is configured.
+    /// A configuration with a shorter retry period causes a warning.
     fn min_write_interval(&self) -> Option<Duration> {
         None
     }
@@ -110,20 +110,20 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
     }
 }
 
-/// What a store calls one state of one object: an ETag, a generation, a counter.
+/// The store's name for one state of one object: an ETag, a generation, a counter.
 ///
-/// Opaque: versions are only ever compared for equality and handed back to the store they came from.
+/// A version is opaque. Versions are only compared for equality and passed back to the store that issued them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(Arc<str>);
 
 impl Version {
-    /// A version as the store spells it.
+    /// Wraps a version in the store's own spelling.
     #[must_use]
     pub fn new(version: impl Into<Arc<str>>) -> Self {
         Self(version.into())
     }
 
-    /// The store's own spelling.
+    /// Returns the version in the store's own spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -136,52 +136,53 @@ impl fmt::Display for Version {
     }
 }
 
-/// An object's body, and the version it had in the same response.
+/// The body of an object, with the version from the same response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VersionedObject {
     /// The content.
     pub body: Bytes,
-    /// The version of exactly this content.
+    /// The version of exactly this body.
     pub version: Version,
 }
 
 impl VersionedObject {
-    /// A body and its version, both from the same response.
+    /// Combines a body and a version; both must come from the same response.
     #[must_use]
     pub fn new(body: impl Into<Bytes>, version: Version) -> Self {
         Self { body: body.into(), version }
     }
 }
 
-/// What must be true of an object for a write to happen.
+/// The condition under which a store performs a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// There is no such object.
+    /// No object exists at the key.
     Absent,
-    /// The object has this version.
+    /// The object exists and has this version.
     Matches(Version),
 }
 
-/// What is known after a store refused or failed to answer: the caller acts on nothing else.
+/// The known effect of a store call that failed. The caller decides by this kind alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The precondition did not hold; read the object to see why.
+    /// The precondition did not hold. Read the object to find the reason.
     Conflict,
-    /// Refused before any effect, for now: throttled, connection refused, disk full. Try again later.
+    /// The store refused before any effect, for now: throttled, connection refused, disk full. Try again later.
     Rejected,
-    /// The outcome is unknown: the write may have happened, or may happen yet. Read before acting.
+    /// The outcome is unknown: the write may have happened, or may still happen. Read the object before acting.
     Ambiguous,
-    /// Refused for good until somebody changes something: access denied, no such bucket, bad request.
+    /// The store refused permanently: access denied, no such bucket, bad request. A person has to change
+    /// something.
     Fatal,
-    /// There is an object, but not one that can be a record: too large, or not readable as one.
+    /// An object exists but cannot be a record: it is too large, or is not readable as a record.
     Unreadable,
 }
 
-/// Why a store did not do what it was asked.
+/// The error of a store call.
 ///
-/// The message names the object, says what happened and what to do next. It never holds a secret.
+/// The message names the object, the problem, and the next step. The message never contains a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
@@ -193,27 +194,28 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error of `kind` with a message in lower case and without a full stop.
+    /// Creates an error of `kind`. The message is in lower case and has no full stop.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None, source: None }
     }
 
-    /// Adds the underlying error, whose text the message must not repeat.
+    /// Adds the underlying error. The message must not repeat the text of that error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Adds how long the store asked to be left alone.
+    /// Adds the time for which the store asked clients to send nothing.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// Refuses a body that no [`ConditionalStore`] takes: an empty one, or one over [`MAX_BODY_BYTES`].
-    /// For authors of stores; `object` is what [`describe`](ConditionalStore::describe) says.
+    /// Refuses a body that no [`ConditionalStore`] accepts: an empty body, or a body over [`MAX_BODY_BYTES`].
+    /// This check is for authors of stores; `object` returns the text of
+    /// [`describe`](ConditionalStore::describe).
     ///
     /// # Errors
     ///
@@ -227,13 +229,13 @@ impl StoreError {
         Err(Self::new(StoreErrorKind::Fatal, message))
     }
 
-    /// What is known about the effect.
+    /// The known effect of the failed call.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 
-    /// How long the store asked to be left alone, from its `Retry-After`.
+    /// The time for which the store asked clients to send nothing, from its `Retry-After`.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after

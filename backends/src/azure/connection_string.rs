@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use azure_core::credentials::Secret;
 use leaderelection::StoreError;
 
-use super::{AzureCredential, misconfigured};
+use super::credential::AzureCredential;
+use super::error::misconfigured;
 
-/// The emulator's account, the same everywhere and no secret:
+/// The emulator's account, which is the same everywhere and is not secret:
 /// <https://learn.microsoft.com/azure/storage/common/storage-use-azurite#well-known-storage-account-and-key>
 const EMULATOR: &str = "AccountName=devstoreaccount1;\
     AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;\
@@ -17,7 +18,7 @@ const EMULATOR: &str = "AccountName=devstoreaccount1;\
 
 const EXAMPLE: &str = "DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net";
 
-/// The URL of `container` and what signs requests to it.
+/// Returns the URL of `container` and the credential that signs requests to it.
 pub(super) fn parse(text: &str, container: &str) -> Result<(String, AzureCredential), StoreError> {
     let wrong =
         |problem: String| misconfigured(format!("the connection string {problem}; a right one looks like {EXAMPLE}"));
@@ -49,7 +50,7 @@ pub(super) fn parse(text: &str, container: &str) -> Result<(String, AzureCredent
     }
 }
 
-/// By the names in lower case.
+/// Splits a connection string into its settings, with their names in lower case.
 fn settings(text: &str) -> Result<BTreeMap<String, &str>, String> {
     let mut settings = BTreeMap::new();
     for (index, part) in text.split(';').map(str::trim).enumerate().filter(|(_, part)| !part.is_empty()) {

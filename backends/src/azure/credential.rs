@@ -1,4 +1,4 @@
-//! How a request proves that it may.
+//! The credentials that requests to Azure carry.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use azure_core::credentials::{Secret, TokenCredential};
 use azure_core::http::{ClientOptions, Url};
 use leaderelection::StoreError;
 
-use super::misconfigured;
+use super::error::misconfigured;
 use super::shared_key::SharedKeyPolicy;
 
-/// How an [`AzureStore`](super::AzureStore) signs its requests.
+/// The credential with which an [`AzureStore`](super::AzureStore) signs its requests.
 ///
 /// ```
 /// use leaderelection_backends::azure::AzureCredential;
@@ -22,22 +22,23 @@ use super::shared_key::SharedKeyPolicy;
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum AzureCredential {
-    /// Tokens of Entra ID, for a managed identity, a workload identity, a service principal or a
-    /// developer's own: any credential of the `azure_identity` crate. The URL must start with `https`.
+    /// Tokens of Entra ID, from any credential of the `azure_identity` crate: for a managed identity, a
+    /// workload identity, a service principal or a developer. The URL must start with `https`.
     EntraId(Arc<dyn TokenCredential>),
     /// One of the storage account's two keys, in base64 as the portal shows it.
     AccountKey {
         /// The storage account's name.
         account: String,
-        /// The key. It grants everything in the account.
+        /// The key. The key grants access to everything in the account.
         key: Secret,
     },
-    /// The SAS that is the query of the container's URL, or nothing at all.
+    /// The SAS in the query of the container's URL, or no credential at all.
     InUrl,
 }
 
 impl AzureCredential {
-    /// Puts into `options` what signs the requests, or returns it if the client wants it apart.
+    /// Adds the signing policy to `options`, or returns the token credential, which the client takes as a
+    /// separate argument.
     pub(super) fn apply(
         self,
         url: &Url,
@@ -58,7 +59,7 @@ impl AzureCredential {
     }
 }
 
-// By hand, because nobody can promise what a user's own credential prints.
+// Written by hand, because a user's own credential may print a secret.
 impl fmt::Debug for AzureCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Entra ID as the environment has it: `azure_identity` leaves the choice to its users.
+//! The choice of an Entra ID credential from the environment, which `azure_identity` leaves to its users.
 
 use std::env;
 use std::fmt;
@@ -13,23 +13,24 @@ use azure_identity::{
 };
 use leaderelection::StoreError;
 
-use super::{AzureCredential, misconfigured};
+use super::credential::AzureCredential;
+use super::error::misconfigured;
 
 impl AzureCredential {
-    /// The identity of this process, as far as its environment tells:
+    /// The identity of this process, as its environment describes it:
     ///
     /// 1. a workload identity if `AZURE_FEDERATED_TOKEN_FILE` is set, as in a Kubernetes pod,
-    /// 2. a service principal if `AZURE_CLIENT_SECRET`, `AZURE_CLIENT_ID` and `AZURE_TENANT_ID` are,
+    /// 2. a service principal if `AZURE_CLIENT_SECRET`, `AZURE_CLIENT_ID` and `AZURE_TENANT_ID` are set,
     /// 3. a managed identity if `IDENTITY_ENDPOINT` is set, as in App Service and Container Apps,
-    /// 4. else whoever is logged in with Azure's command-line tools, or a virtual machine's managed
-    ///    identity: the one that works first, from then on.
+    /// 4. otherwise the login of Azure's command-line tools or a virtual machine's managed identity: the first
+    ///    one that works is kept.
     ///
     /// `AZURE_CLIENT_ID` chooses among several managed identities.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if a variable is missing or cannot
-    /// be right. Nothing is sent.
+    /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if a variable is missing or invalid.
+    /// Nothing is sent.
     pub fn from_environment() -> Result<Self, StoreError> {
         let credential = credential().map_err(|error| {
             misconfigured("the environment's Azure identity cannot be used".to_owned()).with_source(error.to_string())
@@ -82,7 +83,7 @@ impl TokenCredential for FirstThatWorks {
         for candidate in &self.candidates {
             match candidate.get_token(scopes, options.clone()).await {
                 Ok(token) => {
-                    // Two that ask at the same time choose the same.
+                    // Two concurrent calls choose the same candidate.
                     let _ = self.chosen.set(candidate.clone());
                     return Ok(token);
                 }

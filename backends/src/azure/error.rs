@@ -1,4 +1,4 @@
-//! What Azure's answers and the SDK's failures say about a request's effect.
+//! The effect of a request, as Azure's answers and the SDK's failures describe it.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -10,23 +10,30 @@ use leaderelection::{StoreError, StoreErrorKind, Version};
 
 use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
-/// What an answer means, by its HTTP status and Azure's error code.
+/// The error of a store that cannot be created from its settings.
+pub(super) fn misconfigured(message: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Fatal, message)
+}
+
+/// Returns the meaning of an answer, from its HTTP status and Azure's error code.
 ///
-/// The codes: <https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes> and
-/// <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes>. What conditional
-/// requests add:
+/// The error codes are listed at
+/// <https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes> and
+/// <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes>. Conditional requests add
+/// the codes at
 /// <https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations>.
 fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     use Operation::{Delete, Get, List, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match (status, code) {
-        // Somebody took an Azure lease on the blob, which is not how this library works: no retry helps.
+        // Another program holds an Azure lease on the blob. This library does not use Azure leases, and no
+        // retry helps.
         (412 | 409, "LeaseIdMissing" | "LeaseAlreadyPresent") => {
             (Fatal, "an Azure lease on the blob forbids to write it; break that lease, nothing was written")
         }
         (412, _) if operation.is_write() => (Conflict, "it was changed, created or deleted meanwhile"),
-        // How a create is refused, where every other condition is refused with 412.
+        // A refused create has this code; every other refused condition has status 412.
         (409, "BlobAlreadyExists") if operation.is_write() => (Conflict, "it was created meanwhile"),
         (409, "ContainerBeingDeleted") => {
             (Fatal, "the container is being deleted; wait until it is gone, then create it anew")
@@ -44,9 +51,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (409, _) => (Rejected, "another request got in between"),
 
         (404, "ContainerNotFound") => (Fatal, "there is no such container; create it, or correct its name"),
-        // The emulator answers 412 and the service 404, or the other way round.
+        // For a missing blob, either the emulator or the service answers 412 and the other one answers 404.
         (404, "BlobNotFound") if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
-        // What is private looks absent to who shows no credentials.
+        // A private object looks absent to a request without credentials.
         (404, "ResourceNotFound") => (Fatal, "not found, or hidden from requests without credentials; give some"),
         (404, _) => (Fatal, "not found; check the account's and the container's name"),
 
@@ -64,7 +71,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, _) if operation == List => (Fatal, "access denied; allow to list blobs"),
         (401 | 403, _) => (Fatal, "access denied; allow to create and write blobs"),
 
-        // Refused before any effect. A bare 503 may come from a proxy after the service has written.
+        // ServerBusy is sent before any effect. A bare 503 may come from a proxy after the service has written.
         (429, _) | (503, "ServerBusy") => (Rejected, "throttled"),
         (408, _) | (_, "OperationTimedOut") => {
             (Ambiguous, "the service timed out; try again later, and look at its status page")
@@ -75,7 +82,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     }
 }
 
-/// A request that got no answer: did it leave?
+/// Returns the known effect of a request without an answer: a request that was never sent has none.
 fn unanswered(kind: &ErrorKind) -> Verdict {
     match kind {
         ErrorKind::Connection => {
@@ -91,16 +98,16 @@ fn unanswered(kind: &ErrorKind) -> Verdict {
     }
 }
 
-/// Whether a GET found no blob. A missing container is an error.
+/// Returns `true` if a GET found no blob. A missing container is an error.
 pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::HttpResponse { status, error_code, .. }
         if u16::from(*status) == 404 && error_code.as_deref() == Some("BlobNotFound"))
 }
 
-/// Turns the SDK's error about `object` into ours.
+/// Converts the SDK's error about `object` into ours.
 ///
-/// Of an answer only the status and the code are kept: a service that refuses a signature repeats it, and
-/// what was signed.
+/// Only the status and the code of an answer are kept: a service that refuses a signature repeats the signature
+/// and the signed text.
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
     if let ErrorKind::HttpResponse { status, error_code, raw_response } = error.kind() {
         let status = u16::from(*status);
@@ -114,16 +121,16 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     StoreError::new(kind, format!("{object}: {advice}")).with_source(cause(error))
 }
 
-/// The SDK's error without the URL of the request, which may hold a SAS.
+/// Returns the SDK's error without the URL of the request, which may contain a SAS.
 pub(super) fn cause(error: Error) -> Box<dyn StdError + Send + Sync> {
     match error.into_downcast::<reqwest::Error>() {
         Ok(error) => error.without_url().into(),
-        // Where a token could not be had, the whole message is wanted; it is about the token's server.
+        // An error about a token needs its whole message; that message is about the token's server.
         Err(error) => error.to_string().into(),
     }
 }
 
-/// The version that an answer of success is about, or an error of `kind` if it does not say.
+/// Returns the version in a successful answer, or an error of `kind` if the answer has none.
 pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
     let missing = || StoreError::new(kind, format!("{object}: the service answered without an ETag"));
     etag.map(|etag| Version::new(String::from(etag))).ok_or_else(missing)

@@ -16,9 +16,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use leaderelection::StoreError;
 use sha2::Sha256;
 
-use super::misconfigured;
+use super::error::misconfigured;
 
-/// The headers whose values are signed, in this order. `content-length` is filled in from the body.
+/// The headers whose values are signed, in this order. The value of `content-length` comes from the body.
 const SIGNED_HEADERS: [&str; 11] = [
     "content-encoding",
     "content-language",
@@ -55,7 +55,7 @@ impl SharedKeyPolicy {
     fn string_to_sign(&self, request: &Request) -> String {
         let headers: BTreeMap<_, _> =
             request.headers().iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        // The transport adds the length later, and leaves it out where there is no body.
+        // The transport adds the length later, and omits it for a request without a body.
         let length = request.body().len().filter(|length| *length > 0).map(|length| length.to_string());
 
         let mut text = format!("{}\n", request.method().as_str());

@@ -1,17 +1,17 @@
-//! What the operating system's errors mean to a caller.
+//! The meaning of the operating system's errors for a caller.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
 use leaderelection::{StoreError, StoreErrorKind};
 
-/// An error before anything was published, or of a read: nothing happened.
+/// An error of a read, or of a write before its publication: nothing changed.
 pub(super) fn refused(action: &str, object: &str, error: io::Error) -> StoreError {
     let (kind, advice) = classify(&error);
     StoreError::new(kind, format!("cannot {action} {object}: {advice}")).with_source(error)
 }
 
-/// An error after which nobody knows whether the write is there, or will be after a power failure.
+/// An error that leaves open whether the write is there, or will be there after a power failure.
 pub(super) fn ambiguous(object: &str, what: impl Display, error: io::Error) -> StoreError {
     let message = format!("cannot tell whether the write to {object} will last: {what}: read it");
     StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error)
@@ -21,7 +21,7 @@ pub(super) fn conflict(object: &str, found: impl Display) -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, format!("{object} changed: {found}"))
 }
 
-/// Whether `link` certainly did nothing when it failed like this.
+/// Returns `true` if a failed `link` certainly had no effect.
 pub(super) fn is_refusal_to_link(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -39,7 +39,7 @@ pub(super) fn is_refusal_to_link(error: &io::Error) -> bool {
 fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
     use StoreErrorKind::{Fatal, Rejected};
 
-    // The same numbers on every Unix; `ErrorKind` has no names for them.
+    // These numbers are the same on every Unix; `ErrorKind` has no names for them.
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
 
@@ -63,12 +63,12 @@ fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
     }
 }
 
-// By Linux's numbers.
+// The numbers in these tests are those of Linux.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
-    /// What cannot be had for real everywhere: a full disk takes the right to mount one.
+    /// Simulates errors that a test cannot cause everywhere: a full disk needs the permission to mount one.
     #[test]
     fn every_refusal_has_its_kind_and_its_advice() {
         for (errno, kind, advice) in [

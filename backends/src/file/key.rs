@@ -1,15 +1,15 @@
-//! Which keys can be paths.
+//! The keys that can be paths.
 
 use leaderelection::{StoreError, StoreErrorKind};
 
-/// Refuses a key that would leave the directory, or clash with what the store keeps there.
+/// Refuses a key that would leave the directory, or that would clash with the store's own files.
 pub(super) fn check(key: &str, object: &str) -> Result<(), StoreError> {
     let Some(problem) = key.split('/').find_map(problem) else { return Ok(()) };
     let message = format!("{object}: the key {key:?} cannot be used: {problem}: use one such as \"locks/scheduler\"");
     Err(StoreError::new(StoreErrorKind::Fatal, message))
 }
 
-/// Whether `name` can be a part of a key.
+/// Returns `true` if `name` can be a part of a key.
 pub(super) fn is_part(name: &str) -> bool {
     problem(name).is_none()
 }

@@ -34,7 +34,7 @@ pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError>
     Ok(keys)
 }
 
-/// None if the directory is not there, or no longer.
+/// Returns no names if the directory does not exist, or no longer exists.
 fn subdirectories(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

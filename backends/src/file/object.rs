@@ -1,34 +1,36 @@
 //! One object: a directory of numbered files, of which the highest counts.
 //!
-//! Without a lock, this is why it is right. A **generation** is a numbered file; n is a number.
+//! The algorithm uses no lock; this is the argument for its correctness. A **generation** is a numbered file; n
+//! is a number.
 //!
-//! - **A generation is whole and never changes.** It is written under another name and synced, and
-//!   then linked to its number. An empty one says that the object is deleted.
-//! - **Numbers are taken in order, and each at most once as the newest.** `link` fails if the number is
-//!   taken, and n+1 is only ever tried by a writer that saw n as the newest. So of all writers that saw
-//!   n one gets n+1, and the others get a Conflict.
-//! - **The newest generation is never removed.** A writer removes what is below its own, and only after
-//!   its own is on the disk.
-//! - **A listing is a snapshot.** The directory holds little more than the newest generation, so the
-//!   kernel lists it in one call, under the lock that also guards `link` and `unlink`. The newest
-//!   generation in a listing was the object at the time of the listing. It may be gone when it is
-//!   opened: then there is a newer one, so list again.
+//! - **A generation is complete and never changes.** A writer writes and syncs it under another name, and then
+//!   links it to its number. An empty generation means that the object is deleted.
+//! - **Numbers are taken in order, and each at most once as the newest.** `link` fails if the number is taken,
+//!   and only a writer that saw n as the newest tries n+1. So of all writers that saw n, one gets n+1, and the
+//!   others get a Conflict.
+//! - **The newest generation is never removed.** A writer removes only generations below its own, and only
+//!   after its own generation is on the disk.
+//! - **A listing is a snapshot.** The directory holds little more than the newest generation, so the kernel
+//!   lists it in one call, under the lock that also guards `link` and `unlink`. The newest generation in a
+//!   listing was the object at the time of the listing. If a reader finds that generation gone when it opens
+//!   the file, a newer generation exists, and the reader lists again.
 //!
-//! A writer that is stopped and goes on later, however much later, can stop
+//! A writer can stop and continue at any later time. It can stop
 //!
-//! 1. *before it links*: If its number was taken meanwhile and is still there, it gets a Conflict. If it
-//!    was taken and **removed again**, the link succeeds, though too late. But then there is a newer
-//!    generation, and nobody who lists sees anything but that one. The writer finds it when it lists
-//!    after linking, and says Ambiguous.
-//! 2. *between the link and that listing*: Its write counts as of the link. Others go on from there. If
-//!    they did, it says Ambiguous, as it cannot tell this from the case before: its caller reads, and
-//!    finds what others made of it.
-//! 3. *while it removes*: What it removes was below the newest when it listed, and still is.
+//! 1. *before it links*: If another writer has taken the number and that generation still exists, the stopped
+//!    writer gets a Conflict. If that generation was **removed again**, the link succeeds, too late. But then a
+//!    newer generation exists, and every listing shows the newer generation as the newest. The stopped writer
+//!    finds the newer generation when it lists after linking, and returns Ambiguous.
+//! 2. *between the link and that listing*: The write counts from the moment of the link, and other writers may
+//!    continue from it. If they did, the stopped writer returns Ambiguous, because it cannot tell this case
+//!    from the case before. Its caller then reads the current object.
+//! 3. *while it removes*: The generations that it removes were below the newest when it listed, and still are.
 //!
-//! In none of these does anybody wait for it.
+//! In none of these cases does any other process wait for the stopped writer.
 //!
-//! A power failure can take a generation back whose writer had not been told of success yet, and its
-//! number can be taken a second time. Whoever has seen it was on the same machine.
+//! A power failure can take back a generation whose writer had not yet been told of success. The number of that
+//! generation can then be taken a second time. Every process that has seen the first generation was on the same
+//! machine, so the power failure ended that process too.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -46,26 +48,26 @@ pub(super) const GENERATIONS: &str = "@";
 /// The body of a generation that says that the object is deleted.
 pub(super) const DELETED: &[u8] = b"";
 
-/// Where generations are written, apart from them, so that listing those takes one call.
+/// The subdirectory for drafts, separate from the generations, so that one call lists all generations.
 const TEMPORARY: &str = "tmp";
 
-/// A temporary file that is older was left behind by a crash. Its writer, if it was only stopped, finds
-/// that it is gone and has to try again.
+/// The age at which a temporary file counts as left behind by a crash. A writer that was only stopped finds its
+/// file gone and has to try again.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-/// How many generations pass before somebody looks for what crashes have left behind.
+/// The number of generations between two searches for files that crashes have left behind.
 const SWEEP_EVERY: u64 = 64;
 
-/// How often a reader looks again that always comes just too late.
+/// The number of listings after which a reader gives up if writers are always faster.
 const MAX_LISTINGS: usize = 100;
 
-/// Where an object is, if there is one.
+/// The directory of an object, which need not exist.
 #[derive(Debug)]
 pub(super) struct ObjectDirectory {
     root: PathBuf,
     /// `<root>/<key>/@`
     generations: PathBuf,
-    /// What people call the object.
+    /// The name of the object for people.
     name: String,
 }
 
@@ -83,7 +85,7 @@ impl Newest {
     }
 }
 
-/// A file that is written and synced, and not published. Removed when dropped.
+/// A file that is written and synced, but not published. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
@@ -128,10 +130,10 @@ impl ObjectDirectory {
         Ok(version(generation))
     }
 
-    /// Step 1: the number to take, if the precondition holds.
+    /// Step 1: returns the number to take, if the precondition holds.
     pub(super) fn next_generation(&self, precondition: &Precondition) -> Result<u64, StoreError> {
         let newest = match self.newest() {
-            // What stands in the way is an object too, if none that could be read.
+            // A foreign file at this key counts as an object, although as one that cannot be read.
             Err(error) if error.kind() == StoreErrorKind::Unreadable => return Err(conflict(&self.name, error)),
             newest => newest?,
         };
@@ -148,7 +150,7 @@ impl ObjectDirectory {
         })
     }
 
-    /// Step 2: writes the body aside and syncs it.
+    /// Step 2: writes the body to a draft and syncs it.
     pub(super) fn draft(&self, body: &[u8]) -> Result<Draft, StoreError> {
         let directory = self.generations.join(TEMPORARY);
         let path = directory.join(Uuid::new_v4().simple().to_string());
@@ -184,9 +186,10 @@ impl ObjectDirectory {
         }
     }
 
-    /// Step 4: makes sure that the number was not out of date, makes the write last, and cleans up.
+    /// Step 4: checks that the number was not out of date, makes the write durable, and cleans up.
     pub(super) fn confirm(&self, draft: Draft, generation: u64) -> Result<(), StoreError> {
-        // Listed before the sync, which takes so long that others may well have gone on from here.
+        // The listing comes before the sync: during a slow sync, other writers may have continued from this
+        // generation.
         let generations =
             self.list().map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
         if generations.last() != Some(&generation) {
@@ -224,7 +227,7 @@ impl ObjectDirectory {
         Err(StoreError::new(StoreErrorKind::Rejected, message))
     }
 
-    /// All generations, in order; none if there is no directory.
+    /// Returns all generations, in order; none if the directory does not exist.
     fn list(&self) -> io::Result<Vec<u64>> {
         let entries = match fs::read_dir(&self.generations) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -251,12 +254,13 @@ impl ObjectDirectory {
         self.generations.join(generation.to_string())
     }
 
-    /// Makes the new directory last. Before anything in it can be seen: who goes on from there does not
-    /// look up again.
+    /// Makes the new directory durable before its content becomes visible: later writers do not sync the parent
+    /// directories again.
     fn sync_path(&self) -> io::Result<()> {
         for directory in self.generations.ancestors().skip(1) {
             match sync_directory(directory) {
-                // Above the store there may be directories that are not ours to open.
+                // Directories above the store may belong to other users, so this process may be unable to open
+                // them.
                 Err(error) if directory.starts_with(&self.root) => return Err(error),
                 _ => {}
             }
@@ -267,7 +271,7 @@ impl ObjectDirectory {
     /// Removes the drafts that crashed writers have left behind.
     fn sweep(&self, own: &Draft) {
         let sweep = || {
-            // By the file system's clock, which need not be right, nor the same as this process's.
+            // The file system's clock need not be right, and may differ from this process's clock.
             let now = own.file.metadata()?.modified()?;
             for entry in fs::read_dir(self.generations.join(TEMPORARY))? {
                 let entry = entry?;
@@ -284,7 +288,7 @@ impl ObjectDirectory {
     }
 }
 
-/// A name is a generation only in the spelling that [`version`] gives it.
+/// Parses a generation's file name, which must have exactly the spelling of [`version`].
 fn generation(name: &str) -> Option<u64> {
     name.parse().ok().filter(|generation: &u64| generation.to_string() == name)
 }
@@ -297,7 +301,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// What cannot be removed does no harm, but must not pile up unseen.
+/// Removes a file that is no longer needed. A failure is harmless, but a warning shows that such files pile up.
 fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != ErrorKind::NotFound

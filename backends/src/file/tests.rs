@@ -1,4 +1,4 @@
-//! Writers that stop between two steps, and what a crash between them leaves behind.
+//! Writers that stop between two steps, and the effects of a crash between two steps.
 
 use std::fs;
 use std::thread;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::object::{DELETED, Draft, ObjectDirectory};
 
-/// A directory of its own with one object in it, as any number of processes see it.
+/// A directory of its own with one object, shared by any number of simulated processes.
 struct World {
     directory: TempDir,
 }
@@ -23,7 +23,7 @@ impl World {
         ObjectDirectory::new(self.directory.path(), "key", "file:///key".to_owned())
     }
 
-    /// Another process writes `bodies`, one over the other; an empty one deletes.
+    /// Writes `bodies` one after the other as another process; an empty body deletes.
     fn others_write(&self, bodies: &[&str]) {
         for body in bodies {
             let current = self.object().read().unwrap();
@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// A writer that goes on from what it sees, up to where it would publish.
+    /// A writer that reads the object and prepares a write, and stops before it publishes.
     fn stopped_writer(&self, body: &str) -> (ObjectDirectory, Draft, u64) {
         let object = self.object();
         let current = object.read().unwrap();
@@ -48,7 +48,7 @@ impl World {
         assert_eq!(found, Some(VersionedObject::new(body.to_owned(), version)));
     }
 
-    /// What is on the disk, drafts last.
+    /// The files on the disk, drafts last.
     fn files(&self) -> Vec<String> {
         let names = |path: &str| {
             let entries = fs::read_dir(self.directory.path().join(path)).unwrap();

@@ -1,4 +1,4 @@
-//! The client for deletions and listings, made when the first of them comes.
+//! The client for deletions and listings, created by the first of them.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Control {
         Self { make: Arc::new(make), client: Arc::new(OnceCell::new()) }
     }
 
-    /// A failure is not kept: the next call tries again.
+    /// Returns the client, and creates it if need be. A failure is not kept: the next call tries again.
     pub(super) async fn client(&self, object: &str) -> Result<&StorageControl, StoreError> {
         self.client.get_or_try_init(|| (self.make)()).await.map_err(|error| {
             let message = format!("{object}: no gRPC client can be made; check the credentials and the endpoint");

@@ -1,4 +1,4 @@
-//! What Google's answers and the client's failures say about a request's effect.
+//! The effect of a request, as Google's answers and the client's failures describe it.
 
 use std::iter;
 
@@ -8,15 +8,16 @@ use leaderelection::{StoreError, StoreErrorKind, Version};
 
 use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
 
-/// What an answer means, by its HTTP status and what its text says.
+/// Returns the meaning of an answer, from its HTTP status and its text.
 ///
-/// The codes: <https://cloud.google.com/storage/docs/json_api/v1/status-codes>. What preconditions add:
+/// The status codes are listed at <https://cloud.google.com/storage/docs/json_api/v1/status-codes>.
+/// Preconditions add the codes at
 /// <https://cloud.google.com/storage/docs/request-preconditions>.
 fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
     use Operation::{Delete, Get, List, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
-    // Where there is no object and where there is no bucket, only the text tells apart.
+    // Only the text distinguishes a missing object from a missing bucket.
     let no_bucket = text.contains("bucket does not exist");
     // Some limits are reported as 403: https://cloud.google.com/storage/docs/json_api/v1/status-codes#403-forbidden
     let text = text.to_ascii_lowercase();
@@ -30,17 +31,18 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         404 if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
         404 => (Fatal, "not found; check the bucket's name and the client's endpoint"),
 
-        // An object takes about one write per second: https://cloud.google.com/storage/quotas#objects
+        // An object accepts about one write per second: https://cloud.google.com/storage/quotas#objects
         429 => (Rejected, "throttled; an object takes about one write per second"),
         403 if throttled => (Rejected, "throttled; an object takes about one write per second"),
-        // Without storage.objects.list a missing object looks denied, so that nobody can probe for names.
+        // Without storage.objects.list, Google answers 403 for a missing object too, so that a client cannot
+        // guess names.
         401 | 403 if operation == Get => (
             Fatal,
             "access denied; allow storage.objects.get, and storage.objects.list, without which a missing object looks denied",
         ),
         401 | 403 if operation == List => (Fatal, "access denied; allow storage.objects.list"),
         401 | 403 if operation == Delete => (Fatal, "access denied; allow storage.objects.delete"),
-        // To overwrite is to delete: https://cloud.google.com/storage/docs/access-control/iam-permissions
+        // Overwriting counts as deleting: https://cloud.google.com/storage/docs/access-control/iam-permissions
         401 | 403 => (Fatal, "access denied; allow storage.objects.create and, to overwrite, storage.objects.delete"),
 
         408 => (Ambiguous, "the service timed out; try again later, and look at its status page"),
@@ -50,10 +52,10 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
     }
 }
 
-/// The HTTP status that Google documents for a gRPC code.
+/// Returns the HTTP status that Google documents for a gRPC code, or `None` for a code that does not tell the
+/// effect.
 ///
-/// <https://cloud.google.com/apis/design/errors#handling_errors>. `None` is a code that says nothing about
-/// the effect.
+/// <https://cloud.google.com/apis/design/errors#handling_errors>
 fn documented_status(code: Code) -> Option<u16> {
     Some(match code {
         Code::FailedPrecondition => 412,
@@ -71,12 +73,12 @@ fn status(error: &Error) -> Option<u16> {
     error.http_status_code().or_else(|| documented_status(error.status()?.code))
 }
 
-/// What the service says about its answer.
+/// Returns the service's text about its answer.
 fn text(error: &Error) -> String {
     if let Some(payload) = error.http_payload() {
         return String::from_utf8_lossy(payload).into_owned();
     }
-    // The client has read it, and taken the reason apart from the message.
+    // The client has already parsed the text and separated the reason from the message.
     let Some(status) = error.status() else { return String::new() };
     let reasons = status.details.iter().filter_map(|detail| match detail {
         StatusDetails::ErrorInfo(info) => Some(info.reason.as_str()),
@@ -85,7 +87,8 @@ fn text(error: &Error) -> String {
     iter::once(status.message.as_str()).chain(reasons).collect::<Vec<_>>().join(" ")
 }
 
-/// A request that got no answer, or one that cannot be read: did it leave?
+/// Returns the known effect of a request whose answer is missing or unreadable: a request that was never sent
+/// has none.
 fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
         (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint, and the network")
@@ -103,12 +106,12 @@ fn unanswered(error: &Error) -> Verdict {
     }
 }
 
-/// Whether a GET found no object. A missing bucket is an error.
+/// Returns `true` if a GET found no object. A missing bucket is an error.
 pub(super) fn is_absent(error: &Error) -> bool {
     status(error) == Some(404) && !text(error).contains("bucket does not exist")
 }
 
-/// Turns the client's error about `object` into ours.
+/// Converts the client's error about `object` into ours.
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
     let (status, code) = (status(&error), error.status().map(|status| status.code));
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
@@ -126,7 +129,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     explained.with_retry_after(retry_after.and_then(request::retry_after)).with_source(error)
 }
 
-/// The version that an answer of success is about, or an error of `kind` if it does not say.
+/// Returns the version in a successful answer, or an error of `kind` if the answer has none.
 pub(super) fn version(generation: i64, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
     if generation > 0 {
         return Ok(Version::new(generation.to_string()));

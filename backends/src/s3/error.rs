@@ -1,4 +1,4 @@
-//! What S3's answers and the SDK's failures say about a request's effect.
+//! The effect of a request, as S3's answers and the SDK's failures describe it.
 
 use std::error::Error as StdError;
 
@@ -16,10 +16,11 @@ const UNREACHABLE: Verdict =
 const NO_ENDPOINT: Verdict =
     (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
 
-/// What an answer means, by its HTTP status and S3's error code.
+/// Returns the meaning of an answer, from its HTTP status and S3's error code.
 ///
-/// The codes: <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>. What conditional
-/// requests add: <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html> and
+/// The error codes are listed at <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>.
+/// Conditional requests add the codes at
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html> and
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html>.
 fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     use Operation::{Delete, Get, List, Update};
@@ -27,12 +28,13 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
     match (status, code) {
         (412, _) if operation.is_write() => (Conflict, "it was changed or created meanwhile"),
-        // Two conditional writes met. Nothing was written by this one, and whoever was faster may have won.
+        // Two conditional writes ran at the same time. This one wrote nothing, and the other one may have
+        // succeeded.
         (409, _) if operation.is_write() => (Conflict, "another writer got in between"),
         (409, _) => (Rejected, "another request got in between"),
 
         (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
-        // S3 answers 404 in place of 412 when the object that `If-Match` names is gone.
+        // S3 answers 404 in place of 412 if the object of an `If-Match` no longer exists.
         (404, _) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
         (404, _) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
 
@@ -40,7 +42,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
             (Fatal, "refused because the credentials are wrong; check the access key, its secret and the region")
         }
-        // Without s3:ListBucket a missing object answers 403 too, so that nobody can probe for keys:
+        // Without s3:ListBucket, S3 answers 403 for a missing object too, so that a client cannot guess keys:
         // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
         (401 | 403, _) if operation == Get => {
             (Fatal, "access denied; allow s3:GetObject, and s3:ListBucket, without which a missing object looks denied")
@@ -51,7 +53,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
         // SlowDown is sent before any effect. A bare 503 may come from a proxy after the store has written.
         (429, _) | (503, "SlowDown") => (Rejected, "throttled"),
-        // S3 reports a request that stalled on its way with status 400.
+        // S3 reports a request that stalled in transit with status 400.
         (400, "RequestTimeout") | (408, _) => {
             (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
         }
@@ -66,10 +68,10 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     }
 }
 
-/// The status that S3 documents for a code, for the errors that it sends with status 200; `None` for a
-/// code that says nothing about the effect.
+/// Returns the status that S3 documents for an error code, or `None` for a code that does not tell the effect.
+/// S3 can send such a code with status 200.
 ///
-/// Once the head of an answer is out, a store that then fails can only say so in the body:
+/// A store that fails after it has sent the status line can only report the failure in the body:
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html>.
 fn documented_status(code: &str) -> Option<u16> {
     Some(match code {
@@ -84,7 +86,7 @@ fn documented_status(code: &str) -> Option<u16> {
     })
 }
 
-/// A request that got no answer: did it leave?
+/// Returns the known effect of a request without an answer: a request that was never sent has none.
 fn unanswered(failure: &DispatchFailure) -> Verdict {
     let cause = failure.as_connector_error().map(|error| error as &(dyn StdError + 'static));
     if let Some(error) = find::<CredentialsError>(cause) {
@@ -108,7 +110,7 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     BROKEN_CONNECTION
 }
 
-/// Whether a GET found no object. A missing bucket is an error.
+/// Returns `true` if a GET found no object. A missing bucket is an error.
 pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::ServiceError(answer) => {
@@ -118,10 +120,10 @@ pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpRespons
     }
 }
 
-/// Turns the SDK's error about `object` into ours.
+/// Converts the SDK's error about `object` into ours.
 ///
-/// Of the SDK's error only the cause is kept: the whole of it holds the raw response, and S3 repeats
-/// signed headers, a session token among them, when it refuses a signature.
+/// Only the cause of the SDK's error is kept. The whole error contains the raw response, and when S3 refuses a
+/// signature, that response repeats signed headers, including a session token.
 pub(super) fn explain<E>(operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
@@ -156,7 +158,7 @@ where
     }
 }
 
-/// An answer of success that does not say which version it is about.
+/// The error for a successful answer without a version.
 pub(super) fn without_etag(kind: StoreErrorKind, object: &str) -> StoreError {
     StoreError::new(kind, format!("{object}: the store answered without an ETag"))
 }

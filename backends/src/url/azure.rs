@@ -48,6 +48,33 @@ pub struct AzureLocation {
 }
 
 impl AzureLocation {
+    /// A blob in a container of an account of the public cloud, without a SAS. For other clouds and emulators, parse
+    /// the blob's URL.
+    ///
+    /// # Errors
+    ///
+    /// If account or container cannot be names of such, or if the key is empty.
+    pub fn new(
+        account: impl Into<String>,
+        container: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Result<Self, UrlError> {
+        let (account, container) = (account.into(), container.into());
+        let endpoint = format!("https://{account}{PUBLIC}");
+        Self::checked(account, container, &endpoint, key.into())
+    }
+
+    fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, UrlError> {
+        check_name(&account, "account", "no account")
+            .and_then(|()| check_name(&container, "container", "no container behind the account"))
+            .map_err(|problem| wrong(&problem))?;
+        if key.is_empty() {
+            return Err(wrong("no blob behind the container"));
+        }
+        let container_url = format!("{endpoint}/{container}");
+        Ok(Self { account, container, container_url, key, sas: None })
+    }
+
     /// The store in this container. Requests are signed with the URL's SAS, or else as
     /// `AZURE_STORAGE_CONNECTION_STRING` says, or else as [`AzureCredential::from_environment`] does.
     ///
@@ -95,22 +122,11 @@ impl FromStr for AzureLocation {
             }
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
-        check_name(account, "account", "no account")
-            .and_then(|()| check_name(container, "container", "no container behind the account"))
-            .map_err(|problem| wrong(&problem))?;
-        if key.is_empty() {
-            return Err(wrong("no blob behind the container"));
-        }
+        let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned())?;
         if query.is_some_and(|query| !query.split('&').any(|parameter| parameter.starts_with("sig="))) {
             return Err(wrong("a query that is not a SAS; a ? in a blob's name is written %3F"));
         }
-        Ok(Self {
-            account: account.to_owned(),
-            container: container.to_owned(),
-            container_url: format!("{endpoint}/{container}"),
-            key: key.to_owned(),
-            sas: query.map(|sas| Secret::new(sas.to_owned())),
-        })
+        Ok(Self { sas: query.map(|sas| Secret::new(sas.to_owned())), ..location })
     }
 }
 
@@ -125,13 +141,13 @@ impl fmt::Display for AzureLocation {
     }
 }
 
-/// Whether this is a host, and perhaps a port.
+/// Returns `true` if this is a host, with or without a port.
 fn is_host(authority: &str) -> bool {
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
     is_name(host) && port.parse::<u16>().is_ok()
 }
 
-/// Whether the account is in the path and not in the host's name, as it is where there is no such name.
+/// Returns `true` if the account is in the path and not in the host's name, as it is where there is no such name.
 fn is_emulator(authority: &str) -> bool {
     let host = authority.split(':').next().unwrap_or_default();
     host == "localhost" || host.parse::<Ipv4Addr>().is_ok()

@@ -1,6 +1,7 @@
 //! `file://` URLs.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use super::UrlError;
@@ -30,6 +31,35 @@ pub struct FileLocation {
 }
 
 impl FileLocation {
+    /// The object `name` in a directory.
+    ///
+    /// ```
+    /// use leaderelection_backends::url::FileLocation;
+    ///
+    /// let location = FileLocation::directory("/var/lib/my service", "scheduler")?;
+    /// assert_eq!(location.to_string(), "file:///var/lib/my%20service/scheduler");
+    /// # Ok::<(), leaderelection_backends::url::UrlError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the path is not absolute or not UTF-8, or if the name is empty or has a slash.
+    pub fn directory(path: impl AsRef<Path>, name: impl Into<String>) -> Result<Self, UrlError> {
+        let (path, key) = (path.as_ref(), name.into());
+        let directory = path.to_str().ok_or_else(|| wrong("the path of the directory is not UTF-8"))?;
+        if !path.is_absolute() {
+            return Err(wrong("the path of the directory is not absolute"));
+        }
+        if key.is_empty() {
+            return Err(wrong("no name at the end"));
+        }
+        if key.contains('/') {
+            return Err(wrong("a slash in the name; what stands before it belongs to the directory"));
+        }
+        let directory = if directory == "/" { directory } else { directory.strip_suffix('/').unwrap_or(directory) };
+        Ok(Self { directory: directory.to_owned(), key })
+    }
+
     /// The store in this directory.
     #[must_use]
     pub fn open(&self) -> FileStore {
@@ -41,7 +71,6 @@ impl FromStr for FileLocation {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
         let parts = Parts::parse(text, "file", EXAMPLE)?;
         if !parts.authority.is_empty() {
             return Err(wrong("a path is absolute, so that three slashes stand in a row"));
@@ -55,6 +84,10 @@ impl FromStr for FileLocation {
         }
         Ok(Self { directory: format!("/{directory}"), key: key.to_owned() })
     }
+}
+
+fn wrong(problem: &str) -> UrlError {
+    UrlError { problem: problem.to_owned(), example: EXAMPLE }
 }
 
 impl fmt::Display for FileLocation {

@@ -35,6 +35,26 @@ pub struct GcsLocation {
 }
 
 impl GcsLocation {
+    /// An object in a bucket.
+    ///
+    /// # Errors
+    ///
+    /// If the bucket cannot be the name of one, or if the key is empty.
+    pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
+        let (bucket, key) = (bucket.into(), key.into());
+        check_name(&bucket, "bucket", "no bucket").map_err(|problem| wrong(&problem))?;
+        if key.is_empty() {
+            return Err(wrong("no object behind the bucket"));
+        }
+        Ok(Self { bucket, key })
+    }
+
+    /// The server that [`open`](Self::open) asks: Google's, or the emulator that `STORAGE_EMULATOR_HOST` names.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        emulator().unwrap_or_else(|| "https://storage.googleapis.com".to_owned())
+    }
+
     /// The store in this bucket, with Google's application default credentials, or without any on the
     /// emulator that `STORAGE_EMULATOR_HOST` names (`127.0.0.1:9023`, or a URL).
     ///
@@ -43,14 +63,13 @@ impl GcsLocation {
     /// [`StoreErrorKind::Fatal`] if there are no credentials, or if they or the emulator's address cannot
     /// be right.
     pub async fn open(&self) -> Result<GcsStore, StoreError> {
-        match env::var(EMULATOR) {
-            Ok(host) if !host.is_empty() => self.open_emulator(&host).await,
-            _ => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
+        match emulator() {
+            Some(endpoint) => self.open_emulator(endpoint).await,
+            None => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
         }
     }
 
-    async fn open_emulator(&self, host: &str) -> Result<GcsStore, StoreError> {
-        let endpoint = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+    async fn open_emulator(&self, endpoint: String) -> Result<GcsStore, StoreError> {
         let credentials = || anonymous::Builder::new().build();
         let client = Storage::builder().with_endpoint(&endpoint).with_credentials(credentials());
         let store = GcsStore::new(self.client(client).await?, &self.bucket);
@@ -74,17 +93,23 @@ impl FromStr for GcsLocation {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: EXAMPLE };
         let Parts { authority: bucket, path: key, query } = Parts::parse(text, "gs", EXAMPLE)?;
-        check_name(bucket, "bucket", "no bucket").map_err(|problem| wrong(&problem))?;
-        if key.is_empty() {
-            return Err(wrong("no object behind the bucket"));
-        }
+        let location = Self::new(bucket, key)?;
         if query.is_some() {
             return Err(wrong("there are no parameters; a ? in an object's name is written %3F"));
         }
-        Ok(Self { bucket: bucket.to_owned(), key })
+        Ok(location)
     }
+}
+
+fn wrong(problem: &str) -> UrlError {
+    UrlError { problem: problem.to_owned(), example: EXAMPLE }
+}
+
+/// The URL of the emulator that the environment names.
+fn emulator() -> Option<String> {
+    let host = env::var(EMULATOR).ok().filter(|host| !host.is_empty())?;
+    Some(if host.contains("://") { host } else { format!("http://{host}") })
 }
 
 impl fmt::Display for GcsLocation {

@@ -25,6 +25,19 @@ pub struct MemoryLocation {
 }
 
 impl MemoryLocation {
+    /// The object at `key` in the memory of this process.
+    ///
+    /// # Errors
+    ///
+    /// If the key is empty.
+    pub fn new(key: impl Into<String>) -> Result<Self, UrlError> {
+        let key = key.into();
+        if key.is_empty() {
+            return Err(wrong("no name behind the colon"));
+        }
+        Ok(Self { key })
+    }
+
     /// The store that all such URLs in this process share.
     #[must_use]
     pub fn open(&self) -> MemoryStore {
@@ -37,13 +50,12 @@ impl FromStr for MemoryLocation {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |problem: &str| UrlError { problem: problem.to_owned(), example: "memory:name" };
-        let key = text.strip_prefix("memory:").ok_or_else(|| wrong("the URL does not begin with memory:"))?;
-        if key.is_empty() {
-            return Err(wrong("no name behind the colon"));
-        }
-        Ok(Self { key: key.to_owned() })
+        Self::new(text.strip_prefix("memory:").ok_or_else(|| wrong("the URL does not begin with memory:"))?)
     }
+}
+
+fn wrong(problem: &str) -> UrlError {
+    UrlError { problem: problem.to_owned(), example: "memory:name" }
 }
 
 impl fmt::Display for MemoryLocation {

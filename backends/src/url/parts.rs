@@ -1,4 +1,4 @@
-//! What the URLs have in common: `scheme://authority/key?query`.
+//! The common parts of the URLs: `scheme://authority/key?query`.
 //!
 //! Not read by the `url` crate, which knows better than its caller: it takes `a/../b` for `b`, and drops
 //! tabs and line breaks. A key is what it is.
@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use super::UrlError;
 
-/// What a key cannot hold as it is: `%`, what ends the path, and what people and shells trip over.
+/// The characters that a key has to encode: `%`, those that end the path, and those that mislead people and shells.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
 /// The parts of a URL, and an example of how they should be.
@@ -54,7 +54,7 @@ pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), St
     }
 }
 
-/// Whether `name` can be a bucket, an account, a container or a host.
+/// Returns `true` if `name` can be a bucket, an account, a container or a host.
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))

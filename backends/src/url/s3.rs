@@ -41,12 +41,62 @@ pub struct S3Location {
     /// The server of an S3-compatible store; if `None`, the environment's (`AWS_ENDPOINT_URL`) or
     /// Amazon's.
     pub endpoint: Option<String>,
-    /// Whether the bucket is part of the path and not of the host name. By default if there is an
+    /// `true` if the bucket is part of the path and not of the host name. By default if there is an
     /// [`endpoint`](Self::endpoint).
     pub path_style: bool,
 }
 
 impl S3Location {
+    /// An object in a bucket, of the environment's region and endpoint.
+    ///
+    /// ```
+    /// use leaderelection_backends::url::S3Location;
+    ///
+    /// let location = S3Location::new("bucket", "locks/scheduler")?.with_endpoint("http://127.0.0.1:8333")?;
+    /// assert!(location.path_style);
+    /// # Ok::<(), leaderelection_backends::url::UrlError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the bucket cannot be the name of one, or if the key is empty.
+    pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
+        let (bucket, key) = (bucket.into(), key.into());
+        check_name(&bucket, "bucket", "no bucket").map_err(wrong)?;
+        if key.is_empty() {
+            return Err(wrong("no key behind the bucket"));
+        }
+        Ok(Self { bucket, key, region: None, endpoint: None, path_style: false })
+    }
+
+    /// The same object, in this region.
+    ///
+    /// # Errors
+    ///
+    /// If the region cannot be the name of one.
+    pub fn with_region(mut self, region: &str) -> Result<Self, UrlError> {
+        self.region = Some(checked_region(region)?);
+        Ok(self)
+    }
+
+    /// The same object, on an S3-compatible server, with the bucket in the path.
+    ///
+    /// # Errors
+    ///
+    /// If the endpoint is not a URL of the scheme http or https, or if it has credentials, a query or a fragment.
+    pub fn with_endpoint(mut self, endpoint: &str) -> Result<Self, UrlError> {
+        self.endpoint = Some(checked_endpoint(endpoint)?);
+        self.path_style = true;
+        Ok(self)
+    }
+
+    /// The same object, with the bucket in the path or in the host name.
+    #[must_use]
+    pub fn with_path_style(mut self, path_style: bool) -> Self {
+        self.path_style = path_style;
+        self
+    }
+
     /// The store in this bucket, over [`client`](Self::client).
     pub async fn open(&self) -> S3Store {
         S3Store::new(self.client().await, &self.bucket)
@@ -86,24 +136,21 @@ impl FromStr for S3Location {
         if bucket.contains(':') {
             return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
         }
-        check_name(bucket, "bucket", "no bucket").map_err(wrong)?;
-        if key.is_empty() {
-            return Err(wrong("no key behind the bucket"));
-        }
-
-        let (mut region, mut endpoint, mut path_style) = (None, None, None);
+        let (mut location, mut path_style) = (Self::new(bucket, key)?, None);
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
-                "region" => region = Some(checked_region(&value)?),
-                "endpoint" => endpoint = Some(checked_endpoint(&value)?),
+                "region" => location = location.with_region(&value)?,
+                "endpoint" => location = location.with_endpoint(&value)?,
                 "path_style" => {
                     path_style = Some(value.parse().map_err(|_| wrong("path_style is neither true nor false"))?);
                 }
                 _ => return Err(wrong("a parameter other than region, endpoint and path_style")),
             }
         }
-        let path_style = path_style.unwrap_or(endpoint.is_some());
-        Ok(Self { bucket: bucket.to_owned(), key, region, endpoint, path_style })
+        Ok(match path_style {
+            Some(path_style) => location.with_path_style(path_style),
+            None => location,
+        })
     }
 }
 

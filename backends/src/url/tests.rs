@@ -37,6 +37,87 @@ fn a_url_is_shown_as_it_was_written() {
 }
 
 #[test]
+fn a_configuration_file_holds_the_url() {
+    for url in CANONICAL {
+        let location = parse(url).unwrap();
+        let text = serde_json::to_string(&location).unwrap();
+        assert_eq!(text, serde_json::to_string(url).unwrap());
+        assert_eq!(serde_json::from_str::<Location>(&text).unwrap(), location);
+    }
+    let error = serde_json::from_str::<Location>(r#""ftp://secret""#).unwrap_err().to_string();
+    assert!(error.starts_with(&parse("ftp://secret").unwrap_err()), "{error}");
+    assert!(!error.contains("secret"), "{error}");
+    let error = serde_json::from_str::<Location>("5").unwrap_err().to_string();
+    assert!(error.contains("expected the URL of a lock"), "{error}");
+}
+
+#[test]
+fn constructors_are_as_strict_as_urls() {
+    use super::*;
+
+    let same = |location: Location, url| assert_eq!(Ok(location), parse(url));
+    let refused = |error: UrlError, problem: &str| assert!(error.to_string().contains(problem), "{error}");
+    same(MemoryLocation::new("a name").unwrap().into(), "memory:a name");
+    refused(MemoryLocation::new("").unwrap_err(), "no name");
+    #[cfg(unix)]
+    {
+        for directory in ["/var/lib/my service", "/var/lib/my service/"] {
+            let location = FileLocation::directory(directory, "a?b").unwrap();
+            same(location.into(), "file:///var/lib/my%20service/a%3Fb");
+        }
+        same(FileLocation::directory("/", "name").unwrap().into(), "file:///name");
+        refused(FileLocation::directory("var/lib", "name").unwrap_err(), "not absolute");
+        refused(FileLocation::directory("/var/lib", "").unwrap_err(), "no name");
+        refused(FileLocation::directory("/var", "lib/name").unwrap_err(), "a slash in the name");
+    }
+    #[cfg(feature = "s3")]
+    {
+        let location = S3Location::new("bucket", "a b").unwrap();
+        same(location.clone().into(), "s3://bucket/a%20b");
+        let elsewhere = location.clone().with_endpoint("http://127.0.0.1:1").unwrap().with_region("eu-west-1").unwrap();
+        same(elsewhere.into(), "s3://bucket/a%20b?endpoint=http://127.0.0.1:1&region=eu-west-1");
+        refused(S3Location::new("a/b", "key").unwrap_err(), "the bucket is not the name");
+        refused(S3Location::new("bucket", "").unwrap_err(), "no key");
+        refused(location.clone().with_region("eu west").unwrap_err(), "the region");
+        refused(location.with_endpoint("ftp://host").unwrap_err(), "the endpoint");
+    }
+    #[cfg(feature = "gcs")]
+    {
+        same(GcsLocation::new("bucket", "a b").unwrap().into(), "gs://bucket/a%20b");
+        refused(GcsLocation::new("", "key").unwrap_err(), "no bucket");
+    }
+    #[cfg(feature = "azure")]
+    {
+        same(AzureLocation::new("account", "container", "a b").unwrap().into(), "az://account/container/a%20b");
+        refused(AzureLocation::new("account", "con tainer", "key").unwrap_err(), "the container");
+        refused(AzureLocation::new("account", "container", "").unwrap_err(), "no blob");
+    }
+}
+
+#[cfg(feature = "azure")]
+#[test]
+fn a_sas_is_read_from_a_configuration_file_and_never_written_to_one() {
+    let text = r#""https://account.blob.core.windows.net/container/blob?sv=1&sig=secret""#;
+    let location: Location = serde_json::from_str(text).unwrap();
+    let Location::Azure(blob) = &location else { panic!("another store") };
+    assert_eq!(blob.sas.as_ref().unwrap().secret(), "sv=1&sig=secret");
+    for error in [serde_json::to_string(&location).unwrap_err(), serde_json::to_string(blob).unwrap_err()] {
+        let error = error.to_string();
+        assert!(error.contains("az://account/container/blob has a SAS") && !error.contains("secret\""), "{error}");
+        assert!(!error.contains("sig="), "{error}");
+    }
+    let without = super::AzureLocation { sas: None, ..blob.clone() };
+    assert_eq!(serde_json::to_string(&without).unwrap(), r#""az://account/container/blob""#);
+}
+
+#[tokio::test]
+async fn stores_on_this_machine_have_no_endpoint() {
+    for url in CANONICAL.iter().filter(|url| url.starts_with("file:") || url.starts_with("memory:")) {
+        assert_eq!(parse(url).unwrap().endpoint().await.unwrap(), None);
+    }
+}
+
+#[test]
 fn another_key_is_another_object_of_the_same_store() {
     for url in CANONICAL {
         let location = parse(url).unwrap();

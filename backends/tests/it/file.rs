@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version};
 use leaderelection_backends::file::{FileLock, FileStore};
+use leaderelection_conformance::{Effort, check_lock, check_store};
 use tempfile::tempdir;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +145,7 @@ fn a_relative_directory_is_where_the_process_was() {
     assert_eq!(store.directory(), Path::new(&std::env::current_dir().unwrap()).join("locks"));
 }
 
-/// Where not even root may make a directory.
+/// A path at which not even root may create a directory.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_place_that_cannot_be_written_is_fatal() {

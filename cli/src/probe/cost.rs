@@ -1,29 +1,28 @@
-//! What an election costs in requests.
+//! The cost of an election in requests.
 
 use std::fmt;
 use std::time::Duration;
 
-use leaderelection::JITTER_FACTOR;
+use leaderelection::{JITTER_FACTOR, Timings};
 use leaderelection_backends::url::Location;
 use serde_json::{Value, json};
 
 use super::prices::{is_local, list_prices};
-use crate::timing::Timing;
 
 /// A twelfth of a year.
 const MONTH: Duration = Duration::from_secs(2_629_746);
 
-/// What the cost is computed from.
+/// The arguments from which the cost is computed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cost")]
 pub(super) struct CostArgs {
-    /// How many candidates follow the leader
+    /// The number of candidates that do not lead
     #[arg(long, value_name = "NUMBER", default_value_t = 2)]
     followers: u32,
-    /// What a million writes cost, in US dollars. By default the store's list price
+    /// The price of a million writes, in US dollars. The default is the store's list price
     #[arg(long, value_name = "PRICE", value_parser = price)]
     write_price: Option<f64>,
-    /// What a million reads cost, in US dollars. By default the store's list price
+    /// The price of a million reads, in US dollars. The default is the store's list price
     #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
 }
@@ -33,20 +32,20 @@ fn price(text: &str) -> Result<f64, String> {
     price.ok_or_else(|| "a price is a number that is not negative, such as 5 or 0.4".to_owned())
 }
 
-/// What one election costs in a month.
+/// The cost of one election per month.
 #[derive(Debug)]
 pub(super) struct Cost {
     followers: u32,
     retry: Duration,
     writes: f64,
     reads: f64,
-    /// For a million writes and reads.
+    /// The prices of a million writes and a million reads.
     prices: Option<(f64, f64)>,
     source: String,
 }
 
 impl Cost {
-    pub(super) fn of(timing: &Timing, args: &CostArgs, location: &Location) -> Self {
+    pub(super) fn of(timings: &Timings, args: &CostArgs, location: &Location) -> Self {
         let listed = list_prices(location);
         let price = |given: Option<f64>, listed: Option<f64>| given.or(listed).or(is_local(location).then_some(0.0));
         let write_price = price(args.write_price, listed.map(|listed| listed.writes));
@@ -57,13 +56,13 @@ impl Cost {
             (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
             (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
         };
-        let retry = timing.retry();
+        let retry = timings.retry_period();
         let rounds = MONTH.as_secs_f64() / retry.as_secs_f64();
         Self {
             followers: args.followers,
             retry,
             writes: rounds,
-            // A candidate waits a retry period and, on average, half of the jitter more.
+            // A candidate waits a retry period and, on average, half of the jitter in addition.
             reads: f64::from(args.followers) * rounds / (1.0 + JITTER_FACTOR / 2.0),
             prices: write_price.zip(read_price),
             source,
@@ -107,6 +106,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::timing::Timing;
 
     #[derive(Parser)]
     struct Line {
@@ -118,7 +118,7 @@ mod tests {
 
     fn cost(args: &[&str], url: &str) -> String {
         let line = Line::parse_from([&["probe"], args].concat());
-        Cost::of(&line.timing, &line.cost, &url.parse().unwrap()).to_string()
+        Cost::of(&line.timing.timings().unwrap(), &line.cost, &url.parse().unwrap()).to_string()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What requests cost.
+//! The prices of requests.
 
 use leaderelection_backends::url::Location;
 
@@ -6,13 +6,13 @@ use leaderelection_backends::url::Location;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prices {
     pub(super) what: &'static str,
-    /// When they were looked up. docs/operations.md says where.
+    /// The date of the price list. docs/operations.md names the source.
     pub(super) as_of: &'static str,
     pub(super) writes: f64,
     pub(super) reads: f64,
 }
 
-/// Without free tiers, discounts and traffic.
+/// The prices without free tiers, discounts and traffic.
 #[cfg(feature = "s3")]
 const S3: Prices = Prices { what: "Amazon S3 Standard, us-east-1", as_of: "November 2026", writes: 5.0, reads: 0.4 };
 #[cfg(feature = "gcs")]
@@ -22,7 +22,7 @@ const GCS: Prices =
 const AZURE: Prices =
     Prices { what: "Azure Blob Storage hot LRS, East US", as_of: "May 2026", writes: 5.5, reads: 0.44 };
 
-/// The prices of a store; `None` if there is no list that says.
+/// The list prices of a store; `None` if no list exists.
 pub(super) fn list_prices(location: &Location) -> Option<Prices> {
     match location {
         #[cfg(feature = "s3")]
@@ -37,7 +37,7 @@ pub(super) fn list_prices(location: &Location) -> Option<Prices> {
     }
 }
 
-/// Whether nobody is paid for requests.
+/// Returns `true` if requests to this store cost nothing.
 pub(super) fn is_local(location: &Location) -> bool {
     match location {
         #[cfg(unix)]

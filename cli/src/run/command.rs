@@ -1,10 +1,10 @@
-//! The command, from its start until nothing is left of its process group.
+//! The command, from its start until its process group is empty.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,11 +14,12 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::itself;
 use super::watchdog::Watchdog;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 
-/// What to run, in which environment.
+/// The program, its arguments, and its environment.
 #[derive(Debug)]
 pub(super) struct CommandLine {
     words: Vec<OsString>,
@@ -27,7 +28,7 @@ pub(super) struct CommandLine {
 }
 
 impl CommandLine {
-    /// Fails now, and not when we lead, if there is no such program.
+    /// Fails now, rather than at the start of a term, if the program does not exist.
     pub(super) fn new(words: &[OsString], identity: &str, lock: &LockUrl) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
@@ -43,19 +44,11 @@ fn exists(program: &OsStr) -> bool {
     if Path::new(program).components().count() != 1 || program.as_encoded_bytes().contains(&b'/') {
         return Path::new(program).exists();
     }
-    // Without PATH the system has its own idea of where to look.
+    // Without PATH, the system searches directories of its own choice.
     env::var_os("PATH").is_none_or(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// This program, even if its file was replaced by a newer one.
-pub(super) fn this_program() -> PathBuf {
-    if cfg!(target_os = "linux") {
-        return PathBuf::from("/proc/self/exe");
-    }
-    env::current_exe().unwrap_or_else(|_| PathBuf::from("leaderelect"))
-}
-
-/// A command that was started. Dropping it kills its process group.
+/// A started command. Dropping it kills its process group.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
@@ -69,19 +62,20 @@ impl Running {
     /// Starts the command in a process group of its own, under a watchdog.
     pub(super) fn start(line: &CommandLine, fencing_token: u64) -> io::Result<Self> {
         adopt_orphans();
-        // Before the start, so that no end is missed.
+        // The signal handler is installed before the start, so that no end of a child is missed.
         let children = signal(SignalKind::child())?;
-        let mut command = Command::new(this_program());
+        let mut command = Command::new(itself::path());
         command
             .arg0("leaderelect")
-            .args([super::helper::START, "--parent", &getpid().as_raw_nonzero().to_string(), "--"])
+            .args([itself::START, "--parent", &getpid().as_raw_nonzero().to_string(), "--"])
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())
             .env("LEADERELECTION_LOCK", &line.lock)
             .process_group(0);
         if io::stdin().is_terminal() {
-            // Only the group that the terminal was given to may read from it: the others are stopped.
+            // Only the terminal's foreground process group may read from the terminal: the system stops other
+            // readers.
             command.stdin(Stdio::null());
         }
         let mut child = command.spawn()?;
@@ -97,23 +91,24 @@ impl Running {
         self.group
     }
 
-    /// Sends a signal to the whole group. One that is stopped goes on, so that it gets it.
+    /// Sends a signal to the whole group. A stopped group is continued, so that the signal reaches it.
     pub(super) fn signal(&self, signal: Signal) {
         let _ = kill_process_group(self.group, signal);
         let _ = kill_process_group(self.group, Signal::CONT);
     }
 
-    /// Completes when the command has ended; what it left behind may still run. Cancellation safe.
+    /// Completes when the command has ended; processes that it left behind may still run. Cancellation safe.
     pub(super) async fn ended(&mut self) {
-        // Left as a zombie, so that the group's id is nobody else's yet.
+        // The command stays a zombie, so that no other process group gets its id yet.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         while let Ok(None) = waitid(WaitId::Pid(self.group), options) {
             self.children.recv().await;
         }
     }
 
-    /// Ends what the command left behind, once it has [ended](Self::ended): with SIGTERM, and with SIGKILL
-    /// when `patience` is over. Returns how the command ended. Cancellation safe.
+    /// Ends the processes that the command left behind, once the command has [ended](Self::ended): with
+    /// SIGTERM, and with SIGKILL when `patience` is over. Returns the exit status of the command. Cancellation
+    /// safe.
     pub(super) async fn clean_up(&mut self, patience: impl Future<Output = ()>) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM);
         let status = self.child.wait()?;
@@ -127,7 +122,7 @@ impl Running {
                     self.signal(Signal::KILL);
                 }
                 _ = self.children.recv() => {}
-                // Where orphans are not our children, nobody tells.
+                // On systems where orphans do not become our children, no signal reports their end.
                 () = tokio::time::sleep(Duration::from_millis(100)) => {}
             }
         }
@@ -136,14 +131,15 @@ impl Running {
         Ok(status)
     }
 
-    /// Puts a new watchdog in the place of one that is gone.
+    /// Starts a new watchdog in place of one that has ended.
     pub(super) fn renew_watchdog(&mut self, deadline: LocalInstant) -> io::Result<()> {
         self.watchdog = Watchdog::start(self.group)?;
         self.watchdog.allow_until(deadline)
     }
 
     fn is_left(&self) -> bool {
-        // Our orphans, if we are the first process of a container or adopt them.
+        // Collects orphans: they are our children if this process adopts them or is the first process of a
+        // container.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(self.group)), options) {}
         test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
@@ -159,13 +155,13 @@ impl Drop for Running {
     }
 }
 
-/// Makes us the parent of what the command leaves behind, so that we need nobody else to bury it.
+/// Makes this process the parent of the processes that the command leaves behind, so that it can collect them.
 fn adopt_orphans() {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
-/// What a shell would say of it.
+/// Returns the exit code that a shell would report.
 pub(super) fn exit(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(u8::try_from(code).unwrap_or(u8::MAX)),

@@ -1,48 +1,47 @@
-//! Whether the lock can be read at all, before anybody waits for it.
+//! A first read of the lock, before the wait for leadership begins.
 
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{LockError, ObjectStoreBasedLock as _, StoreErrorKind};
-use tokio::time::{sleep, timeout};
+use leaderelection::{Bounded, LockError, ObjectStoreBasedLock as _, StoreErrorKind, TimeLimit, Timings};
+use tokio::time::sleep;
 
 use crate::exit::Failure;
 use crate::lock::Lock;
-use crate::timing::Timing;
 
-/// How long to look at a lock that cannot be read.
+/// The time for which an unreadable lock is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// Once.
+    /// One read.
     Once,
-    /// Again and again, until this long after we began.
+    /// Repeated reads, until the duration has passed since the given moment.
     For(Duration, LocalInstant),
 }
 
-/// Who holds the lock. A store that refuses fails at once, and one that is out of reach when `patience` is
-/// over: a slip in the URL must not wait for ever.
-pub(super) async fn holder(lock: &Lock, timing: &Timing, patience: Patience) -> Result<Option<String>, Failure> {
-    let now = SystemClock.now();
+/// Returns the holder of the lock. A refusal by the store fails at once, and an unreachable store fails when
+/// `patience` is over: an error in the URL must not cause an endless wait.
+pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -> Result<Option<String>, Failure> {
     let (limit, began) = match patience {
-        Patience::Once => (timing.request_timeout(), now),
+        Patience::Once => (timings.request_timeout(), SystemClock.now()),
         Patience::For(limit, began) => (limit, began),
     };
-    let request_timeout = timing.request_timeout().min(limit);
+    let request_timeout = timings.request_timeout();
+    let setting = if request_timeout <= limit { "--request-timeout" } else { "--wait-timeout" };
+    let lock = Bounded::new(lock.clone(), TimeLimit::new(request_timeout.min(limit)).of_setting(setting));
     let mut last = None;
-    let attempts = timeout((began + limit).saturating_since(now), async {
+    let attempts = async {
         loop {
-            match timeout(request_timeout, lock.get()).await {
-                Ok(Ok(found)) => return Ok(found.map(|found| found.record.holder_identity)),
-                Ok(Err(error)) if patience == Patience::Once || !is_transient(&error) => return Err(error),
-                Ok(Err(error)) => last = Some(error),
-                Err(_) => last = None,
+            match lock.get().await {
+                Ok(found) => return Ok(found.map(|found| found.record.holder_identity)),
+                Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
+                Err(error) => last = Some(error),
             }
-            sleep((timing.retry() / 2).min(Duration::from_secs(1))).await;
+            sleep((timings.retry_period() / 2).min(Duration::from_secs(1))).await;
         }
-    });
-    match attempts.await {
+    };
+    match TimeLimit::new(limit).of_setting(setting).answer_since(began, attempts).await {
         Ok(holder) => Ok(holder?.filter(|holder| !holder.is_empty())),
-        Err(_) => Err(last.map_or_else(|| Failure::silent(&lock.describe(), request_timeout), Failure::from)),
+        Err(silence) => Err(last.map_or_else(|| silence.of(&lock.describe()).into(), Failure::from)),
     }
 }
 

@@ -1,13 +1,14 @@
-//! The processes beside the command, which run this program too.
+//! The helper processes beside the command, which run this program too.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use super::itself::{START, WATCHDOG};
 use super::{start, watchdog};
 
-/// What this program starts itself as. No commands for its users.
+/// The commands with which this program starts itself. Users do not call them.
 #[derive(Debug, Parser)]
 pub(crate) enum Helper {
     #[command(name = START)]
@@ -15,9 +16,6 @@ pub(crate) enum Helper {
     #[command(name = WATCHDOG)]
     Watchdog(watchdog::Args),
 }
-
-pub(super) const START: &str = "__start";
-pub(super) const WATCHDOG: &str = "__watchdog";
 
 impl Helper {
     pub(crate) fn is(word: &OsStr) -> bool {

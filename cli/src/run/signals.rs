@@ -9,22 +9,23 @@ use crate::exit::{Exit, Failure};
 const PASSED_ON: [Signal; 7] =
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::WINCH];
 
-/// Whether whoever waits for leadership stops at this signal.
+/// Returns `true` if this signal ends the wait for leadership.
 pub(super) fn ends_the_wait(signal: Signal) -> bool {
     ends_the_campaign(signal) || signal == Signal::HUP
 }
 
-/// Whether a campaign ends when the command has. Not at SIGHUP, by which services read their settings anew.
+/// Returns `true` if this signal ends a campaign after the command has ended. SIGHUP does not: services reread
+/// their settings at SIGHUP.
 pub(super) fn ends_the_campaign(signal: Signal) -> bool {
     matches!(signal, Signal::TERM | Signal::INT | Signal::QUIT)
 }
 
-/// Those that we got.
+/// The received signals.
 #[derive(Debug)]
 pub(super) struct Signals(UnboundedReceiver<Signal>);
 
 impl Signals {
-    /// From here on the signals do not end this process.
+    /// Starts to listen. From now on, these signals do not end this process.
     pub(super) fn listen() -> Result<Self, Failure> {
         let (sender, receiver) = unbounded_channel();
         for kind in PASSED_ON {
@@ -37,7 +38,7 @@ impl Signals {
         Ok(Self(receiver))
     }
 
-    /// The next one. Cancellation safe.
+    /// Returns the next signal. Cancellation safe.
     pub(super) async fn next(&mut self) -> Signal {
         match self.0.recv().await {
             Some(signal) => signal,
@@ -45,7 +46,7 @@ impl Signals {
         }
     }
 
-    /// The next one that ends the wait. Cancellation safe.
+    /// Returns the next signal that ends the wait. Cancellation safe.
     pub(super) async fn next_ending(&mut self) -> Signal {
         loop {
             let signal = self.next().await;

@@ -8,22 +8,22 @@ use rustix::process::{Pid, getppid};
 
 use crate::exit::{Exit, Failure};
 
-/// Become the command, and die with the process that asked for it.
+/// Become the command, and die with the parent process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The process that asked for it
+    /// The parent process
     #[arg(long)]
     parent: i32,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// Returns only if it cannot.
+/// Becomes the command. Returns only on failure.
 pub(super) fn run(args: &Args) -> Failure {
     if let Err(failure) = die_with_parent() {
         return failure;
     }
-    // It may have died before we asked to be told.
+    // The parent may have died before this process asked for the death signal.
     if getppid() != Pid::from_raw(args.parent) {
         return Failure::new(Exit::Internal, "leaderelect is gone; the command is not run");
     }
@@ -35,8 +35,8 @@ pub(super) fn run(args: &Args) -> Failure {
     Failure::new(Exit::Code(code), format!("cannot run {}: {error}", program.display()))
 }
 
-/// Survives `exec`, but for programs that gain privileges by it. Elsewhere than on Linux the watchdog does
-/// it alone.
+/// Asks the system to kill this process when its parent dies. The setting survives `exec`, except for programs
+/// that gain privileges. On systems other than Linux, only the watchdog does this.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn die_with_parent() -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))

@@ -1,7 +1,7 @@
-//! A small process that kills the command's process group when its time is up, or when `run` is gone.
+//! A small process that kills the command's process group when its deadline passes, or when `run` has ended.
 //!
-//! `run` itself does so in time, as long as it runs. It may be killed, or stopped by Ctrl-Z or a debugger,
-//! while the command goes on; so somebody else watches the clock.
+//! As long as `run` is running, `run` kills the group in time. But `run` may be killed, or stopped by Ctrl-Z or
+//! a debugger, while the command goes on. The watchdog then watches the clock in its place.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -14,9 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::itself;
 use crate::exit::Exit;
 
-/// Watch over a process group, as standard input says.
+/// Watch over a process group, with deadlines from standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The process group
@@ -24,15 +25,16 @@ pub(crate) struct Args {
     group: i32,
 }
 
-/// What `run` says when the group has ended.
+/// The message of `run` that the group has ended.
 const ALL_DONE: u64 = 0;
 
-/// The clock that counts suspend has no timer that everybody has: so it is looked at this often.
+/// The interval between looks at the clock. The clock that counts suspend has no timer on every system.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The watchdog's side.
+/// Runs the watchdog's side.
 ///
-/// Standard input has deadlines, 8 bytes each, in nanoseconds of the machine's clock; the last one counts.
+/// Standard input contains deadlines, 8 bytes each, in nanoseconds of the machine's clock. The last deadline
+/// counts.
 pub(super) fn run(args: &Args) -> ExitCode {
     let Some(group) = Pid::from_raw(args.group) else { return Exit::Usage.into() };
     let mut deadline = None;
@@ -48,7 +50,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// What `run` says next; `None` if it is too late, or if `run` is gone.
+/// Returns the next message of `run`; `None` if the deadline has passed or if `run` has ended.
 fn next(deadline: Option<LocalInstant>) -> Option<u64> {
     let stdin = io::stdin();
     loop {
@@ -59,14 +61,15 @@ fn next(deadline: Option<LocalInstant>) -> Option<u64> {
         let tick = left.map_or(TICK, |left| left.min(TICK));
         let timeout = Timespec::try_from(tick).ok()?;
         if poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(&timeout)).unwrap_or(0) > 0 {
-            // Past the buffer of the standard library, of which `poll` knows nothing. A pipe gives whole words.
+            // `poll` does not see the standard library's buffer, so this reads past that buffer. A pipe
+            // delivers whole words.
             let mut word = [0; 8];
             return (rustix::io::read(&stdin, &mut word).ok()? == word.len()).then(|| u64::from_le_bytes(word));
         }
     }
 }
 
-/// The side of `run`.
+/// The watchdog as seen by `run`.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     process: Child,
@@ -75,25 +78,25 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches over `group` from now on.
+    /// Starts to watch over `group`.
     pub(super) fn start(group: Pid) -> io::Result<Self> {
-        let mut process = Command::new(super::command::this_program())
+        let mut process = Command::new(itself::path())
             .arg0("leaderelect")
-            .args([super::helper::WATCHDOG, "--group", &group.as_raw_nonzero().to_string()])
+            .args([itself::WATCHDOG, "--group", &group.as_raw_nonzero().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Not ended by what a terminal sends to our group.
+            // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0)
             .current_dir("/")
             .spawn()?;
         let Some(deadlines) = process.stdin.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        // A watchdog that is stopped must not stop us when the pipe is full.
+        // A stopped watchdog must not block this process when the pipe is full.
         fcntl_setfl(&deadlines, fcntl_getfl(&deadlines)? | OFlags::NONBLOCK)?;
         Ok(Self { process, deadlines, last: None })
     }
 
-    /// The group may live until `deadline`.
+    /// Allows the group to live until `deadline`.
     pub(super) fn allow_until(&mut self, deadline: LocalInstant) -> io::Result<()> {
         if self.last == Some(deadline) {
             return Ok(());
@@ -103,7 +106,7 @@ impl Watchdog {
         Ok(())
     }
 
-    /// The group has ended.
+    /// Tells the watchdog that the group has ended.
     pub(super) fn dismiss(&mut self) {
         let _ = self.tell(ALL_DONE);
     }
@@ -115,7 +118,7 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // Its work is done, or was done by whoever drops it. It may be stopped, and then would never end.
+        // The watchdog is no longer needed. A stopped watchdog would never end by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,12 +1,12 @@
-//! What a leader does: it runs the command, and ends it in time.
+//! The work of a leader: runs the command, and ends it in time.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use leaderelection::Leadership;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::{Leadership, Timings};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio_util::sync::CancellationToken;
 
@@ -14,29 +14,28 @@ use super::command::{CommandLine, Running, exit};
 use super::signals;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::timing::Timing;
 
-/// How long the processes that a command leaves behind may take to end.
+/// The time that processes left behind by a command get to end.
 const PATIENCE_WITH_LEFTOVERS: Duration = Duration::from_secs(5);
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Debug)]
 pub(super) enum Ended {
     NotStarted(Failure),
     ByItself(Exit),
-    /// By us, because leadership was lost.
+    /// This process ended the command, because leadership was lost.
     Lost {
         how: &'static str,
     },
 }
 
-/// The command, for every term.
+/// The job of running the command in every term.
 #[derive(Debug)]
 pub(super) struct Job {
     command: CommandLine,
-    /// From the loss of leadership until another may lead.
+    /// The time from the loss of leadership until another candidate may lead.
     gap: Duration,
-    /// How often to see whether the lease was renewed.
+    /// The interval between checks whether the lease was renewed.
     renewals: Duration,
     shutdown: CancellationToken,
     output: Output,
@@ -46,36 +45,36 @@ pub(super) struct Job {
 #[derive(Debug, Default)]
 struct State {
     begun: bool,
-    /// The group of the command that runs.
+    /// The process group of the running command.
     group: Option<Pid>,
-    /// Whether this is the last term.
+    /// The current term is the last one.
     finishing: bool,
     end: Option<Ended>,
 }
 
 impl Job {
-    pub(super) fn new(command: CommandLine, timing: &Timing, shutdown: CancellationToken, output: Output) -> Self {
-        let gap = timing.lease.saturating_sub(timing.renew());
+    pub(super) fn new(command: CommandLine, timings: &Timings, shutdown: CancellationToken, output: Output) -> Self {
+        let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
         let state = Mutex::default();
-        Self { command, gap, renewals: timing.retry() / 2, shutdown, output, state }
+        Self { command, gap, renewals: timings.retry_period() / 2, shutdown, output, state }
     }
 
-    /// Whether the command of any term was started.
+    /// Returns `true` if the command of any term was started.
     pub(super) fn has_begun(&self) -> bool {
         self.with(|state| state.begun)
     }
 
-    /// How the last command ended; `None` if there was none, or if nobody could wait for its end.
+    /// Takes the end of the last command; `None` if no command ran, or if its end could not be observed.
     pub(super) fn take_end(&self) -> Option<Ended> {
         self.with(|state| state.end.take())
     }
 
-    /// Whether a signal to the command made its term the last.
+    /// Returns `true` if a signal to the command made its term the last one.
     pub(super) fn is_finishing(&self) -> bool {
         self.with(|state| state.finishing)
     }
 
-    /// Passes the signal on to the command; `false` if none runs.
+    /// Passes the signal on to the command; returns `false` if none runs.
     pub(super) fn on_signal(&self, signal: Signal) -> bool {
         self.with(|state| {
             let passed_on = state.group.is_some_and(|group| kill_process_group(group, signal).is_ok());
@@ -84,7 +83,7 @@ impl Job {
         })
     }
 
-    /// The work of one term.
+    /// Does the work of one term.
     pub(super) async fn lead(self: Arc<Self>, leadership: Leadership) {
         if !leadership.is_valid() {
             return;
@@ -140,7 +139,7 @@ impl Job {
         }
         let status = running.clean_up(self.patience(leadership)).await;
         match status {
-            // By us, or by the watchdog if we were stopped.
+            // This process killed the command, or the watchdog did while this process was stopped.
             Ok(status) if lost && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
             _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
             Ok(status) => Ended::ByItself(exit(status)),
@@ -150,9 +149,9 @@ impl Job {
         }
     }
 
-    /// The watchdog is told of every renewal, and replaced if it is gone.
+    /// Tells the watchdog about every renewal, and replaces a watchdog that has ended.
     fn keep_watchdog(&self, leadership: &Leadership, running: &mut Running) {
-        // Later than we ourselves kill, and early enough for processes to be gone in time.
+        // This deadline is later than our own kill, and early enough for the processes to end in time.
         let deadline = leadership.valid_until() + self.gap * 3 / 4;
         if running.watchdog.allow_until(deadline).is_err()
             && let Err(error) = running.renew_watchdog(deadline)
@@ -161,7 +160,7 @@ impl Job {
         }
     }
 
-    /// While we lead, what a command left behind has some time. Then it must go.
+    /// Waits, while this process leads, for the time that processes left behind by a command get.
     async fn patience(&self, leadership: &Leadership) {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Who may ask: where we listen, and what a stranger has to show.
+//! Access to the server: the addresses to listen on, and the credentials that a client has to present.
 
 use std::fmt;
 use std::io::{self, Read as _};
@@ -14,28 +14,28 @@ use subtle::ConstantTimeEq as _;
 
 use crate::exit::{Exit, Failure};
 
-/// The token, if there is no file with it.
+/// The environment variable with the token, if there is no token file.
 const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
 
-/// Of a token.
+/// The accepted lengths of a token.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 
-/// Where to listen, and for whom.
+/// The addresses to listen on, and the permitted clients.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(super) struct AccessArgs {
-    /// Where to listen. Other machines get no answer by default; for them, TLS and a token are needed
+    /// The address to listen on. The default serves only this machine; other machines need TLS and a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = "127.0.0.1:4040")]
     listen: Addresses,
-    /// Serve over TLS with this certificate, in PEM, followed by those that lead to a known one
+    /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, in PEM
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Answer those only who show the token in this file: as `Authorization: Bearer …`, or as the password
-    /// of any user (so that browsers can). /healthz, /readyz and /leading stay open. By default the token is
-    /// that in LEADERELECTION_HTTP_TOKEN, if it is set
+    /// Require the token in this file: as `Authorization: Bearer …`, or as the password of any user (for
+    /// browsers). /healthz, /readyz and /leading stay open. The default is the token in
+    /// LEADERELECTION_HTTP_TOKEN, if that variable is set
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Listen for other machines even without TLS or without a token
@@ -43,7 +43,7 @@ pub(super) struct AccessArgs {
     insecure: bool,
 }
 
-/// What a host and a port stand for.
+/// The addresses of a host and a port.
 #[derive(Clone, Debug)]
 struct Addresses(Vec<SocketAddr>);
 
@@ -56,17 +56,18 @@ fn addresses(text: &str) -> Result<Addresses, String> {
 }
 
 impl AccessArgs {
-    /// Where to listen, one after the other, until one works.
+    /// The addresses to listen on, tried in order until one works.
     pub(super) fn addresses(&self) -> &[SocketAddr] {
         &self.listen.0
     }
 
-    /// The certificate's file and the key's.
+    /// The files of the certificate and its key.
     pub(super) fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
-    /// What to show, if something has to be shown. Fails if anybody could read along, or ask.
+    /// Returns the required token, if there is one. Fails if other machines could read the traffic, or send
+    /// requests without a token.
     pub(super) fn token(&self) -> Result<Option<Token>, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(Token::read(path)?),
@@ -89,7 +90,7 @@ impl AccessArgs {
     }
 }
 
-/// What a client has to show. Never shown itself.
+/// The token that a client has to present. `Debug` does not print it.
 pub(super) struct Token(String);
 
 impl fmt::Debug for Token {
@@ -130,7 +131,7 @@ impl Token {
         Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
     }
 
-    /// Whether a request with these headers shows it.
+    /// Returns `true` if a request with these headers presents the token.
     pub(super) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
         headers
             .get(AUTHORIZATION)
@@ -138,13 +139,13 @@ impl Token {
             .is_some_and(|shown| self.equals(&shown))
     }
 
-    /// Takes as long for a near miss as for a far one.
+    /// Compares in a time that does not depend on the number of equal bytes.
     fn equals(&self, shown: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(shown).into()
     }
 }
 
-/// A bearer's token, or the password of a user.
+/// Returns a bearer token, or the password of a user.
 fn shown(authorization: &str) -> Option<Vec<u8>> {
     let (scheme, value) = authorization.split_once(' ')?;
     match scheme.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! How many may ask at a time.
+//! The limit on concurrent connections.
 
 use std::future::{Ready, ready};
 use std::io;
@@ -8,21 +8,21 @@ use axum_server::Handle;
 use axum_server::accept::Accept;
 use futures_util::future::Either;
 
-/// Far more than anybody needs, and far less than the files a process may have open: strangers who
-/// connect shall not keep the elector from its store.
+/// The limit is far above any legitimate need, and far below the number of files that a process may open.
+/// Foreign connections must not keep the elector from its store.
 const MOST: usize = 128;
 
-/// Hangs up on those who are too many.
+/// Closes connections above the limit.
 #[derive(Clone, Debug)]
 pub(super) struct Limit(Handle<SocketAddr>);
 
 impl Limit {
-    /// For the server of this handle, which counts the connections.
+    /// Creates the limit for the server of this handle, which counts the connections.
     pub(super) fn new(handle: Handle<SocketAddr>) -> Self {
         Self(handle)
     }
 
-    /// Comes before the acceptor, and so before any handshake.
+    /// Applies the limit before the acceptor, and so before any handshake.
     pub(super) fn before<A>(self, acceptor: A) -> Limited<A> {
         Limited { limit: self, acceptor }
     }
@@ -40,7 +40,7 @@ impl<A: Accept<I, S>, I, S> Accept<I, S> for Limited<A> {
     type Future = Either<A::Future, Ready<io::Result<(A::Stream, A::Service)>>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
-        // This one is counted already.
+        // The count already includes this connection.
         if self.limit.0.connection_count() > MOST {
             return Either::Right(ready(Err(io::Error::other("too many connections"))));
         }

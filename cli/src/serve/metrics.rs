@@ -1,4 +1,4 @@
-//! What /metrics shows.
+//! The recorder behind /metrics.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 
 use crate::exit::{Exit, Failure};
 
-/// The dashboard and the alert rules of docs/ need buckets; without them it would be a summary.
+/// The buckets of the renewal histogram. The dashboard and the alert rules of docs/ need buckets; without them,
+/// the metric would be a summary.
 const RENEWAL_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Samples that nobody asks for are merged this often.
+/// The interval at which samples are merged if nobody requests /metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Records whatever the process counts from now on.
+/// Installs the recorder for all metrics of this process.
 pub(super) fn install() -> Result<PrometheusHandle, Failure> {
     let handle = recorder().map_err(|error| Failure::new(Exit::Internal, format!("cannot record metrics: {error}")))?;
     let upkeep = handle.clone();

@@ -10,18 +10,20 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{LastError, Transition};
 
-use super::site::Site;
+use super::facts::Facts;
 use super::snapshot::Snapshot;
 use crate::view;
 
 pub(super) const STYLE: &str = include_str!("../../templates/page.css");
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// The page consists of three files of ours, and may do nothing but ask for itself again.
+/// The content security policy: the page consists of three files of this server, and may only request itself
+/// again.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                                  img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What the template shows. It escapes everything: identities and messages are written by others.
+/// The values for the template. The template escapes all of them: identities and messages come from other
+/// parties.
 #[derive(Debug, Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
@@ -34,14 +36,14 @@ struct Page<'a> {
     now: DateTime<Utc>,
 }
 
-pub(super) fn render(site: &Site) -> Response {
-    let snapshot = Snapshot::take(&site.handle);
+pub(super) fn render(facts: &Facts) -> Response {
+    let snapshot = Snapshot::take(&facts.handle);
     let page = Page {
-        lock: &site.lock,
-        verdict: Verdict::of(&snapshot, site.ready_within, site.draining.is_cancelled()),
+        lock: &facts.lock,
+        verdict: Verdict::of(&snapshot, facts.ready_within, facts.draining.is_cancelled()),
         snapshot,
-        transitions: site.handle.transitions().into_iter().rev().collect(),
-        last_error: site.handle.last_error(),
+        transitions: facts.handle.transitions().into_iter().rev().collect(),
+        last_error: facts.handle.last_error(),
         now: SystemClock.wall_time(),
     };
     match page.render() {
@@ -53,16 +55,16 @@ pub(super) fn render(site: &Site) -> Response {
     }
 }
 
-/// The page in one line.
+/// The state of the election in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Leading,
-    /// We lead, and are about to stop.
+    /// This process leads, and is about to stop.
     Draining,
-    /// The lease is ours, and we do not lead on it.
+    /// This process holds the lease, but no longer leads.
     Lapsed,
     Following,
-    /// Somebody led, when the store answered last.
+    /// A leader existed at the store's last answer.
     Stale,
     Nobody,
     Unknown,
@@ -81,7 +83,7 @@ impl Verdict {
         }
     }
 
-    /// In a word, for the style.
+    /// The name of the style class.
     fn tone(self) -> &'static str {
         match self {
             Self::Leading => "good",
@@ -91,7 +93,7 @@ impl Verdict {
     }
 }
 
-/// A time for programs.
+/// Formats a time for programs.
 fn stamp(at: &DateTime<Utc>) -> String {
     view::time(*at)
 }
@@ -100,12 +102,12 @@ fn span(duration: &Duration) -> String {
     view::short(*duration)
 }
 
-/// A duration that somebody chose.
+/// Formats a configured duration.
 fn whole(duration: &Duration) -> impl Display {
     humantime::format_duration(*duration)
 }
 
-/// A time for people.
+/// Formats a time for people.
 fn time(at: &DateTime<Utc>) -> impl Display {
     at.format("%Y-%m-%d %H:%M:%S UTC")
 }

@@ -1,4 +1,4 @@
-//! The socket, and the end of what is served on it.
+//! The socket, and the end of its connections.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,13 +14,13 @@ use super::limit::Limit;
 use super::tls::Tls;
 use crate::exit::{Exit, Failure};
 
-/// How long a client may take to ask, and how long it may say nothing between two questions.
+/// The time that a client may take for a request, and the longest pause between two requests.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long answers that are on their way may take when we end.
+/// The time that unfinished answers get when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A socket that nobody serves yet.
+/// A bound socket that accepts no connections yet.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: TcpListener,
@@ -39,13 +39,13 @@ impl Server {
         bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(access.addresses(), &error)))
     }
 
-    /// Where the page is.
+    /// The URL of the page.
     pub(super) fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/", self.address)
     }
 
-    /// What is shown over TLS, if it is used.
+    /// The TLS settings, if TLS is used.
     pub(super) fn tls(&self) -> Option<Tls> {
         self.tls.clone()
     }
@@ -83,7 +83,7 @@ fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {
     format!("cannot listen on {addresses}: {error}; {advice}")
 }
 
-/// What is served.
+/// A running server.
 #[derive(Debug)]
 pub(super) struct Running {
     handle: Handle<SocketAddr>,
@@ -91,7 +91,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Completes if nothing is served any more, which nobody asked for. Cancellation safe.
+    /// Completes if the server ends unexpectedly. Cancellation safe.
     pub(super) async fn failed(&mut self) -> Failure {
         let problem = match (&mut self.task).await {
             Ok(Ok(())) => "it ended".to_owned(),
@@ -101,16 +101,16 @@ impl Running {
         Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
     }
 
-    /// From here on there are no new connections, and no new questions on old ones.
+    /// Refuses new connections, and new requests on existing connections.
     pub(super) fn stop_accepting(&self) {
         self.handle.graceful_shutdown(Some(GRACE));
     }
 
-    /// Waits until the answers that are on their way have been given.
+    /// Waits until all unfinished answers are complete.
     pub(super) async fn finish(self) {
         self.stop_accepting();
         if !self.task.is_finished() {
-            // How it ended is of no interest any more.
+            // The result of the task no longer matters.
             let _ = self.task.await;
         }
     }

@@ -1,18 +1,18 @@
-//! What the system tells us to do.
+//! The signals from the system.
 
 use crate::exit::{Exit, Failure};
 
-/// What a signal asks for.
+/// The request that a signal expresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// SIGTERM, SIGINT.
+    /// SIGTERM or SIGINT.
     End,
     /// SIGHUP.
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
     Reload,
 }
 
-/// From its making on, the signals do not end this process.
+/// A listener for signals. From its creation on, the signals do not end this process.
 #[derive(Debug)]
 pub(super) struct Signals(imp::Streams);
 
@@ -22,7 +22,7 @@ impl Signals {
         streams.map(Self).map_err(|error| Failure::new(Exit::Internal, format!("cannot listen for signals: {error}")))
     }
 
-    /// The next one. Cancellation safe.
+    /// Returns the next request. Cancellation safe.
     pub(super) async fn next(&mut self) -> Told {
         self.0.next().await
     }

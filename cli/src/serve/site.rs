@@ -1,7 +1,6 @@
-//! What is answered.
+//! The routes and their answers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -13,72 +12,54 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use leaderelection::{HealthCheck, LeaderHandle};
-use metrics_exporter_prometheus::PrometheusHandle;
-use tokio_util::sync::CancellationToken;
 
-use super::access::Token;
+use super::facts::Facts;
 use super::page;
 use super::snapshot::Snapshot;
 use crate::view::short;
 
-/// What the answers are made of.
-#[derive(Debug)]
-pub(super) struct Site {
-    /// Shown without secrets.
-    pub(super) lock: String,
-    pub(super) handle: LeaderHandle,
-    pub(super) health: HealthCheck,
-    /// How old the store's last answer may be.
-    pub(super) ready_within: Duration,
-    /// Cancelled when we are about to end.
-    pub(super) draining: CancellationToken,
-    pub(super) metrics: PrometheusHandle,
-    pub(super) token: Option<Token>,
-}
+type SharedFacts = State<Arc<Facts>>;
 
-type SharedSite = State<Arc<Site>>;
-
-/// What is served, to whom.
-pub(super) fn routes(site: Arc<Site>) -> Router {
+/// Creates the routes, with and without access control.
+pub(super) fn routes(facts: Arc<Facts>) -> Router {
     let guarded = Router::new()
         .route("/", get(status))
         .route("/page.css", get(|| async { ([(CONTENT_TYPE, "text/css; charset=utf-8")], page::STYLE) }))
         .route("/page.js", get(|| async { ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], page::SCRIPT) }))
         .route("/leader", get(leader))
         .route("/metrics", get(metrics))
-        .route_layer(from_fn_with_state(Arc::clone(&site), only_with_token));
-    // What asks these can seldom show a token, and they tell little.
+        .route_layer(from_fn_with_state(Arc::clone(&facts), only_with_token));
+    // Probes and load balancers can seldom present a token, and these answers contain little information.
     let open =
         Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz)).route("/leading", get(leading));
-    guarded.merge(open).layer(from_fn(with_headers)).with_state(site)
+    guarded.merge(open).layer(from_fn(with_headers)).with_state(facts)
 }
 
-async fn status(State(site): SharedSite) -> Response {
-    page::render(&site).into_response()
+async fn status(State(facts): SharedFacts) -> Response {
+    page::render(&facts).into_response()
 }
 
-async fn leader(State(site): SharedSite) -> Json<Snapshot> {
-    Json(Snapshot::take(&site.handle))
+async fn leader(State(facts): SharedFacts) -> Json<Snapshot> {
+    Json(Snapshot::take(&facts.handle))
 }
 
-async fn metrics(State(site): SharedSite) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], site.metrics.render())
+async fn metrics(State(facts): SharedFacts) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], facts.metrics.render())
 }
 
-async fn healthz(State(site): SharedSite) -> (StatusCode, String) {
-    match site.health.check() {
+async fn healthz(State(facts): SharedFacts) -> (StatusCode, String) {
+    match facts.health.check() {
         Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
         Err(unhealthy) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{unhealthy}\n")),
     }
 }
 
-async fn readyz(State(site): SharedSite) -> (StatusCode, String) {
-    if site.draining.is_cancelled() {
+async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
+    if facts.draining.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n".to_owned());
     }
-    let snapshot = Snapshot::take(&site.handle);
-    if snapshot.is_fresh(site.ready_within) {
+    let snapshot = Snapshot::take(&facts.handle);
+    if snapshot.is_fresh(facts.ready_within) {
         return (StatusCode::OK, "ok\n".to_owned());
     }
     let problem = match snapshot.age {
@@ -88,16 +69,16 @@ async fn readyz(State(site): SharedSite) -> (StatusCode, String) {
     (StatusCode::SERVICE_UNAVAILABLE, problem)
 }
 
-async fn leading(State(site): SharedSite) -> (StatusCode, &'static str) {
-    match (site.draining.is_cancelled(), site.handle.is_leader()) {
+async fn leading(State(facts): SharedFacts) -> (StatusCode, &'static str) {
+    match (facts.draining.is_cancelled(), facts.handle.is_leader()) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"),
         (false, true) => (StatusCode::OK, "leading\n"),
         (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "not leading\n"),
     }
 }
 
-async fn only_with_token(State(site): SharedSite, request: Request, next: Next) -> Response {
-    match &site.token {
+async fn only_with_token(State(facts): SharedFacts, request: Request, next: Next) -> Response {
+    match &facts.token {
         Some(token) if !token.is_shown_by(request.headers()) => {
             let challenge = [(WWW_AUTHENTICATE, r#"Basic realm="leaderelect", Bearer realm="leaderelect""#)];
             (StatusCode::UNAUTHORIZED, challenge, "show the token of --token-file\n").into_response()
@@ -106,7 +87,7 @@ async fn only_with_token(State(site): SharedSite, request: Request, next: Next) 
     }
 }
 
-/// Nothing from elsewhere, into nothing elsewhere, and never from a cache.
+/// Headers that forbid foreign content, embedding in other pages, and caching.
 const HEADERS: [(HeaderName, &str); 5] = [
     (CONTENT_SECURITY_POLICY, page::POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -1,4 +1,4 @@
-//! Who leads, at one moment, as far as this process knows.
+//! The current leader at one moment, as far as this process knows.
 
 use std::time::Duration;
 
@@ -8,42 +8,43 @@ use serde::Serialize;
 
 use crate::view::{as_seconds, as_time};
 
-/// What /leader says. The page says the same to people.
+/// The answer of /leader. The page shows the same data to people.
 ///
-/// `name` alone is what Kubernetes' leader-elector sidecar said.
+/// Kubernetes' leader-elector sidecar answered with `name` alone.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Snapshot {
-    /// Who holds the lease; empty if nobody, or if nothing is known.
+    /// The holder of the lease; empty if there is none, or if nothing is known.
     pub(super) name: String,
-    /// The token of that holder's term.
+    /// The fencing token of the holder's term.
     pub(super) fencing_token: Option<u64>,
-    /// Whether this process leads, right now.
+    /// This process leads at this moment.
     pub(super) leading: bool,
-    /// Who this process is.
+    /// The identity of this process.
     pub(super) identity: String,
-    /// Since when, by the holder's wall clock.
+    /// The start of the term, by the holder's wall clock.
     #[serde(serialize_with = "as_time")]
     pub(super) acquire_time: Option<DateTime<Utc>>,
-    /// When the holder last renewed the lease, by its wall clock.
+    /// The last renewal of the lease, by the holder's wall clock.
     #[serde(serialize_with = "as_time")]
     pub(super) renew_time: Option<DateTime<Utc>>,
-    /// How long the lease lasts after a renewal.
+    /// The duration of the lease after a renewal.
     #[serde(rename = "leaseDurationSeconds", serialize_with = "as_seconds")]
     pub(super) lease_duration: Option<Duration>,
-    /// How long ago the store said so.
+    /// The time since the store's last answer.
     #[serde(rename = "ageSeconds", serialize_with = "as_seconds")]
     pub(super) age: Option<Duration>,
-    /// For how long the store has been saying exactly this.
+    /// The time for which the store has returned exactly this record.
     #[serde(rename = "unchangedForSeconds", serialize_with = "as_seconds")]
     pub(super) unchanged_for: Option<Duration>,
-    /// While we lead: until when, unless we renew. Else: until somebody else may, unless the holder does.
+    /// The time left. For the leader: until leadership ends without a renewal. For others: until another
+    /// candidate may take the lease if the holder does not renew it.
     #[serde(rename = "leftSeconds", serialize_with = "as_seconds")]
     pub(super) left: Option<Duration>,
 }
 
 impl Snapshot {
-    /// All is read without awaiting, on the thread that the elector runs on: nothing changes in between.
+    /// Reads everything without awaiting, on the elector's thread, so that nothing changes in between.
     pub(super) fn take(handle: &LeaderHandle) -> Self {
         let observed = handle.observed();
         let leadership = handle.leadership();
@@ -66,13 +67,13 @@ impl Snapshot {
         }
     }
 
-    /// Whether the store answered within `patience`.
+    /// Returns `true` if the store answered within `patience`.
     pub(super) fn is_fresh(&self, patience: Duration) -> bool {
         self.age.is_some_and(|age| age <= patience)
     }
 }
 
-/// How long, at most, until the lease is known to have expired unless it is renewed.
+/// The longest time until the lease is known to have expired, unless it is renewed.
 fn until_expiry(lease: &ObservedLease) -> Duration {
     lease.lease_duration.saturating_sub(lease.unchanged_for)
 }

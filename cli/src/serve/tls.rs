@@ -1,4 +1,4 @@
-//! The certificate that we show.
+//! The server's TLS certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Tls {
         Ok(Self { cert: cert.to_owned(), key: key.to_owned(), config })
     }
 
-    /// Reads the files again. Connections that are open go on with what they know.
+    /// Reads the files again. Open connections keep the old certificate.
     pub(super) fn reload(&self) -> Result<(), Failure> {
         self.config.reload_from_config(read(&self.cert, &self.key)?);
         Ok(())
@@ -60,7 +60,7 @@ fn unreadable(flag: &str, path: &Path, error: &pem::Error) -> Failure {
     let path = path.display();
     match error {
         pem::Error::Io(error) => Failure::new(Exit::Internal, format!("cannot read {path}: {error}; check {flag}")),
-        // Never what is in the file.
+        // The error message never contains the content of the file.
         _ => Failure::usage(format!("{path} has nothing in PEM that fits; give {flag} a file that has")),
     }
 }

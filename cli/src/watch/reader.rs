@@ -1,4 +1,4 @@
-//! Whether anybody still reads what we print.
+//! A check for a reader of our output.
 
 use std::io;
 use std::thread;
@@ -7,15 +7,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
-/// Completes when standard output is a pipe or a terminal that nobody reads any more: on a quiet lock nothing
-/// is written that could tell.
+/// Completes when standard output is a pipe or a terminal without a reader. On a quiet lock, nothing is
+/// written, so no write can fail.
 ///
-/// Waits on a thread of its own, which ends with the process: files cannot be waited for by the runtime.
+/// A thread of its own does the waiting, and ends with the process: the runtime cannot wait for files.
 pub(super) async fn gone() {
     let (sender, receiver) = oneshot::channel();
     thread::spawn(move || {
         let stdout = io::stdout();
-        // Errors and hang-ups are told unasked.
+        // `poll` reports errors and hang-ups without a request.
         let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
         let polled = loop {
             match poll(&mut fds, None) {
@@ -24,7 +24,7 @@ pub(super) async fn gone() {
             }
         };
         if polled.is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
-            // The command may have ended meanwhile.
+            // The command may have ended in the meantime.
             let _ = sender.send(());
         }
     });

@@ -46,9 +46,9 @@ fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
     let (_server, lock) = silent();
     let patient = ["--lease", "10m", "--renew", "9m"];
     let ended = end(&lock, &[&patient[..], &["--wait-timeout", "300ms"]].concat());
-    assert_unavailable(&ended, "does not answer within 300ms");
+    assert_unavailable(&ended, "no answer within 300ms (--wait-timeout); check the network");
     let ended = end(&lock, &[&patient[..], &["--no-wait", "--request-timeout", "300ms"]].concat());
-    assert_unavailable(&ended, "does not answer within 300ms");
+    assert_unavailable(&ended, "no answer within 300ms (--request-timeout); check the network");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A resource that refuses stale tokens, and a zombie that is refused.
 //!
 //! ```console
-//! $ cargo run --bin fenced_writes
+//! $ cargo run -p leaderelection-examples --bin fenced_writes
 //! ```
 //!
 //! Election cannot call back what a leader has already sent. Here a leader's write is held up on its way,
@@ -11,49 +11,54 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use leaderelection::fence::{FencedError, FencedObject};
 use leaderelection::{
     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, Leadership, MemoryLock, MemoryStore,
 };
-use leaderelection_examples::fenced_log::{AppendError, Entry, FencedLog};
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+
+/// The resource: a log in one object of a store.
+type Log = FencedObject<MemoryStore, Vec<Entry>>;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    token: u64,
+    writer: String,
+}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let store = MemoryStore::new();
-    let log = FencedLog::new(store.clone(), "log");
+    let log = Log::new(store.clone(), "log");
 
     let zombie = candidate(&store, "zombie")?;
     let first = leadership(&zombie).await?;
-    log.append(&entry(&first, "zombie")).await?;
+    append(&log, first.fencing_token(), "zombie").await?;
     println!("zombie leads and writes with token {}", first.fencing_token());
 
     // It still leads when it sends this; the write then hangs somewhere on the way.
     let (arrive, held_up) = oneshot::channel::<()>();
-    let late = entry(&first, "zombie");
     let late_write = tokio::spawn({
-        let log = log.clone();
+        let (log, token) = (log.clone(), first.fencing_token());
         async move {
             let _ = held_up.await;
-            log.append(&late).await
+            append(&log, token, "zombie").await
         }
     });
 
     let successor = candidate(&store, "successor")?;
     zombie.transfer_to("successor")?;
     let second = leadership(&successor).await?;
-    log.append(&entry(&second, "successor")).await?;
+    append(&log, second.fencing_token(), "successor").await?;
     println!("successor leads and writes with token {}", second.fencing_token());
 
     arrive.send(()).ok().context("the zombie's write is gone")?;
-    match late_write.await? {
-        Err(AppendError::Fenced { token, newest }) => {
-            println!("zombie's write arrives with token {token}, and is refused: {newest} has been seen");
-        }
-        Err(error) => return Err(error.into()),
-        Ok(()) => bail!("the resource took a write with a stale token"),
-    }
-    for Entry { token, writer, .. } in log.entries().await? {
+    let Err(error) = late_write.await? else { bail!("the resource took a write with a stale token") };
+    let Some(stale) = error.stale() else { return Err(error.into()) };
+    println!("zombie's write arrives with token {}, and is refused: {} has been seen", stale.token, stale.highest);
+    for Entry { token, writer } in log.read().await?.value.unwrap_or_default() {
         println!("log: token {token} by {writer}");
     }
     Ok(())
@@ -85,6 +90,7 @@ async fn leadership(candidate: &LeaderHandle) -> anyhow::Result<Leadership> {
     }
 }
 
-fn entry(leadership: &Leadership, writer: &str) -> Entry {
-    Entry::new(leadership.fencing_token(), writer, "some work")
+async fn append(log: &Log, token: u64, writer: &str) -> Result<(), FencedError> {
+    let entry = || Entry { token, writer: writer.to_owned() };
+    log.update(token, |log| log.into_iter().flatten().chain([entry()]).collect()).await.map(drop)
 }

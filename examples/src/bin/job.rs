@@ -1,7 +1,7 @@
-//! A job that must not run twice at a time: whoever leads runs it, and the others wait.
+//! A job that must not run twice at a time: the leader runs the job, and the others wait.
 //!
 //! ```console
-//! $ cargo run --bin job -- file:///var/tmp/nightly
+//! $ cargo run -p leaderelection-examples --bin job -- file:///var/tmp/nightly
 //! ```
 //!
 //! Start it twice: the second one runs its job when the first has finished.
@@ -19,10 +19,10 @@ use leaderelection_examples::{logs, shutdown};
 struct Args {
     /// The lock, such as file:///var/tmp/nightly or s3://bucket/nightly.
     lock: Location,
-    /// How many steps the job has.
+    /// The number of steps of the job.
     #[arg(long, default_value_t = 5)]
     steps: u32,
-    /// How long a step takes.
+    /// The duration of a step.
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = duration)]
     step: Duration,
     #[command(flatten)]
@@ -34,13 +34,13 @@ async fn main() -> anyhow::Result<()> {
     let Args { lock, steps, step, timing } = Args::parse();
     logs::to_stderr();
     let lock = lock.lock(unique_identity()).await?;
-    let elector = DefaultLeaderElector::new(timing.configure(lock, LeaderCallbacks::new()).build()?);
+    let elector = DefaultLeaderElector::new(timing.configure(lock, LeaderCallbacks::new())?.build()?);
 
     let job = move |leadership: Leadership| async move {
         println!("begun with fencing token {}", leadership.fencing_token());
         let mut done = 0;
         while done < steps && leadership.is_valid() {
-            // Whatever a step writes should show the fencing token to what it writes to.
+            // Every write of a step should carry the fencing token.
             tokio::select! {
                 biased;
                 () = leadership.lost() => break,
@@ -49,7 +49,7 @@ async fn main() -> anyhow::Result<()> {
         }
         done
     };
-    // An error if leadership was lost meanwhile: then somebody else runs the job.
+    // The result is an error if leadership was lost: another process then runs the job.
     let done = elector.run_while_leading(shutdown::on_signal()?, job).await?;
     println!("done {done} of {steps} steps");
     anyhow::ensure!(done == steps, "stopped after {done} of {steps} steps; start it again");

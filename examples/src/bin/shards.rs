@@ -1,12 +1,12 @@
 //! A hundred elections in one process, over one client of the store, and spread over several processes.
 //!
 //! ```console
-//! $ cargo run --bin shards -- file:///var/tmp/shards --member a --members a,b,c
-//! $ cargo run --bin shards -- file:///var/tmp/shards --member b --members a,b,c
+//! $ cargo run -p leaderelection-examples --bin shards -- file:///var/tmp/shards --member a --members a,b,c
+//! $ cargo run -p leaderelection-examples --bin shards -- file:///var/tmp/shards --member b --members a,b,c
 //! ```
 //!
-//! Every shard has an owner among the members. Who comes first leads everything; an owner that comes later
-//! asks for its shards and is given them; and the shards of a member that dies go to the others.
+//! Every shard has an owner among the members. The first member leads all shards. An owner that joins later
+//! asks for its shards and gets them. The shards of a dead member go to the others.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use tokio_util::sync::CancellationToken;
 /// Leads its share of many shards.
 #[derive(Clone, Debug, Parser)]
 struct Args {
-    /// What the shards' locks begin with, such as file:///var/tmp/shards or s3://bucket/shards.
+    /// The common prefix of the shards' locks, such as file:///var/tmp/shards or s3://bucket/shards.
     locks: Location,
-    /// Which of the members this process is.
+    /// The name of this process among the members.
     #[arg(long)]
     member: String,
     /// All members.
     #[arg(long, value_delimiter = ',', required = true)]
     members: Vec<String>,
-    /// How many shards there are.
+    /// The number of shards.
     #[arg(long, default_value_t = 100)]
     shards: usize,
     #[command(flatten)]
@@ -42,7 +42,8 @@ struct Args {
 }
 
 impl Args {
-    /// The member with the highest hash: a member more or less moves no shard but its own.
+    /// Returns `true` if this member has the highest hash for the shard: adding or removing a member moves no
+    /// shard of the other members.
     fn is_owner(&self, shard: usize) -> bool {
         let weight = |member: &&String| {
             let mut hasher = DefaultHasher::new();
@@ -92,19 +93,18 @@ async fn campaign(
             async move { leadership.lost().await }
         })
         .on_stop_leading(move || lost.send_modify(|held| *held -= 1));
-    // A member's name is its own, and stays with it when it starts again.
-    let config = args.timing.configure(lock.clone(), callbacks).reclaim_own_identity(true).build()?;
+    // A member keeps its name across a restart, so it may reclaim its own leases.
+    let config = args.timing.configure(lock.clone(), callbacks)?.reclaim_own_identity(true).build()?;
     let elector = DefaultLeaderElector::new(config);
     let handle = elector.handle();
     tokio::select! {
         biased;
-        _ = elector.campaign(shutdown) => {}
-        () = claim(handle, lock), if args.is_owner(shard) => {}
+        end = elector.campaign(shutdown) => Ok(end?),
+        () = claim(handle, lock), if args.is_owner(shard) => Ok(()),
     }
-    Ok(())
 }
 
-/// Asks whoever else leads to hand over.
+/// Asks another leader to hand over the shard.
 async fn claim(mut handle: LeaderHandle, lock: impl ObjectStoreBasedLock) {
     while handle.changed().await.is_ok() {
         if handle.leader().is_none_or(|leader| leader == lock.identity()) {
@@ -112,7 +112,7 @@ async fn claim(mut handle: LeaderHandle, lock: impl ObjectStoreBasedLock) {
         }
         match request_transfer(&lock, lock.identity()).await {
             Ok(_) | Err(AdminError::AlreadyLeads { .. }) => {}
-            // Then the shard is led by another for now, which is no harm.
+            // Another member leads the shard for now, which is harmless.
             Err(error) => tracing::warn!(%error, "could not ask for a shard"),
         }
     }

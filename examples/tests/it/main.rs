@@ -1,8 +1,7 @@
-//! Tests that run the programs as a newcomer would.
+//! Tests that run the programs with the commands of the documentation.
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod failover;
 mod fenced_writes;
 mod job;
 mod operator;

@@ -63,7 +63,7 @@ async fn one_replica_reconciles_and_the_other_takes_over() {
     first.program.terminate();
     second.program.wait_for_line("leading with fencing token 1");
     assert!(first.program.wait().success());
-    // Nothing is to be done, but for the token that shuts the first one out.
+    // The second leader has only its token to write, which shuts out the first leader.
     second.program.wait_for_line("reconciled: three");
     assert_eq!(store.get("lock.actual").await.unwrap().unwrap().body, "1 three");
     put(&store, "lock.desired", "four").await;

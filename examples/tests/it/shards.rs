@@ -20,7 +20,7 @@ impl Member {
     }
 }
 
-/// The `36` of `a owns 36 of 100`.
+/// Returns the number in a line such as `a owns 36 of 100`.
 fn number(line: &str) -> usize {
     line.split(' ').nth(2).unwrap().parse().unwrap()
 }

@@ -1,4 +1,5 @@
 //! The protocol without servers: a model of it to explore, and a simulation of its use.
+#![cfg(feature = "check")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what finds a mistake in itself fails by panicking")]
 
 pub mod model;

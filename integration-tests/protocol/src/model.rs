@@ -15,8 +15,8 @@ mod settings;
 mod step;
 mod world;
 
-pub use node::{Flight, Node};
+pub use node::{Flight, Node, Work};
 pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, electable_larger, larger, standard};
 pub use step::{Action, Deed};
-pub use world::{Cell, Setup, Violation, World};
+pub use world::{Cell, Manner, Setup, Violation, World};

@@ -1,11 +1,11 @@
 //! A deterministic simulation of the real elector.
 //!
-//! Five candidates compete for one object while nearly everything goes wrong: requests are lost, delayed,
-//! applied twice or after their sender has died, answered with lies; nodes are frozen, cut off, crash and
-//! come back, with clocks of different rates; work and callbacks misbehave. A day takes a second, because
-//! time passes only when everybody waits. All choices come from one seed, so that a seed has one history.
+//! Five candidates compete for one object under many faults. Requests are lost, delayed, applied twice, applied
+//! after the death of their sender, or answered falsely. Nodes are frozen, cut off, crash and restart, and
+//! their clocks have different rates. Work and callbacks misbehave. A day takes a second, because time passes
+//! only while every task waits. All choices come from one seed, so every seed has exactly one history.
 //!
-//! An oracle that knows true time checks every promise while this goes on: see [`Property`].
+//! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod campaign;
 mod clock;
@@ -17,6 +17,7 @@ mod node;
 mod oracle;
 mod run;
 mod scenario;
+mod standstill;
 mod store;
 mod timeline;
 mod work;

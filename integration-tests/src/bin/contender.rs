@@ -1,4 +1,4 @@
-//! Competes for a lock with its like, and appends to a log while it leads: the tests kill and freeze it.
+//! A candidate that appends to a log while it leads: the tests start several of them, and kill and freeze them.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,28 +6,25 @@ use std::time::Duration;
 
 use clap::Parser;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, Timings};
+use leaderelection_arena::fenced_log::{AppendError, Entry, FencedLog, ReadError};
+use leaderelection_arena::shutdown;
 use leaderelection_backends::url::Location;
-use leaderelection_examples::fenced_log::{AppendError, Entry, FencedLog, ReadError};
-use leaderelection_examples::shutdown;
 use leaderelection_integration_tests::contender::Report;
 
-/// How often in a retry period a leader writes an entry, and a report.
+/// The number of entries, and of reports, that a leader writes in a retry period.
 const RESTS: u32 = 6;
 
 /// Competes for a lock, until SIGTERM or the end of its standard input.
 #[derive(Parser)]
 struct Args {
-    /// The lock's URL. The log is next to it.
+    /// The lock's URL. The log is beside the lock.
     lock: Location,
-    /// The candidate's name.
+    /// The candidate's identity.
     identity: String,
-    /// The lease duration, in milliseconds.
-    lease: u64,
-    /// The renew deadline, in milliseconds.
-    deadline: u64,
-    /// The retry period, in milliseconds.
-    retry: u64,
+    /// The timings, as JSON.
+    #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
+    timings: Timings,
 }
 
 type Log = FencedLog<Arc<dyn leaderelection::ConditionalStore>>;
@@ -37,30 +34,27 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args = Args::parse();
     let lock = args.lock.lock(&args.identity).await?;
     let log = FencedLog::new(Arc::clone(lock.store()), format!("{}-log", args.lock.key()));
-    let rest = Duration::from_millis(args.retry) / RESTS;
+    let rest = args.timings.retry_period() / RESTS;
     let callbacks = LeaderCallbacks::new()
         .on_start_leading(move |leadership| lead(leadership, log.clone(), args.identity.clone(), rest));
-    let config = LeaderElectionConfig::builder(lock, callbacks)
-        .lease_duration(Duration::from_millis(args.lease))
-        .renew_deadline(Duration::from_millis(args.deadline))
-        .retry_period(Duration::from_millis(args.retry))
-        .release_on_cancel(true)
-        .build()?;
+    let config =
+        LeaderElectionConfig::builder(lock, callbacks).timings(args.timings).release_on_cancel(true).build()?;
     shutdown::exit_with_parent();
-    DefaultLeaderElector::new(config).campaign(shutdown::on_signal()?).await;
+    DefaultLeaderElector::new(config).campaign(shutdown::on_signal()?).await?;
     Ok(())
 }
 
 async fn lead(leadership: Leadership, log: Log, identity: String, rest: Duration) {
-    // Side by side: a leader whose log does not answer is a leader all the same.
+    // Both run concurrently: a leader whose log does not answer is still a leader.
     tokio::join!(claim(&leadership, rest), write(&leadership, &log, &identity, rest));
     report(Report::Ended { token: leadership.fencing_token(), at: SystemClock.now() });
 }
 
-/// Says again and again that it leads, as long as it does.
+/// Reports leadership repeatedly while it lasts.
 async fn claim(leadership: &Leadership, rest: Duration) {
     loop {
-        // The clock first: whoever is frozen in between does not claim the moment at which it thaws.
+        // The clock is read before the check. A process that is frozen between the two then does not report
+        // leadership for the moment at which it thaws.
         let at = SystemClock.now();
         if !leadership.is_valid() {
             return;
@@ -77,7 +71,7 @@ async fn write(leadership: &Leadership, log: &Log, identity: &str, rest: Duratio
         match log.append(&Entry::new(token, identity, number.to_string())).await {
             Ok(()) => report(Report::Appended { token, number }),
             Err(AppendError::Fenced { .. }) => report(Report::Fenced { token }),
-            // Whether it is in the log or not, the next entry has another number.
+            // The entry may or may not be in the log, so the next entry gets another number.
             Err(AppendError::Write(_) | AppendError::Read(ReadError::Store(_))) => {}
             Err(error) => fail(&error),
         }
@@ -95,7 +89,7 @@ async fn pause(leadership: &Leadership, rest: Duration) {
 }
 
 fn report(report: Report) {
-    // In one piece, so that a kill leaves no half of it.
+    // One write for the whole line, so that a kill leaves no part of it.
     let line = format!("{report}\n");
     let mut stdout = std::io::stdout();
     if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {

@@ -1,8 +1,8 @@
-//! Counts in a file store, against others that do the same: the tests stop and kill it.
+//! A process that increments a counter in a file store, concurrently with others: the tests stop and kill it.
 //!
-//! `file-counter <directory> <writer> <times> [hoard]` increments its own entry in the object `counter`,
-//! which holds `writer=count` for every writer, and prints each count that it knows to have been
-//! written. With `hoard`, it first opens files until it may not open more.
+//! `file-counter <directory> <writer> <times> [hoard]` increments the writer's own entry in the object
+//! `counter`. That object contains `writer=count` for every writer. The program prints each count whose write
+//! was acknowledged or read back. With `hoard`, the program first opens files until the system refuses more.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let store = FileStore::new(directory);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    // Its thread is started while there are files to spare.
+    // The thread starts before the process runs out of files.
     runtime.block_on(async { tokio::task::spawn_blocking(|| {}).await })?;
     let hoard: Vec<File> = rest.iter().flat_map(|_| iter::from_fn(|| File::open("/dev/null").ok())).collect();
     let outcome = runtime.block_on(count(&store, writer, times.parse()?));
@@ -47,7 +47,7 @@ async fn increment(store: &FileStore, writer: &str) -> Result<u64, Box<dyn Error
         let found = store.get("counter").await?;
         let mut counts = found.as_ref().map_or(Ok(Counts::new()), |object| parse(&object.body))?;
         let count = counts.get(writer).copied().unwrap_or(0);
-        // An earlier attempt whose answer was ambiguous has arrived after all.
+        // An earlier attempt with an ambiguous answer has taken effect after all.
         if attempted == Some(count) {
             return Ok(count);
         }

@@ -1,4 +1,4 @@
-//! Servers that promise to write under a condition, and do not keep it.
+//! Servers that accept conditional writes and do not keep the conditions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -6,31 +6,31 @@ use std::sync::{Arc, Mutex};
 use super::lock;
 use super::traffic::Request;
 
-/// How the server seems to treat the conditions of writes.
+/// The server's apparent treatment of the conditions of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
-    /// As it does.
+    /// The server's real behaviour.
     #[default]
     Honoured,
-    /// As if there were none.
+    /// All conditions are ignored.
     Ignored,
-    /// As if there were none while another write to the same object is under way: a server that looks
-    /// first and writes then.
+    /// Conditions are ignored while another write to the same object is in progress, as on a server that checks
+    /// first and writes later.
     IgnoredUnderConcurrency,
 }
 
-/// The writes that are under way, by object.
+/// The writes in progress, by object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Writes(Arc<Mutex<BTreeMap<String, usize>>>);
 
-/// A write that is under way until this is dropped.
+/// A write that is in progress until this value is dropped.
 pub(super) struct UnderWay {
     writes: Writes,
     object: String,
 }
 
 impl Writes {
-    /// Counts a write in; returns how many others to the same object are under way.
+    /// Begins a write; returns the number of other writes to the same object that are in progress.
     pub(super) fn begin(&self, object: String) -> (UnderWay, usize) {
         let mut writes = lock(&self.0);
         let count = writes.entry(object.clone()).or_default();
@@ -47,7 +47,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A request without its conditions.
+/// Returns the request without its conditions.
 pub(super) fn stripped(request: &Request) -> Request {
     let mut request = request.clone();
     request.headers.remove("if-match");

@@ -1,50 +1,50 @@
-//! What a network does to a request that it should just carry.
+//! The faults of a network.
 
-/// What becomes of a request, and what its sender is told: two things that have nothing to do with each
-/// other, which is the whole difficulty.
+/// The delivery of a request, and the reply to its sender. The two are independent of each other, and that is
+/// the central difficulty of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What reaches the server.
+    /// The delivery to the server.
     pub delivery: Delivery,
-    /// What reaches the client.
+    /// The reply to the client.
     pub reply: Reply,
 }
 
-/// What reaches the server.
+/// The delivery to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Nothing.
+    /// No delivery.
     Never,
-    /// The request, as it should be.
+    /// One delivery.
     Once,
-    /// The request, and when it is answered, the request again.
+    /// One delivery and, after its answer, a second one.
     Twice,
-    /// Nothing before [`Proxy::deliver_held`](super::Proxy::deliver_held) or a request that is
+    /// No delivery before [`Proxy::deliver_held`](super::Proxy::deliver_held) or before a request with
     /// [`BehindHeld`](Self::BehindHeld).
     Held,
-    /// Everything that is held, and when that is answered, the request.
+    /// Delivery of all held requests and, after their answers, of this request.
     BehindHeld,
 }
 
-/// What reaches the client.
+/// The reply to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// What the server answered.
+    /// The server's answer.
     Honest,
-    /// What the server answered to a request that it got [`Twice`](Delivery::Twice), the second time.
+    /// The server's second answer to a request that is delivered [`Twice`](Delivery::Twice).
     Second,
-    /// Nothing: the connection stays open.
+    /// No answer: the connection stays open.
     Silence,
-    /// The end of the connection.
+    /// A closed connection.
     Cut,
     /// This status, with an empty body.
     Status(u16),
-    /// 429, with a `Retry-After` of so many seconds.
+    /// 429, with a `Retry-After` of this number of seconds.
     Throttled(u32),
 }
 
 impl Fault {
-    /// A fault.
+    /// Combines a delivery and a reply.
     #[must_use]
     pub const fn new(delivery: Delivery, reply: Reply) -> Self {
         Self { delivery, reply }
@@ -52,11 +52,11 @@ impl Fault {
 
     pub(super) const NONE: Self = Self::new(Delivery::Once, Reply::Honest);
 
-    /// Whether the client is answered only after the server was.
+    /// Returns `true` if the reply has to wait for the server's answer.
     pub(super) fn waits_for_the_server(self) -> bool {
         match self.delivery {
             Delivery::Never => false,
-            // A gateway that has the request in a queue may well answer by itself.
+            // A gateway may answer by itself while the request waits in its queue.
             Delivery::Held => matches!(self.reply, Reply::Honest | Reply::Second),
             Delivery::Once | Delivery::Twice | Delivery::BehindHeld => true,
         }

@@ -1,4 +1,4 @@
-//! What makes a request to the proxy one to the server.
+//! The signatures of requests that a proxy passes on.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,17 +14,17 @@ use hyper::header::HeaderName;
 
 use super::traffic::Request;
 
-/// Makes a request one that the server accepts: its client has written it for the proxy's address, and the
-/// proxy may have changed it. The `Host` is the server's already.
+/// A function that makes a request acceptable to the server: the client has signed it for the proxy's address,
+/// and the proxy may have changed it. The `Host` is already the server's.
 pub type Signer = Arc<dyn Fn(&mut Request) + Send + Sync>;
 
-/// For servers that accept it as it is.
+/// A signer for servers that accept the request unchanged.
 #[must_use]
 pub fn unsigned() -> Signer {
     Arc::new(|_| {})
 }
 
-/// For servers that want to see headers with a token.
+/// A signer for servers that require headers with a token.
 #[must_use]
 pub fn with_headers(headers: HeaderMap) -> Signer {
     Arc::new(move |request| {
@@ -34,7 +34,7 @@ pub fn with_headers(headers: HeaderMap) -> Signer {
     })
 }
 
-/// For S3, whose signatures cover the host and the headers with the conditions.
+/// A signer for S3, whose signatures cover the host and the headers with the conditions.
 ///
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html>
 #[must_use]

@@ -1,4 +1,4 @@
-//! What passed through a proxy.
+//! The traffic through a proxy.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use leaderelection::clock::LocalInstant;
 
 use super::Fault;
 
-/// A request, as the client sent it.
+/// A request as the client sent it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Such as `PUT`.
+    /// The method, such as `PUT`.
     pub method: Method,
-    /// Path and query.
+    /// The path and the query.
     pub target: String,
     /// All headers.
     pub headers: HeaderMap,
@@ -22,48 +22,48 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// What a request is for, as far as an election goes.
+/// The purpose of a request in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Reads something.
+    /// A read.
     Read,
-    /// Writes the first record.
+    /// A write of the first record.
     Create,
-    /// Begins a term over an older record.
+    /// A write that begins a term over an older record.
     Takeover,
-    /// Renews a lease.
+    /// A write that renews a lease.
     Renewal,
-    /// Gives a lease back.
+    /// A write that releases a lease.
     Release,
-    /// Does something with other objects than records.
+    /// A request that concerns no record.
     Other,
 }
 
-/// A request, and what became of it.
+/// A request and its outcome.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// When the proxy had read it: after it was sent.
+    /// The moment at which the proxy had read the request, after the client sent it.
     pub arrived: LocalInstant,
-    /// What was sent.
+    /// The request.
     pub request: Request,
-    /// What it is for.
+    /// The purpose of the request.
     pub kind: Kind,
-    /// What was done to it.
+    /// The fault that was applied to the request.
     pub fault: Option<Fault>,
     /// The statuses with which the server answered, one for every delivery.
     pub answers: Vec<u16>,
-    /// The status that the client was told, if it was.
+    /// The status that the client got, if it got an answer.
     pub told: Option<u16>,
 }
 
 impl Request {
-    /// The value of a header, if there is one that can be read.
+    /// The value of a header, if the header exists and is readable.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// What it is for.
+    /// The purpose of the request.
     #[must_use]
     pub fn kind(&self) -> Kind {
         if self.method == Method::GET {
@@ -81,7 +81,7 @@ impl Request {
         }
     }
 
-    /// The record in the body, which in a multipart upload is a part of it.
+    /// The record in the body. In a multipart upload, the record is one part of the body.
     #[must_use]
     pub fn record(&self) -> Option<LeaderElectionRecord> {
         const FIRST_KEY: &[u8] = br#"{"holderIdentity""#;
@@ -90,7 +90,7 @@ impl Request {
         LeaderElectionRecord::from_json(&self.body[start..=end], Duration::MAX).ok()
     }
 
-    /// What is read or written: the target without what says how.
+    /// The object that is read or written: the target without its parameters.
     #[must_use]
     pub(super) fn object(&self) -> String {
         let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
@@ -108,13 +108,13 @@ impl Request {
 }
 
 impl Exchange {
-    /// Whether the server carried it out at least once.
+    /// Returns `true` if the server carried out the request at least once.
     #[must_use]
     pub fn landed(&self) -> bool {
         self.answers.iter().any(|answer| (200..300).contains(answer))
     }
 
-    /// Whether the client was told the truth: what the server answered first.
+    /// Returns `true` if the client got the server's first answer.
     #[must_use]
     pub fn was_honest(&self) -> bool {
         self.told.is_some() && self.told.as_ref() == self.answers.first()

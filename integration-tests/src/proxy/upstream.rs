@@ -17,10 +17,10 @@ use super::traffic::Request;
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How often a server may say that it is asked too much.
+/// The number of attempts while the server asks to slow down.
 const ATTEMPTS: usize = 8;
 
-/// What the server answered.
+/// The server's answer.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -42,7 +42,7 @@ impl Upstream {
         let address: Uri = url.parse().expect("the URL of a server");
         let host = address.authority().and_then(|host| host.as_str().parse().ok()).expect("a URL with a host");
         let connector = HttpsConnectorBuilder::new().with_native_roots().expect("the system's certificates");
-        // A connection of its own for every request: what a reused one loses would look like a fault.
+        // Every request has a connection of its own: a loss on a reused connection would look like a fault.
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
             .build(connector.https_or_http().enable_http1().build());
@@ -51,7 +51,7 @@ impl Upstream {
 
     /// Sends a request.
     ///
-    /// A server that has a limit of its own is asked again: it is no fault of the test.
+    /// A throttled request is repeated, because the server's own limit is not a fault of the test.
     pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         let mut attempt = 1;
         loop {
@@ -88,7 +88,7 @@ impl Answer {
     }
 }
 
-/// The headers that are not about one connection.
+/// Returns the headers that do not concern a single connection.
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut headers = headers.clone();
     for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::EXPECT] {

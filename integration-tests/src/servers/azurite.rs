@@ -15,8 +15,8 @@ use super::random;
 
 const NAME: &str = "azurite-3.37.0";
 
-/// Of Azurite's packages half would be a client for its telemetry, which is off: the manifest puts a
-/// package of no use in the place of that client.
+/// The packages of Azurite. Half of them would belong to a telemetry client, which is off: the manifest
+/// replaces that client with a small unrelated package.
 const PACKAGES: Packages = Packages {
     manifest: include_str!("../../requirements/azurite/package.json"),
     lock: include_str!("../../requirements/azurite/package-lock.json"),
@@ -33,11 +33,11 @@ pub struct Azurite {
 }
 
 impl Azurite {
-    /// Installs the server in `directory` unless it is there, and starts it on a free port.
+    /// Installs the server in `directory` if need be, and starts it on a free port.
     ///
     /// # Panics
     ///
-    /// If that is not possible. The message says what to install.
+    /// If the installation or the start fails. The message names the missing program.
     #[must_use]
     pub fn start(directory: &Path) -> Self {
         let program = npm::install(directory, NAME, PACKAGES).join("node_modules/.bin/azurite-blob");
@@ -52,34 +52,34 @@ impl Azurite {
         server.env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{key}"));
         server.args(["--blobHost", "127.0.0.1", "--silent", "--disableTelemetry"]);
         server.arg("--blobPort").arg(port.to_string()).arg("--location").arg(&data);
-        // The usual five seconds would close connections under the requests of a slow test.
+        // The default of five seconds would close connections during the requests of a slow test.
         server.args(["--blobKeepAliveTimeout", "3600"]);
 
         let mut process = ServerProcess::start(&server, data);
-        // It has no page for health; without a signature it refuses to list.
+        // The server has no health page, but refuses an unsigned listing.
         process.wait_until_answering(port, &format!("/{ACCOUNT}?comp=list"), 403, Duration::from_secs(60))?;
         Ok(Self { _process: process, port, key })
     }
 
-    /// The storage account, and its key.
+    /// The name of the storage account, and its key.
     #[must_use]
     pub fn account_key(&self) -> (&str, &str) {
         (ACCOUNT, &self.key)
     }
 
-    /// Such as `http://127.0.0.1:12345`.
+    /// The URL of the server, such as `http://127.0.0.1:12345`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Such as `http://127.0.0.1:12345/account/container`.
+    /// The URL of a container, such as `http://127.0.0.1:12345/account/container`.
     #[must_use]
     pub fn container_url(&self, container: &str) -> String {
         format!("{}/{ACCOUNT}/{container}", self.url())
     }
 
-    /// With the account's key.
+    /// A credential with the account's key.
     #[must_use]
     pub fn connection_string(&self) -> String {
         let endpoint = format!("{}/{ACCOUNT}", self.url());
@@ -92,7 +92,7 @@ impl Azurite {
         account_sas(ACCOUNT, &self.key, permissions)
     }
 
-    /// A client for `container` that may do everything.
+    /// A client for `container` with all permissions.
     #[must_use]
     pub fn container(&self, container: &str) -> BlobContainerClient {
         let url = format!("{}?{}", self.container_url(container), self.sas("rwdlc"));
@@ -100,7 +100,7 @@ impl Azurite {
     }
 }
 
-/// A SAS for `permissions` in the whole account whose key this is.
+/// A SAS for `permissions` in the whole account, signed with the account's key.
 ///
 /// <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>
 ///

@@ -1,10 +1,9 @@
 //! A fake of Google Cloud Storage, in the test's own process.
 //!
-//! A fake, because no emulator that can be installed from a package registry honours preconditions under
-//! a race. It knows what the store asks for and no more: uploads in one piece and whole downloads over
-//! JSON, deletions and listings over gRPC, all on one port. It was written from Google's documentation
-//! and from what the real client sends; that Google's servers do the same is for the tests against a
-//! real bucket to show.
+//! No emulator that can be installed from a package registry honours preconditions under a race. The fake
+//! supports only the requests of the store: uploads in one piece and whole downloads over JSON, deletions and
+//! listings over gRPC, all on one port. The fake follows Google's documentation and the requests of the real
+//! client. Only the tests against a real bucket show whether Google's servers behave in the same way.
 
 mod grpc;
 mod json;
@@ -28,30 +27,30 @@ use tokio::task::{JoinHandle, JoinSet};
 
 type Response = hyper::Response<BoxBody<Bytes, std::convert::Infallible>>;
 
-/// The one bucket that there is.
+/// The only bucket.
 pub const BUCKET: &str = "bucket";
 
-/// What goes wrong with one request.
+/// The fault of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This HTTP status, before any effect.
+    /// An HTTP status, before any effect.
     Status(u16),
-    /// This gRPC code and message, before any effect.
+    /// A gRPC code and message, before any effect.
     Grpc(u16, &'static str),
-    /// The request is carried out, and the connection closed before an answer.
+    /// The request is carried out, and the connection is closed before the answer.
     LoseAnswer,
-    /// The request is carried out, and answered 503.
+    /// The request is carried out, and answered with 503.
     AnswerUnavailable,
-    /// Never an answer, and no effect.
+    /// No answer, and no effect.
     Hang,
 }
 
-/// What the server does besides storing objects.
+/// The options of the server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Whether an object takes but one write per second, as at Google.
+    /// An object accepts only one write per second, as at Google.
     pub limits_writes: bool,
-    /// How many objects a page of a listing has at most, if not a thousand.
+    /// The largest number of objects in a page of a listing, if not a thousand.
     pub page_size: Option<usize>,
 }
 
@@ -79,7 +78,7 @@ impl FakeGcs {
         Self { address, state, serving }
     }
 
-    /// Such as `http://127.0.0.1:31234`.
+    /// The URL of the server, such as `http://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -92,7 +91,7 @@ impl FakeGcs {
         builder.build().await.expect("a client")
     }
 
-    /// How to make a client for the rest.
+    /// A function that creates a client for deletions and listings.
     pub fn control(&self) -> impl Fn() -> google_cloud_storage::builder::storage_control::ClientBuilder + use<> {
         let url = self.url();
         move || {
@@ -101,24 +100,24 @@ impl FakeGcs {
         }
     }
 
-    /// Spoils the next requests, one each.
+    /// Spoils the next requests, one fault for each.
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         lock(&self.state.faults).extend(faults);
     }
 
-    /// What has arrived so far: methods and paths.
+    /// Returns the requests so far: methods and paths.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         lock(&self.state.requests).clone()
     }
 
-    /// How many writes were refused because they came too soon after another.
+    /// The number of writes that were refused because they followed another write too soon.
     #[must_use]
     pub fn refused_writes(&self) -> usize {
         lock(&self.state.bucket).refused_writes
     }
 
-    /// Puts an object there, whatever there was.
+    /// Stores an object unconditionally.
     pub fn put(&self, name: &str, body: impl Into<Bytes>) {
         lock(&self.state.bucket).write(name, None, body.into(), None).expect("no precondition and no limit");
     }
@@ -161,7 +160,7 @@ struct Object {
 const TOO_SOON: &str =
     "The object exceeded the rate limit for object mutation operations (create, update, and delete).";
 
-/// Why a request was refused.
+/// The reason for which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     Precondition,
@@ -169,7 +168,7 @@ enum Refusal {
 }
 
 impl Bucket {
-    /// Writes if the object has the generation `expected`, where 0 is no object.
+    /// Writes if the object has the generation `expected`; 0 means that the object must not exist.
     fn write(
         &mut self,
         name: &str,
@@ -179,13 +178,13 @@ impl Bucket {
     ) -> Result<i64, Refusal> {
         self.check(name, expected, interval)?;
         self.writes += 1;
-        // Looks like Google's, which are microseconds.
+        // The generation looks like Google's, which are microseconds.
         let generation = 1_770_000_000_000_000 + self.writes;
         self.objects.insert(name.to_owned(), Object { body, generation, written: Instant::now() });
         Ok(generation)
     }
 
-    /// Whether an object that has the generation `expected` may be written or deleted now.
+    /// Checks that an object with the generation `expected` may be written or deleted now.
     fn check(&mut self, name: &str, expected: Option<i64>, interval: Option<Duration>) -> Result<(), Refusal> {
         let object = self.objects.get(name);
         let generation = object.map_or(0, |object| object.generation);
@@ -201,14 +200,14 @@ impl Bucket {
 }
 
 async fn serve(listener: TcpListener, state: Arc<State>) {
-    // Ends the connections together with the server.
+    // Dropping the set closes the connections together with the server.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let state = state.clone();
         connections.spawn(async move {
             let service = service_fn(move |request| answer(state.clone(), request));
             let server = auto::Builder::new(TokioExecutor::new());
-            // An error is a client that went away, or a fault.
+            // An error means that the client has gone or that a fault was planned.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }

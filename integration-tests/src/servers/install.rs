@@ -1,4 +1,4 @@
-//! Puts the programs of servers where all test processes find them.
+//! Installs servers where all test processes find them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,10 @@ use std::process::Command;
 
 use super::process::exclusively;
 
-/// Makes `directory/name` unless it is there, and returns that path. Nobody sees it half filled.
+/// Creates `directory/name` if need be, and returns that path. No process sees an incomplete directory.
 ///
-/// `installer` prepares an empty directory and says which command fills it. It needs `tool`, and `packages`.
+/// `installer` prepares an empty directory and returns the command that fills it. The command needs `tool` and
+/// `packages`.
 pub(super) fn once(
     directory: &Path,
     name: &str,

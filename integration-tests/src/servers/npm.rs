@@ -9,17 +9,18 @@ use super::install;
 /// A `package.json` and its `package-lock.json`, which gives the hash of every package.
 #[derive(Clone, Copy, Debug)]
 pub struct Packages {
-    /// The first.
+    /// The `package.json`.
     pub manifest: &'static str,
-    /// The second.
+    /// The `package-lock.json`.
     pub lock: &'static str,
 }
 
-/// Installs `packages` into `directory/name`, once, and returns that path. Their scripts are not run.
+/// Installs `packages` into `directory/name`, once, and returns that path. The scripts of the packages are not
+/// run.
 ///
 /// # Panics
 ///
-/// If that is not possible. The message says what to install.
+/// If the installation fails. The message names the missing program.
 #[must_use]
 pub fn install(directory: &Path, name: &str, packages: Packages) -> PathBuf {
     let needs = ("Node.js 20 or newer with npm", "a registry that has its packages");

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use super::install;
 
-/// Installs the packages of the requirements file `requirements` into `directory/name`, once, and
-/// returns that path. The file gives the hash of every package.
+/// Installs the packages of the requirements file `requirements` into `directory/name`, once, and returns that
+/// path. The file contains the hash of every package.
 ///
 /// # Panics
 ///
-/// If that is not possible. The message says what to install.
+/// If the installation fails. The message names the missing program.
 #[must_use]
 pub fn install(directory: &Path, name: &str, requirements: &str) -> PathBuf {
     let packages = format!("a package index that has these:\n{requirements}");

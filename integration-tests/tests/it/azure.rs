@@ -1,4 +1,4 @@
-//! The store of Azure: how Azure's servers speak, and what only Azure's store does.
+//! The store for Azure: the answers of Azure's servers, and the behaviour of this store alone.
 
 mod answers;
 mod attempts;
@@ -32,7 +32,7 @@ fn blob(etag: &str, body: impl Into<Vec<u8>>, total: usize) -> Answer {
     Answer::new(206).header("etag", etag).header("content-range", range).body(body)
 }
 
-/// An error as Azure words it. An empty `code` is an answer without a body.
+/// An error in Azure's form. An empty `code` means an answer without a body.
 fn error(status: u16, code: &str) -> Answer {
     let answer = Answer::new(status).header("content-type", "application/xml");
     if code.is_empty() {

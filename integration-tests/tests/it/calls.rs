@@ -1,4 +1,4 @@
-//! Every kind of request that a store makes, and how it fails.
+//! The kinds of requests that a store makes, and their errors.
 
 use std::fmt::Display;
 
@@ -23,7 +23,7 @@ pub(crate) const WRITES: &[Call] = &[Create, Update, Delete];
 impl Call {
     pub(crate) async fn on(self, store: &dyn ConditionalStore) -> Result<(), StoreError> {
         let body = Bytes::from_static(b"{}");
-        // A generation to Google, and an ETag to the others.
+        // The version is a generation for Google, and an ETag for the other stores.
         let version = Version::new("7");
         match self {
             Get => store.get("key").await.map(drop),
@@ -35,7 +35,8 @@ impl Call {
     }
 }
 
-/// Each of `calls` fails: the error is of this kind, begins with the object's name, and has this advice.
+/// Checks that each of `calls` fails: the error is of this kind, begins with the object's name, and contains
+/// this advice.
 pub(crate) async fn assert_fails(store: &dyn ConditionalStore, calls: &[Call], kind: StoreErrorKind, advice: &str) {
     for call in calls {
         let error = call.on(store).await.expect_err("an error");
@@ -43,7 +44,7 @@ pub(crate) async fn assert_fails(store: &dyn ConditionalStore, calls: &[Call], k
     }
 }
 
-/// The error is of this kind, begins with the name of the object `key`, and has this advice.
+/// Checks that the error is of this kind, begins with the name of the object `key`, and contains this advice.
 pub(crate) fn assert_error(
     error: &StoreError,
     store: &dyn ConditionalStore,

@@ -1,6 +1,6 @@
-//! A place in a store that belongs to one test, and how to reach it by way of a proxy.
+//! A place in a store that belongs to one test, and the way to that store through a proxy.
 //!
-//! The store is that of a server which the tests start, or of the real service that the environment names.
+//! The tests either start a server for the store, or use the real service that the environment names.
 
 pub(crate) mod azure;
 pub(crate) mod gcs;
@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::{ConditionalStore, StoreErrorKind, Version};
-use leaderelection_integration_tests::contender::Timings;
+use leaderelection::{ConditionalStore, StoreErrorKind, Timings, Version};
 use leaderelection_integration_tests::proxy::Proxy;
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::servers::unique_name;
@@ -20,38 +19,34 @@ use azure::Azure;
 use gcs::Gcs;
 use s3::S3;
 
-/// For a service that is far away, that many use, and that may take but one write per second.
-const UNHURRIED: Timings =
-    Timings { lease: Duration::from_secs(15), deadline: Duration::from_secs(10), retry: Duration::from_secs(2) };
-
-/// The credentials of the environment, for another process: its variables.
+/// The credentials of the environment, as variables for another process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
 
-/// One cloud's way to be reached. Addresses are such as `http://127.0.0.1:31234`.
+/// The ways to reach one cloud. Addresses are like `http://127.0.0.1:31234`.
 #[async_trait]
 pub(crate) trait Service: Send + Sync {
-    /// Whether it is not a server that the tests have started.
+    /// Returns `true` if this is not a server that the tests have started.
     fn is_real(&self) -> bool;
 
-    /// Where the service itself is.
+    /// The address of the service itself.
     fn address(&self) -> String;
 
     /// The folder in which the tests may write.
     fn folder(&self) -> Option<&str>;
 
-    /// Makes requests that go by way of a proxy good ones.
+    /// A signer that makes a proxied request acceptable to the service.
     fn signer(&self) -> Signer;
 
-    /// The store, past all proxies.
+    /// The store without a proxy.
     async fn store(&self) -> Arc<dyn ConditionalStore>;
 
-    /// The store on a client of its own, by way of a proxy.
+    /// The store on a client of its own, through a proxy.
     async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore>;
 
-    /// The URL of an object, for another process that goes by way of a proxy.
+    /// The URL of an object through a proxy, for another process.
     fn url_by(&self, proxy: &str, key: &str) -> (String, Environment);
 
-    /// Whether deletions and listings go by way of the proxy too.
+    /// Returns `true` if deletions and listings use the proxy too.
     fn is_all_http(&self) -> bool {
         true
     }
@@ -80,14 +75,19 @@ impl Cloud {
         Arc::new(Self { service: Box::new(service), prefix })
     }
 
-    /// A key that nothing else has.
+    /// Returns a key that no other test uses.
     pub(crate) fn key(&self) -> String {
         beneath(Some(&self.prefix), &unique_name())
     }
 
-    /// These, unless the service is real.
+    /// Returns the given timings. For a real service, which is distant, shared, and may accept only one write per
+    /// second, returns the default ones.
     pub(crate) fn timings(&self, quick: Timings) -> Timings {
-        if self.service.is_real() { UNHURRIED } else { quick }
+        if self.service.is_real() { Timings::default() } else { quick }
+    }
+
+    pub(crate) fn is_real(&self) -> bool {
+        self.service.is_real()
     }
 
     pub(crate) fn is_all_http(&self) -> bool {
@@ -99,7 +99,7 @@ impl Cloud {
         Proxy::start(&self.service.address(), self.service.signer()).await
     }
 
-    /// Past all proxies.
+    /// The store without a proxy.
     pub(crate) async fn store(&self) -> Arc<dyn ConditionalStore> {
         self.service.store().await
     }
@@ -112,7 +112,7 @@ impl Cloud {
         self.service.url_by(&proxy.url(), key)
     }
 
-    /// Somebody else's bucket should look as it did before.
+    /// Deletes the objects of the test, because a real bucket belongs to others.
     pub(crate) async fn clear(&self) {
         if self.service.is_real() {
             clear(&*self.store().await, &self.prefix).await;
@@ -125,17 +125,17 @@ pub(crate) fn beneath(folder: Option<&str>, name: &str) -> String {
     folder.map_or_else(|| name.to_owned(), |folder| format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
-/// Deletes everything whose key begins so.
+/// Deletes every object whose key begins with `prefix`.
 pub(crate) async fn clear(store: &dyn ConditionalStore, prefix: &str) {
     for key in store.list(prefix).await.expect("a listing") {
-        // What a late request has written meanwhile is deleted next.
+        // A late request may write the object again, and the loop then deletes it again.
         while let Some(object) = store.get(&key).await.expect("read") {
             delete(store, &key, &object.version).await;
         }
     }
 }
 
-/// Deletes an object, unless it has been changed or deleted, from a store that may limit how often it is asked.
+/// Deletes an object unless it was changed or deleted. The store may limit the rate of requests.
 pub(crate) async fn delete(store: &dyn ConditionalStore, key: &str, version: &Version) {
     while let Err(error) = store.delete(key, version).await {
         match error.kind() {

@@ -1,7 +1,7 @@
-//! Five processes fight for one lock, while they are killed and frozen and their networks lie.
+//! Five processes compete for one lock, while they are killed and frozen and their networks fail.
 //!
-//! A seed decides what is done to whom and when. What the processes make of it differs from run to run:
-//! a seed that failed once is worth several tries.
+//! The seed determines every fault, its target and its time. The reactions of the processes differ from run to
+//! run: repeat the test several times with a seed that failed once.
 
 mod chaos;
 mod cluster;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use leaderelection::JITTER_FACTOR;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection_integration_tests::contender::{Report, Timings};
+use leaderelection_integration_tests::contender::Report;
 use leaderelection_integration_tests::servers::unique_name;
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -20,21 +20,16 @@ use crate::cloud::Cloud;
 
 use cluster::{Cluster, Site};
 
-const QUICK: Timings = Timings {
-    lease: Duration::from_millis(3000),
-    deadline: Duration::from_millis(2000),
-    retry: Duration::from_millis(300),
-};
-
 const CONTENDERS: usize = 5;
 
-/// How long there is chaos: rounds take half a second or so, and more where a contender is let go.
+/// The number of rounds of chaos. A round takes about half a second, and longer if a contender ends in good
+/// order.
 const ROUNDS: usize = 32;
 
-/// What requests, timers and a busy machine may add to what the protocol promises.
+/// The time that requests, timers and a busy machine may add to the protocol's bounds.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
-/// Decides about all chaos, if it is set.
+/// The variable with the seed of all chaos.
 const SEED_VARIABLE: &str = "LEADERELECTION_TEST_SEED";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,10 +66,10 @@ async fn contest(site: Site) {
     let calm = SystemClock.now();
     let leads = |report: &Report| matches!(report, Report::Inside { at, .. } if *at >= calm);
     let Report::Inside { at, .. } = cluster.wait_for("a leader when all is calm", leads).await else { unreachable!() };
-    // A lease that was renewed a moment before is seen with the next read, after one retry period with its
-    // jitter, and is taken when it has run out from there.
+    // A candidate sees the last renewal at its next read, after one retry period with its jitter. The candidate
+    // takes the lease one lease duration after that read.
     let timings = cluster.timings();
-    let bound = timings.lease + timings.retry.mul_f64(1.0 + JITTER_FACTOR) + TOLERANCE;
+    let bound = timings.lease_duration() + timings.retry_period().mul_f64(1.0 + JITTER_FACTOR) + TOLERANCE;
     let waited = at.saturating_since(calm);
     assert!(waited <= bound, "a leader {waited:?} after the chaos");
     for _ in 0..3 {

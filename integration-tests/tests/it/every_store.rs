@@ -1,6 +1,6 @@
-//! What holds of the store of every cloud, before a server that answers as it is told.
+//! The common behaviour of all cloud stores, on a scripted server.
 //!
-//! What only one cloud's store does, and what only its servers say, is in that cloud's own folder.
+//! The behaviour of a single store, and the answers of its servers, are tested in the folder of that cloud.
 
 mod answers;
 pub(crate) mod attempts;
@@ -14,54 +14,55 @@ use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer
 
 use crate::calls::{CALLS, Call, READS, WRITES, assert_error};
 
-/// Too short for a server that does not answer to be waited for.
+/// A timeout that is too short for a server that does not answer.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
 
-/// The store of one cloud, and how that cloud's servers speak.
+/// The store of one cloud, and the answers of that cloud's servers.
 pub(crate) trait CloudStore: ConditionalStore + Sized {
-    /// What goes over HTTP/1.1, so that a script can answer it.
+    /// The calls that use HTTP/1.1, so that a script can answer them.
     const CALLS: &'static [Call] = CALLS;
     const READS: &'static [Call] = READS;
     const WRITES: &'static [Call] = WRITES;
 
-    /// The advice when nobody listens.
+    /// The advice in the error if no server listens.
     const UNREACHABLE: &'static str;
-    /// What a status of 500 is said to mean.
+    /// The text of the error for a status of 500.
     const FAILED: &'static str = "the service failed";
-    /// Keys that would hit something else than an object.
+    /// Keys whose requests would not reach an object.
     const IMPOSSIBLE_KEYS: &'static [&'static str];
 
-    /// As a user might have configured it, but for the retries: the SDK's defaults.
+    /// The store with the configuration of a user, but with the SDK's default retries.
     async fn on(endpoint: &str) -> Self;
 
-    /// On clients that retry: one that says nothing about it, and those that were told to.
+    /// Stores on clients with retries: with the SDK's default, and with explicit settings.
     async fn on_retrying_clients(endpoint: &str) -> Vec<Self>;
 
-    /// Gives up after a [`SHORT`] time.
+    /// The store with a [`SHORT`] request timeout.
     fn in_a_hurry(self) -> Self;
 
-    /// An object that was found.
+    /// The answer to a read of an existing object.
     fn object(body: Vec<u8>) -> Answer;
 
-    /// An object that was found, but whose size only its end shows.
+    /// The answer to a read of an existing object, without an announced length.
     fn object_of_unknown_length(body: Vec<u8>) -> Answer {
         Self::object(body).chunked()
     }
 
-    /// A write that was done.
+    /// The answer to a successful write.
     fn written() -> Answer;
 
-    /// Refusals, as this cloud words them, that might make a client try again.
+    /// Refusals in this cloud's form that might cause a client to retry.
     fn refusals() -> Vec<Answer>;
 
-    /// The store on a server with this script.
+    /// Creates the store on a server with this script.
     async fn scripted<S: Into<Step>>(script: impl IntoIterator<Item = S>) -> (ScriptedServer, Self) {
         let server = ScriptedServer::start(script.into_iter().map(Into::into)).await;
         let store = Self::on(&server.url()).await;
         (server, store)
     }
 
-    /// Each of `calls` meets this answer or fault, once: the error is of this kind, and its text has this advice.
+    /// Checks that each of `calls`, answered once with `step`, fails: the error is of this kind, and its text
+    /// contains this advice.
     async fn assert_verdict(calls: &[Call], step: impl Into<Step>, kind: StoreErrorKind, advice: &str) {
         let step = step.into();
         for call in calls {
@@ -73,7 +74,7 @@ pub(crate) trait CloudStore: ConditionalStore + Sized {
     }
 }
 
-/// A module for every cloud, with every test.
+/// Creates a module for every cloud, with every test.
 macro_rules! on_every_store {
     ($($file:ident::$test:ident,)*) => {
         on_one_store! { s3, leaderelection_backends::s3::S3Store: $($file::$test)* }

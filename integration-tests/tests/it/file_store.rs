@@ -1,4 +1,4 @@
-//! The file store between processes that are killed, stopped and starved.
+//! The file store between processes that are killed, stopped, or short of resources.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Permissions};
@@ -15,12 +15,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const COUNTER: &str = env!("CARGO_BIN_EXE_file_counter");
 
-/// For what must not take long, and would otherwise hang the test.
+/// A time limit for steps that would otherwise hang the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const FOREVER: u64 = u64::MAX;
 
-/// A process that counts. Killed when dropped.
+/// A counting process. Killed when dropped.
 struct Counter {
     process: Child,
     counts: Receiver<u64>,
@@ -37,13 +37,13 @@ impl Counter {
         let (sender, counts) = mpsc::channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         thread::spawn(move || {
-            // A last line without an end was cut off by a kill, and its count not acknowledged.
+            // A kill cut off a last line without an end, so the count in it was not acknowledged.
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line.parse().unwrap()))
         });
         Self { process, counts, last: 0 }
     }
 
-    /// Waits for this many more acknowledged counts.
+    /// Waits for this number of further acknowledged counts.
     fn wait_for(&mut self, more: usize) {
         for _ in 0..more {
             let count = self.counts.recv_timeout(PATIENCE).expect("a counter got nowhere");
@@ -52,7 +52,7 @@ impl Counter {
         }
     }
 
-    /// Forgets what it counted up to now.
+    /// Discards the counts so far.
     fn catch_up(&mut self) {
         while let Ok(count) = self.counts.try_recv() {
             self.last = count;
@@ -63,7 +63,7 @@ impl Counter {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Waits for its end, and returns the last count it acknowledged.
+    /// Waits for the process to end, and returns the last count that it acknowledged.
     fn end(mut self) -> u64 {
         self.process.wait().unwrap();
         while let Ok(count) = self.counts.recv_timeout(PATIENCE) {
@@ -80,13 +80,13 @@ impl Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
-        // Ended already where the test went well.
+        // After a successful test, the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What the object holds: every generation must be whole.
+/// Returns the counts in the object. Every generation must be complete.
 fn counts(directory: &Path) -> BTreeMap<String, u64> {
     let body = fs::read_to_string(newest(directory)).unwrap();
     body.lines()
@@ -95,7 +95,7 @@ fn counts(directory: &Path) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// All files of the object.
+/// Returns all files of the object.
 fn files(directory: &Path) -> Vec<String> {
     let in_folder = |folder: &str| {
         let entries = fs::read_dir(directory.join(folder)).unwrap().map(Result::unwrap);
@@ -130,7 +130,7 @@ fn processes_that_are_killed_lose_at_most_the_write_they_were_at() {
     let mut counters: VecDeque<_> = (0..4).map(|writer| start(writer.to_string())).collect();
     for round in 0..40 {
         let (mut counter, writer) = counters.pop_front().unwrap();
-        // Read of late, so the kill comes at any point of a write.
+        // Counts were read shortly before, so the kill can hit any point of a write.
         counter.wait_for(1 + round % 7);
         let acknowledged = counter.kill();
         let written = counts(directory.path())[&writer];
@@ -164,7 +164,8 @@ fn a_stopped_process_stops_nobody_else() {
     }
 }
 
-/// The nearest to a full disk that needs no right to mount one: writing fails, half-way through.
+/// A file size limit is the closest to a full disk that needs no permission to mount one: the write fails
+/// half-way.
 #[test]
 fn a_write_that_does_not_fit_leaves_the_object_alone() {
     let directory = tempfile::tempdir().unwrap();
@@ -184,7 +185,8 @@ fn a_process_without_files_to_spare_is_told_so() {
 
 #[test]
 fn a_read_only_directory_is_fatal_and_named() {
-    // Permissions do not stop root, who therefore becomes nobody, who may not look into root's folders.
+    // Permissions do not stop root. As root, the test runs the counter as the user nobody, who has no access to
+    // root's folders.
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("file-counter");
     fs::copy(COUNTER, &program).unwrap();
@@ -203,14 +205,14 @@ fn a_read_only_directory_is_fatal_and_named() {
     assert_eq!(counts(&store)["a"], 1);
 }
 
-/// The counter, started by a shell that first takes something away from it.
+/// The counter, started by a shell that first reduces a resource limit.
 fn starved(limits: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), COUNTER]).args(arguments);
     command
 }
 
-/// Runs a counter that must fail, and returns what it says.
+/// Runs a counter that must fail, and returns its error message.
 fn fails(mut command: Command) -> String {
     let output = command.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! The store of Google Cloud Storage: how Google's servers speak, and what only Google's store does.
+//! The store for Google Cloud Storage: the answers of Google's servers, and the behaviour of this store alone.
 
 mod answers;
 mod attempts;
@@ -16,10 +16,10 @@ use leaderelection_integration_tests::servers::scripted::Answer;
 use crate::calls::Call::{self, Create, Delete, Get, List, Update};
 use crate::every_store::{CloudStore, SHORT};
 
-/// What goes over gRPC, which no script speaks.
+/// The calls over gRPC, which the scripted server does not speak.
 const CONTROL_CALLS: &[Call] = &[Delete, List];
 
-/// What a user might have configured, but for the retries: the SDK's defaults.
+/// The configuration of a user, but with the SDK's default retries.
 fn config(endpoint: &str) -> ClientBuilder {
     Storage::builder().with_endpoint(endpoint).with_credentials(anonymous::Builder::new().build())
 }
@@ -40,7 +40,7 @@ fn written(generation: &str) -> Answer {
     Answer::new(200).header("content-type", "application/json").body(body)
 }
 
-/// An error as Google words it. An empty `message` is an answer without a body.
+/// An error in Google's form. An empty `message` means an answer without a body.
 fn error(status: u16, reason: &str, message: &str) -> Answer {
     let answer = Answer::new(status).header("content-type", "application/json");
     if message.is_empty() {

@@ -1,4 +1,4 @@
-//! The harness must not leave anything running.
+//! Checks that the harness leaves no process running.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use notify::{RecursiveMode, Watcher as _};
 
 const TEST_PROCESS: &str = "LEADERELECTION_HARNESS_TEST_PROCESS";
 
-/// The server of this test: it says who it is and does nothing.
+/// Starts a server that writes its process id into a file and does nothing else.
 fn start_server(directory: &Path) -> ServerProcess {
     let mut server = Command::new("sh");
     server.args(["-c", "echo $$ > \"$1/pid.new\"; mv \"$1/pid.new\" \"$1/pid\"; exec sleep 1000", "sh"]).arg(directory);
     ServerProcess::start(&server, directory.to_owned())
 }
 
-/// Looks again whenever something happens in the directory.
+/// Checks the condition whenever something changes in the directory.
 fn wait_until(what: &str, directory: &Path, holds: impl Fn() -> bool) {
     let (sender, changes) = channel();
     let mut watcher = notify::recommended_watcher(sender).expect("a watcher");

@@ -1,4 +1,4 @@
-//! What a piece of code logs.
+//! The log output of a piece of code.
 
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -10,10 +10,10 @@ use tracing_subscriber::fmt::MakeWriter;
 pub(crate) struct Logs(Arc<Mutex<Vec<u8>>>);
 
 impl Logs {
-    /// Everything that `code` logs on this thread, at every level.
+    /// Returns everything that `code` logs on this thread, at every level.
     pub(crate) fn of(code: impl FnOnce()) -> String {
-        // While there is but one subscriber, whichever thread comes to an event first decides for all threads
-        // whether anybody wants it, by its own subscriber, and other tests have none.
+        // With a single subscriber, the first thread that reaches an event decides for all threads whether the
+        // event is enabled. That thread asks its own subscriber, and other tests have none.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Logs::default().subscriber());
         LazyLock::force(&ANOTHER);
         let logs = Self::default();

@@ -1,7 +1,7 @@
-//! The elector on real servers, behind a network that loses, delays, repeats and lies.
+//! The elector on real servers, behind a network that loses, delays, repeats and falsifies.
 //!
-//! Whatever happens to one request, the election ends where docs/protocol.md says: in the store's
-//! content, in the callbacks, in the fencing tokens, and in what went over the wire.
+//! After every fault of one request, the election must end as docs/protocol.md says: in the store's content, in
+//! the callbacks, in the fencing tokens, and in the requests on the wire.
 
 mod acquiring;
 mod cut_off;
@@ -18,23 +18,15 @@ mod wire;
 use std::future::Future;
 use std::time::Duration;
 
-use leaderelection_integration_tests::contender::Timings;
 use tokio::task::JoinSet;
 
-/// Short, so that the tests are; long enough for a busy machine that answers nobody for most of a second.
-const QUICK: Timings = Timings {
-    lease: Duration::from_millis(5000),
-    deadline: Duration::from_millis(3500),
-    retry: Duration::from_millis(300),
-};
-
-/// How long anything may take that must happen.
+/// The time limit for every required event.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Runs only the cases whose name contains this.
+/// The variable that selects the cases whose name contains its value.
 const CASE_VARIABLE: &str = "LEADERELECTION_TEST_CASE";
 
-/// Runs cases side by side, because most of their time is waiting.
+/// Runs cases concurrently, because most of their time is waiting.
 async fn run_all<F>(cases: impl IntoIterator<Item = (&'static str, F)>)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -67,34 +59,39 @@ macro_rules! on_one_server {
     };
 }
 
-/// A module for every server, with every test.
+/// Creates a module for every server. One server has every test. The others have the tests that a store's answers, its client
+/// or its conditions decide: the rest shows the election, which is the same on each.
 macro_rules! on_every_server {
-    ($($file:ident::$test:ident,)*) => {
-        on_one_server! { s3: $($file::$test)* }
+    (everywhere: { $($file:ident::$test:ident,)* } on_one: { $($other_file:ident::$other:ident,)* }) => {
+        on_one_server! { s3: $($file::$test)* $($other_file::$other)* }
         on_one_server! { azure: $($file::$test)* }
         on_one_server! { gcs: $($file::$test)* }
     };
 }
 
 on_every_server! {
-    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
-    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
-    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
-    releasing::a_release_without_a_good_answer_is_confirmed,
-    releasing::a_release_that_never_arrives_lets_the_lease_expire,
-    releasing::a_release_whose_answer_was_lost_does_not_erase_the_successors_lease,
-    late::a_late_renewal_cannot_bring_back_a_released_term,
-    late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
-    late::a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead,
-    late::a_late_renewal_that_lands_during_the_release_is_given_back_too,
-    cut_off::a_leader_cut_off_from_the_store_stops_before_any_other_can_start,
-    cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
-    races::two_candidates_that_read_the_same_version_cannot_both_win,
-    wire::the_sdk_makes_exactly_one_attempt,
-    probing::the_probe_finds_the_server_itself_fit,
-    probing::the_probe_sees_a_server_that_ignores_conditions,
-    probing::the_probe_sees_a_server_that_ignores_conditions_only_under_concurrency,
-    probing::nobody_is_elected_on_a_server_that_ignores_conditions,
-    proxy::a_server_that_ignores_conditions_lets_everybody_win,
-    proxy::a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise,
+    everywhere: {
+        acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+        acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+        renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+        releasing::a_release_without_a_good_answer_is_confirmed,
+        late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
+        cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
+        races::two_candidates_that_read_the_same_version_cannot_both_win,
+        wire::the_sdk_makes_exactly_one_attempt,
+        probing::the_probe_finds_the_server_itself_fit,
+        probing::the_probe_sees_a_server_that_ignores_conditions,
+        probing::the_probe_sees_a_server_that_ignores_conditions_only_under_concurrency,
+        proxy::a_server_that_ignores_conditions_lets_everybody_win,
+        proxy::a_server_that_ignores_conditions_under_concurrency_looks_honest_otherwise,
+    }
+    on_one: {
+        releasing::a_release_that_never_arrives_lets_the_lease_expire,
+        releasing::a_release_whose_answer_was_lost_does_not_erase_the_successors_lease,
+        late::a_late_renewal_cannot_bring_back_a_released_term,
+        late::a_late_renewal_that_lands_after_the_term_does_not_make_its_sender_lead,
+        late::a_late_renewal_that_lands_during_the_release_is_given_back_too,
+        cut_off::a_leader_cut_off_from_the_store_stops_before_any_other_can_start,
+        probing::nobody_is_elected_on_a_server_that_ignores_conditions,
+    }
 }

@@ -1,4 +1,4 @@
-//! The crates against real servers and real processes.
+//! The crates on real servers and in real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod azure;
@@ -7,6 +7,7 @@ mod cloud;
 #[cfg(unix)]
 mod contest;
 mod every_store;
+mod fence;
 #[cfg(unix)]
 mod file_store;
 mod gcs;

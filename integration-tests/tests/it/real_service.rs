@@ -1,7 +1,7 @@
-//! The suites go where the environment tells them: to a service behind TLS, of which they know but the URL.
+//! The suites on a service behind TLS, of which they know only the URL from the environment.
 //!
-//! The services are the servers of the other tests, this time as strangers. A process cannot safely change
-//! its own environment, so each test runs this program once more.
+//! The services are the servers of the other tests, here treated as foreign services. A process cannot safely
+//! change its own environment, so each test runs this program once more.
 
 use leaderelection::ConditionalStore;
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
@@ -17,17 +17,18 @@ use crate::cloud::azure::azurite;
 use crate::cloud::s3::seaweedfs;
 use crate::cloud::{azure, gcs, s3};
 
-/// One of each kind, where `*` is the cloud: with a lease of production, all of them take minutes.
+/// One test of each kind, where `*` stands for the cloud: with the lease of production, all tests would take
+/// minutes.
 const TESTS: [&str; 3] = [
     "*::server::the_lock_keeps_its_contract",
     "lying_network::*::a_renewal_without_a_good_answer_is_not_a_lost_lease",
     "lying_network::*::a_server_that_ignores_conditions_lets_everybody_win",
 ];
 
-/// For [`crate::lying_network`].
+/// The case of [`crate::lying_network`] that is run.
 const CASE: (&str, &str) = ("LEADERELECTION_TEST_CASE", "landed, and the connection dropped");
 
-/// Where the tests of another process may do what they like, also spelled for a URL.
+/// The folder that belongs to the tests of another process, also in the form for a URL.
 fn folder() -> (String, String) {
     let folder = format!("a place/for {}", unique_name());
     let escaped = folder.replace(' ', "%20");

@@ -1,4 +1,4 @@
-//! The store of S3: how S3's servers speak, and what only S3's store does.
+//! The store for S3: the answers of S3's servers, and the behaviour of this store alone.
 
 mod answers;
 mod attempts;
@@ -13,7 +13,7 @@ use leaderelection_integration_tests::servers::scripted::Answer;
 
 use crate::every_store::{CloudStore, SHORT};
 
-/// What a user might have configured, but for the retries: the SDK's defaults.
+/// The configuration of a user, but with the SDK's default retries.
 fn config(endpoint: &str) -> Builder {
     Config::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -31,7 +31,7 @@ fn object(etag: &str, body: impl Into<Vec<u8>>) -> Answer {
     Answer::new(200).header("etag", etag).body(body)
 }
 
-/// An error as S3 words it. An empty `code` is an answer without a body.
+/// An error in S3's form. An empty `code` means an answer without a body.
 fn error(status: u16, code: &str) -> Answer {
     let answer = Answer::new(status).header("content-type", "application/xml");
     if code.is_empty() {

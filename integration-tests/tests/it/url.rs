@@ -17,7 +17,7 @@ const URL: &str = "LEADERELECTION_URL_TEST";
 const RECORD: &str = r#"{"holderIdentity":"candidate","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z",
     "renewTime":"2026-02-02T10:15:30.000000Z","leaderTransitions":0,"writeId":"0"}"#;
 
-/// What the other process does; nothing if it is not told where.
+/// The test in the other process. It does nothing unless the environment names a lock.
 #[tokio::test]
 async fn a_lock_is_used() {
     let Ok(url) = std::env::var(URL) else { return };
@@ -31,6 +31,7 @@ async fn a_lock_is_used() {
     assert_eq!(store.list(location.key()).await.expect("listed"), [location.key()]);
     store.delete(location.key(), &version).await.expect("deleted");
     println!("used {location}");
+    println!("at {}", location.endpoint().await.expect("an endpoint").unwrap_or_default());
 }
 
 async fn run(url: &str, environment: &[(&str, &str)]) -> (bool, String) {
@@ -47,6 +48,13 @@ async fn assert_used(url: &str, environment: &[(&str, &str)]) {
     assert!(success && text.contains(&format!("used {url}")), "{url}: {text}");
 }
 
+/// Checks that the location knows the server that was really asked.
+async fn assert_used_at(url: &str, environment: &[(&str, &str)], endpoint: &str) {
+    assert_used(url, environment).await;
+    let (_, text) = run(url, environment).await;
+    assert!(text.lines().any(|line| line == format!("at {endpoint}")), "{url} is at {endpoint}: {text}");
+}
+
 fn directory() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -55,7 +63,7 @@ fn directory() -> &'static Path {
 async fn google_storage_by_storage_emulator_host() {
     let server = FakeGcs::start(Options::default()).await;
     let url = format!("gs://{BUCKET}/locks/a%20lock");
-    assert_used(&url, &[("STORAGE_EMULATOR_HOST", &server.url())]).await;
+    assert_used_at(&url, &[("STORAGE_EMULATOR_HOST", &server.url())], &server.url()).await;
     assert_used(&url, &[("STORAGE_EMULATOR_HOST", server.url().trim_start_matches("http://"))]).await;
 }
 
@@ -66,7 +74,8 @@ async fn azure_by_connection_string() {
     let (account, _) = server.account_key();
     let environment = [("AZURE_STORAGE_CONNECTION_STRING", server.connection_string())];
     let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
-    assert_used(&format!("az://{account}/container/locks/a%20lock"), &environment).await;
+    let endpoint = server.container_url("container");
+    assert_used_at(&format!("az://{account}/container/locks/a%20lock"), &environment, &endpoint).await;
     assert_used(&format!("{}/locks/another", server.container_url("container")), &environment).await;
     let (success, text) = run("az://other/container/lock", &environment).await;
     assert!(!success && text.contains("AZURE_STORAGE_CONNECTION_STRING is not for the account other"), "{text}");
@@ -80,6 +89,12 @@ async fn s3_by_endpoint_and_keys() {
     let region_and_endpoint = [("AWS_REGION", "us-east-1"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
     let with_endpoint: Vec<_> = keys.into_iter().chain(region_and_endpoint).collect();
     assert_used("s3://bucket/locks/a%20lock", &with_endpoint).await;
+    let profile = directory().join(unique_name());
+    let settings = format!("[default]\nregion = us-east-1\nendpoint_url = {endpoint}\n");
+    std::fs::write(&profile, settings).expect("a profile");
+    let profile = profile.display().to_string();
+    let with_profile: Vec<_> = keys.into_iter().chain([("AWS_CONFIG_FILE", profile.as_str())]).collect();
+    assert_used_at("s3://bucket/locks/by-profile", &with_profile, &format!("{endpoint}/bucket")).await;
     let encoded = endpoint.replace(':', "%3A").replace('/', "%2F");
     assert_used(&format!("s3://bucket/locks/another?endpoint={encoded}"), &keys).await;
 }

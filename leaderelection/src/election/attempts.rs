@@ -1,19 +1,11 @@
-//! The writes of ours that got no good answer (rule 6).
+//! The writes of this candidate that got no good answer (rule 6).
 
-use std::collections::VecDeque;
+use std::time::Duration;
 
-use super::Visitor;
+use super::effect::Purpose;
+use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
-
-/// How many attempts on one version are remembered. Forgetting the oldest is safe: had it landed, it
-/// would count as somebody else's write. But it might cost a term, so a read has to show first that none
-/// of them has landed so far.
-const MOST: usize = 16;
-
-/// How many are remembered that were given up. A leader, whoever gives a lease back, and a candidate send as
-/// many as [`MOST`] each before they read again.
-const MOST_GIVEN_UP: usize = 4 * MOST;
 
 /// One write that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,34 +14,30 @@ pub(super) struct Attempt {
     pub(super) token: u64,
     pub(super) sent_at: LocalInstant,
     pub(super) purpose: Purpose,
-}
-
-/// What a write is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Purpose {
-    Acquire,
-    Renew,
-    Release,
+    /// `true` if the store left the outcome open, and did not claim that the write was refused.
+    pub(super) doubted: bool,
 }
 
 /// All unanswered writes. They replace the same version, so at most one of them ever lands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Attempts {
     unanswered: Vec<Attempt>,
-    /// The ids of those that were given up last. One that lands all the same is ours, and means nothing.
-    given_up: VecDeque<String>,
-    /// Nothing may be written before the object was read again.
+    /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
 }
 
 impl Attempts {
-    pub(super) fn remember(&mut self, attempt: Attempt) {
-        if self.unanswered.len() == MOST {
-            let oldest = self.unanswered.remove(0);
-            self.give_up(oldest);
-        }
+    /// Remembers a write. If one is older than `lease`, a read has to show that it has not landed, so that
+    /// [it can be forgotten](Self::forget_old).
+    pub(super) fn remember(&mut self, now: LocalInstant, lease: Duration, attempt: Attempt) {
         self.unanswered.push(attempt);
-        self.must_read |= self.unanswered.len() == MOST;
+        self.must_read |= self.unanswered.iter().any(|attempt| now >= attempt.sent_at + lease);
+    }
+
+    /// Forgets the writes that are older than `lease`, after a read showed that none has landed so far. Should one
+    /// land after all, its window is over, and it counts as somebody else's write.
+    pub(super) fn forget_old(&mut self, now: LocalInstant, lease: Duration) {
+        self.unanswered.retain(|attempt| now < attempt.sent_at + lease);
     }
 
     /// The attempt that wrote `record`, if one of ours did. Nothing but the write id tells: our name and
@@ -59,27 +47,15 @@ impl Attempts {
         self.unanswered.iter().find(|attempt| attempt.write_id == write_id).cloned()
     }
 
-    /// Whether this is an attempt that was given up.
-    pub(super) fn gave_up(&self, write_id: &str) -> bool {
-        self.given_up.iter().any(|given_up| given_up == write_id)
-    }
-
     pub(super) fn last(&self) -> Option<&Attempt> {
         self.unanswered.last()
     }
 
-    pub(super) fn give_up(&mut self, attempt: Attempt) {
-        if self.given_up.len() == MOST_GIVEN_UP {
-            self.given_up.pop_front();
-        }
-        self.given_up.push_back(attempt.write_id);
-    }
-
-    pub(super) fn clear(&mut self) {
-        for attempt in std::mem::take(&mut self.unanswered) {
-            self.give_up(attempt);
-        }
+    /// Forgets all attempts: one of them has landed, or none can land any more, or it does not matter. Returns
+    /// those that the store had left in doubt.
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = Attempt> + use<> {
         self.must_read = false;
+        std::mem::take(&mut self.unanswered).into_iter().filter(|attempt| attempt.doubted)
     }
 
     pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
@@ -87,10 +63,6 @@ impl Attempts {
         for attempt in &mut self.unanswered {
             visitor.write_id(&mut attempt.write_id);
             visitor.moment(&mut attempt.sent_at);
-        }
-        self.given_up.retain(|write_id| visitor.may_land(write_id));
-        for write_id in &mut self.given_up {
-            visitor.write_id(write_id);
         }
     }
 }

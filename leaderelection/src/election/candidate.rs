@@ -1,97 +1,103 @@
-//! Rules 1 to 3 and 10: watch the lease of another, and take it when it is free.
+//! Rules 1 to 4, 10 and 14: watch the lease of another, and take it when it is free.
 
 use std::time::Duration;
 
-use super::{BeginReason, Election, Event, InFlight, Jitter, Phase, Purpose, Sight, Stamp};
+use super::effect::{Effect, Fact, Purpose};
+use super::input::{Jitter, Stamp};
+use super::machine::Election;
+use super::phase::{InFlight, Phase, Sight, is_annotation};
+use super::reason::BeginReason;
 use crate::clock::LocalInstant;
-use crate::config::JITTER_FACTOR;
 use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
-
-/// A candidate whose requests are refused for good asks this many times more slowly.
-const SLOW: u32 = 5;
 
 /// Candidates that saw a lease at the same moment go for it this part of a retry period apart.
 const SPREAD: u32 = 10;
 
 impl Election {
-    /// A read of the object, by a candidate whose unanswered writes did not make it.
+    /// Takes a read of the object, by a candidate whose unanswered writes did not make it.
     pub(super) fn follow(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
-        self.next_read = now + self.poll_pause(jitter);
+        self.pacing.looked(&self.rules, now, jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
         {
-            // Unanswered writes on this version may still land; they stay remembered.
-            return;
+            // Unanswered writes on this version may still land.
+            return self.attempts.forget_old(now, self.rules.lease_duration);
         }
-        self.failures = 0;
-        self.attempts.clear();
+        self.pacing.made_progress();
+        self.give_up_attempts();
         self.see(now, found, jitter);
     }
 
-    /// Remembers what the object shows since now, and until when it bars us (rules 1 and 2).
+    /// Remembers what the object shows since now, and until when it bars us (rules 1, 2 and 14).
     pub(super) fn see(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
-        let free_at = match &found {
+        let before = self.sight.take();
+        let Some(found) = found else {
+            if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
+                self.tell(Fact::Vanished);
+            }
             // A lease that was cut short by a deletion is waited out all the same (rule 3).
-            None => self.sight.as_ref().map_or(now, |sight| sight.free_at),
-            Some(VersionedRecord { record, .. }) => {
-                let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
-                let lease = if free { Duration::ZERO } else { record.lease_duration };
-                let wait = lease + self.courtesy(record);
-                // Nobody waits with us for what is free at once.
-                let spread = if wait.is_zero() { wait } else { jitter.of(self.rules.retry_period / SPREAD) };
-                now + wait + spread
-            }
-        };
-        match &found {
-            Some(VersionedRecord { record, .. }) => {
-                if self.is_exhausted() {
-                    self.events.push_back(Event::TokensExhausted);
-                }
-                self.check_for_clash(record);
-                let holder = record.holder_identity.clone();
-                self.announce(&holder);
-            }
-            None => {
-                if self.sight.as_ref().is_some_and(|sight| sight.found.is_some()) {
-                    self.events.push_back(Event::Vanished);
-                }
-                self.announce("");
-            }
-        }
-        self.sight = Some(Sight { found, free_at });
-    }
-
-    /// How long after the lease is free another candidate goes first, because it is to lead (rule 14).
-    pub(super) fn courtesy(&self, record: &LeaderElectionRecord) -> Duration {
-        let lets_another = record.prefers_other_than(&self.rules.identity).is_some();
-        if lets_another { self.rules.lease_duration } else { Duration::ZERO }
-    }
-
-    /// A lease under our name that changes without us is alive: somebody shares our identity.
-    fn check_for_clash(&mut self, record: &LeaderElectionRecord) {
-        if !self.is_us(record) {
-            self.clash_reported = false;
+            let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity));
+            self.sight = Some(Sight::new(None, free_at));
+            self.announce("");
             return;
+        };
+        self.saw_token(found.record.leader_transitions);
+        if is_exhausted(&found.record) {
+            self.tell(Fact::TokensExhausted);
         }
-        let Some(Sight { found: Some(before), .. }) = &self.sight else { return };
-        let write_id = record.write_id.as_deref();
-        // One of ours may have landed late. And who only says who is to lead next leaves the id alone.
-        let is_known = |id: &str| before.record.write_id.as_deref() == Some(id) || self.attempts.gave_up(id);
-        if self.is_us(&before.record) && !write_id.is_some_and(is_known) && !self.clash_reported {
-            self.clash_reported = true;
-            self.events.push_back(Event::IdentityClash);
-        }
+        let sight = match before {
+            Some(before) if before.found.as_ref().is_some_and(|old| is_annotation(&found.record, &old.record)) => {
+                self.see_annotation(now, before, found)
+            }
+            _ => self.see_write(now, found, jitter),
+        };
+        let holder = sight.found.as_ref().map(|found| found.record.holder_identity.clone()).unwrap_or_default();
+        self.sight = Some(sight);
+        self.announce(&holder);
     }
 
-    /// Why a term of ours may begin: what its first write replaces.
+    /// A write that was not seen before: its lease runs from now.
+    fn see_write(&self, now: LocalInstant, found: VersionedRecord, jitter: Jitter) -> Sight {
+        let record = &found.record;
+        let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
+        // Nobody waits with us for what is free at once.
+        let spread = jitter.of(self.rules.retry_period / SPREAD);
+        let lease_until = if free { now } else { now + record.lease_duration + spread };
+        let courtesy_until = self.courtesy(record).map(|courtesy| lease_until + courtesy);
+        Sight { found: Some(found), lease_until, courtesy_until }
+    }
+
+    /// A request to hand over is no renewal: the lease runs on. A request that replaces another one begins no
+    /// second courtesy, or requests without end would keep everybody out.
+    fn see_annotation(&self, now: LocalInstant, before: Sight, found: VersionedRecord) -> Sight {
+        let begins_now = || self.courtesy(&found.record).map(|courtesy| before.lease_until.max(now) + courtesy);
+        let courtesy_until = before.courtesy_until.or_else(begins_now);
+        Sight { found: Some(found), lease_until: before.lease_until, courtesy_until }
+    }
+
+    /// The time for which a candidate that is asked for goes first after the lease is free (rule 14).
+    fn courtesy(&self, record: &LeaderElectionRecord) -> Option<Duration> {
+        record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
+    }
+
+    /// Remembers a write of ours by which nobody leads any more.
+    pub(super) fn remember_our_write(&mut self, now: LocalInstant, written: VersionedRecord) {
+        let courtesy_until = self.courtesy(&written.record).map(|courtesy| now + courtesy);
+        self.sight = Some(Sight { found: Some(written), lease_until: now, courtesy_until });
+    }
+
+    /// The reason for which a term of ours may begin: it follows from the record that its first write replaces.
     pub(super) fn opening(&self) -> BeginReason {
         match self.sight.as_ref().and_then(|sight| sight.found.as_ref()) {
             None => BeginReason::Created,
             Some(VersionedRecord { record, .. }) if record.is_released() => {
-                let preferred = record.preferred_holder.is_some() && self.courtesy(record).is_zero();
-                if preferred { BeginReason::Transferred } else { BeginReason::Released }
+                if record.preferred_holder.as_ref() == Some(&self.rules.identity) {
+                    BeginReason::Transferred
+                } else {
+                    BeginReason::Released
+                }
             }
             Some(VersionedRecord { record, .. }) if self.is_us(record) && self.rules.reclaim_own_identity => {
                 BeginReason::Reclaimed
@@ -100,14 +106,11 @@ impl Election {
         }
     }
 
-    /// Whether no token is left that readers would believe.
-    fn is_exhausted(&self) -> bool {
-        self.highest_token.is_some_and(|highest| highest >= MAX_LEADER_TRANSITIONS)
-    }
-
-    /// When a new term of ours may begin; `None` if nothing has been read yet, or if none may.
+    /// The moment from which a new term of ours may begin; `None` if nothing has been read yet, or if none may.
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
-        self.sight.as_ref().filter(|_| !self.is_exhausted()).map(|sight| sight.free_at.max(self.write_after))
+        let sight = self.sight.as_ref()?;
+        let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
+        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity)))
     }
 
     /// The write that begins a new term: its token, its record and the version it replaces (rule 3).
@@ -127,11 +130,7 @@ impl Election {
         (token, record, seen.map(|seen| seen.version.clone()))
     }
 
-    /// Whether a write of this candidacy may have made us the holder.
-    pub(super) fn may_have_acquired(&self) -> bool {
-        self.last_acquire_sent().is_some()
-    }
-
+    /// The moment at which the last write was sent that may have made us the holder, if there is one.
     pub(super) fn last_acquire_sent(&self) -> Option<LocalInstant> {
         let in_flight = match &self.in_flight {
             Some(InFlight::Write { attempt, .. }) => Some(attempt),
@@ -141,37 +140,36 @@ impl Election {
         (last.purpose == Purpose::Acquire).then_some(last.sent_at)
     }
 
-    /// client-go's pause between a candidate's tries: a retry period and up to 1.2 more (rule 10).
-    pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
-        self.rules.retry_period + jitter.of(self.rules.retry_period.mul_f64(JITTER_FACTOR))
+    /// Begins the term if its window is still open; if not, it must be renewed first (rule 4).
+    pub(super) fn start_if_valid(&mut self, now: LocalInstant) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Idle);
+        match phase {
+            Phase::Won { hold, reason } if now < self.valid_until(&hold) => {
+                let term = self.term(&hold);
+                self.phase = Phase::Leading(hold);
+                self.work_end = None;
+                self.effects.push_back(Effect::Start { term, reason });
+                let identity = self.rules.identity.clone();
+                self.announce(&identity);
+            }
+            other => self.phase = other,
+        }
     }
 
-    pub(super) fn slow_pause(&self, jitter: Jitter) -> Duration {
-        self.poll_pause(jitter) * SLOW
+    /// A token that no other can follow bars us only as long as the record shows it: if it was a mistake, somebody
+    /// puts the record right.
+    pub(super) fn saw_token(&mut self, token: u64) {
+        if token < MAX_LEADER_TRANSITIONS {
+            self.highest_token = self.highest_token.max(Some(token));
+        }
     }
 
     fn is_us(&self, record: &LeaderElectionRecord) -> bool {
         record.holder_identity == self.rules.identity
     }
-
-    /// Begins the term if its window is still open; if not, it must be renewed first (rule 4).
-    pub(super) fn start_if_valid(&mut self, now: LocalInstant) {
-        let Phase::Holding(hold) = &self.phase else { return };
-        if hold.started || now >= self.valid_until(hold) {
-            return;
-        }
-        let fencing_token = hold.token;
-        if let Phase::Holding(hold) = &mut self.phase {
-            hold.started = true;
-        }
-        self.events.push_back(Event::Started { fencing_token });
-        let identity = self.rules.identity.clone();
-        self.announce(&identity);
-    }
 }
 
-impl Sight {
-    fn version(&self) -> Option<&Version> {
-        self.found.as_ref().map(|found| &found.version)
-    }
+/// Returns `true` if no token is left that readers would believe.
+fn is_exhausted(record: &LeaderElectionRecord) -> bool {
+    record.leader_transitions >= MAX_LEADER_TRANSITIONS
 }

@@ -1,8 +1,8 @@
-//! Why terms begin and end.
+//! The reasons for which terms begin and end.
 
 use std::fmt;
 
-/// Why a term could begin.
+/// The reason for which a term could begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BeginReason {
@@ -14,7 +14,7 @@ pub enum BeginReason {
     Transferred,
     /// The holder did not renew its lease.
     Expired {
-        /// Who held it.
+        /// The holder whose lease expired.
         of: String,
     },
     /// The lease bore our identity, and
@@ -34,7 +34,7 @@ impl fmt::Display for BeginReason {
     }
 }
 
-/// Why a term ended, or an attempt to win one.
+/// The reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndReason {
@@ -42,17 +42,17 @@ pub enum EndReason {
     Cancelled,
     /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
     SteppedDown,
-    /// Somebody else is to lead: by [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to), or
+    /// Another candidate is to lead: by [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to), or
     /// by an operator's [request](crate::admin::request_transfer).
     Transferred {
-        /// Who is to lead next.
+        /// The candidate that is to lead next.
         to: String,
     },
     /// The lease could not be renewed before the renew deadline.
     RenewDeadline,
     /// The record names somebody else.
     TakenOver {
-        /// Who leads now.
+        /// The new holder.
         by: String,
     },
     /// Somebody else released the lease.
@@ -65,11 +65,6 @@ pub enum EndReason {
     WorkPanicked,
     /// The leader's future of `run_while_leading` is complete.
     WorkFinished,
-    /// The store failed the [probe](crate::probe) that was required, so that there was no term.
-    StoreUnfit {
-        /// The check that it failed, and how.
-        why: String,
-    },
 }
 
 impl EndReason {
@@ -87,6 +82,22 @@ impl EndReason {
         "work_finished",
     ];
 
+    /// Returns `true` if the lease is given back after a term that ended for this reason.
+    ///
+    /// A term that ended on purpose always releases; any other one only with
+    /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
+    #[must_use]
+    pub fn releases(&self, release_on_cancel: bool) -> bool {
+        release_on_cancel || matches!(self, Self::SteppedDown | Self::Transferred { .. } | Self::WorkFinished)
+    }
+
+    /// Returns `true` if the others go first after a term that ended for this reason: see
+    /// [`step_down_cool_down`](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    #[must_use]
+    pub fn cools_down(&self) -> bool {
+        matches!(self, Self::SteppedDown | Self::WorkPanicked)
+    }
+
     /// The reason's name, without its details: for the labels of metrics and for machines.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -101,7 +112,6 @@ impl EndReason {
             Self::Unreadable => "unreadable",
             Self::WorkPanicked => "work_panicked",
             Self::WorkFinished => "work_finished",
-            Self::StoreUnfit { .. } => "store_unfit",
         }
     }
 }
@@ -119,7 +129,6 @@ impl fmt::Display for EndReason {
             Self::Unreadable => f.write_str("the lock's object was replaced by something that is not a record"),
             Self::WorkPanicked => f.write_str("the leader's work panicked"),
             Self::WorkFinished => f.write_str("the leader's work is complete"),
-            Self::StoreUnfit { why } => write!(f, "the store failed the probe: {why}; elect leaders on another one"),
         }
     }
 }

@@ -1,106 +1,76 @@
-//! The loop that runs one term: it moves between the state machine, the lock, the clock and the work.
+//! The loop that drives the state machine: it waits, gives the machine what happened, and carries out the effects.
+//! It knows none of the protocol's rules.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::RunOutcome;
 use super::fitness::Fitness;
-use super::meters::{Meters, TermMeter};
+use super::log;
 use super::new_leader::NewLeaderCalls;
-use super::request::{self, About, Answered, Sent};
-use super::term::{EarlierWork, OpenTerm, WorkEnd};
-use super::wall_clock::WallClock;
-use crate::callbacks::{Start, Work};
-use crate::clock::LocalInstant;
+use super::report::Report;
+use super::request::{self, Answered, Sent};
+use super::stamper::Stamper;
+use super::term::{EarlierWork, OpenTerm};
+use super::work::StartWork;
+use crate::bounded::TimeLimit;
+use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
-use crate::election::{BeginReason, Election, EndReason, Jitter, Stamp};
+use crate::election::{
+    Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Request, RunOutcome, Term, WorkEnd,
+};
 use crate::leadership::Leadership;
+use crate::lock::LockError;
 use crate::status::Status;
-
-/// What to run when the term starts, and whether its completion ends the term.
-pub(super) struct StartWork {
-    pub(super) start: Option<Start>,
-    ends_term: bool,
-}
-
-impl StartWork {
-    /// Work whose completion ends the term and releases the lease.
-    pub(super) fn once(start: impl FnOnce(Leadership) -> Work + Send + 'static) -> Self {
-        Self { start: Some(Box::new(start)), ends_term: true }
-    }
-}
+use crate::store_check::StoreUnfit;
 
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) config: LeaderElectionConfig,
-    pub(super) election: Election,
-    pub(super) status: watch::Sender<Status>,
-    pub(super) random: Xoshiro256PlusPlus,
-    pub(super) new_leader_calls: NewLeaderCalls,
-    pub(super) earlier_work: EarlierWork,
-    pub(super) fitness: Fitness,
-    wall_clock: WallClock,
-}
-
-/// What the loop was woken by.
-#[expect(clippy::large_enum_variant, reason = "lives on the stack, one at a time")]
-enum Woken {
-    Cancelled,
-    GivenUp,
-    Work(WorkEnd),
-    Answer(Answered),
-    Time,
+    election: Election,
+    stamper: Stamper,
+    clash_watch: ClashWatch,
+    status: watch::Sender<Status>,
+    errors: watch::Sender<()>,
+    new_leader_calls: NewLeaderCalls,
+    earlier_work: EarlierWork,
+    fitness: Fitness,
+    limit: TimeLimit,
 }
 
 /// One run of the loop.
-pub(super) struct TermRun {
-    pub(super) work: StartWork,
-    pub(super) in_flight: Option<Sent>,
-    pub(super) open: Option<OpenTerm>,
-    /// What made the lease free that we won.
-    pub(super) acquired: BeginReason,
-    pub(super) meters: Meters,
-    pub(super) term_meter: Option<TermMeter>,
-    /// When the work was dropped, the moment from which its end is not waited for any longer.
-    pub(super) leave_at: Option<LocalInstant>,
-    pub(super) outcome: RunOutcome,
+struct Run {
+    work: StartWork,
+    report: Report,
+    in_flight: Option<Sent>,
+    open: Option<OpenTerm>,
+    /// `true` if the machine knows that the caller has cancelled.
+    cancel_told: bool,
+    outcome: Option<RunOutcome>,
 }
 
-impl TermRun {
-    /// Whether a term was won, and was over before its work could begin: this process was stopped in between.
-    fn was_missed(&self) -> bool {
-        self.outcome.fencing_token.is_none() && self.outcome.reason == EndReason::RenewDeadline
-    }
+/// The event that the loop was woken by.
+enum Woken {
+    Input(Input),
+    Answer(Result<Answer, LockError>),
 }
 
 impl Driver {
-    pub(super) fn new(config: LeaderElectionConfig, status: watch::Sender<Status>) -> Self {
+    pub(super) fn new(config: LeaderElectionConfig, status: watch::Sender<Status>, errors: watch::Sender<()>) -> Self {
         Self {
             election: Election::new(config.rules.clone()),
-            random: config.seed.map_or_else(rand::make_rng, Xoshiro256PlusPlus::seed_from_u64),
+            stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
+            clash_watch: ClashWatch::new(&config.rules.identity),
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            wall_clock: WallClock::default(),
+            limit: TimeLimit::new(config.timings.request_timeout()).on_clock(Arc::clone(&config.clock)),
             status,
+            errors,
             config,
         }
-    }
-
-    /// The configured `on_start_leading`; when it completes we go on leading, as in client-go.
-    pub(super) fn callback_work(&self) -> StartWork {
-        let callback = self.config.callbacks.on_start_leading.clone();
-        let start = callback.map(|callback| -> Start { Box::new(move |leadership| callback(leadership)) });
-        StartWork { start, ends_term: false }
-    }
-
-    pub(super) fn step_down_cool_down(&self) -> Duration {
-        self.config.step_down_cool_down
     }
 
     /// Competes, leads one term, and stops. Writes nothing for the first `stand_back`.
@@ -109,207 +79,153 @@ impl Driver {
         cancel: &CancellationToken,
         work: StartWork,
         stand_back: Duration,
-    ) -> RunOutcome {
-        let outcome = RunOutcome { fencing_token: None, reason: EndReason::Cancelled };
+    ) -> Result<RunOutcome, StoreUnfit> {
+        let Self { fitness, stamper, config, earlier_work, .. } = self;
+        let ready = async {
+            earlier_work.ended().await;
+            fitness.demand(config, || stamper.new_id()).await
+        };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return outcome,
-            () = self.earlier_work.ended() => {}
+            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            fit = ready => fit?,
         }
-        let Self { fitness, random, config, .. } = self;
-        let fit = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return outcome,
-            fit = fitness.demand(config, || stamp(random, config).write_id) => fit,
-        };
-        if let Err(reason) = fit {
-            return RunOutcome { reason, ..outcome };
-        }
-        let now = self.config.clock.now();
-        self.election.begin(now);
-        self.election.stand_back_until(now + stand_back);
-        let mut run = TermRun {
-            work,
-            in_flight: None,
-            open: None,
-            acquired: BeginReason::Released,
-            meters: Meters::new(&self.config.name),
-            term_meter: None,
-            leave_at: None,
-            outcome,
-        };
-        let mut if_dropped = ForgetWaitingCalls(Some(self.new_leader_calls.clone()));
+        let report = Report::new(
+            &self.config.name,
+            Arc::clone(&self.config.clock),
+            (self.status.clone(), self.errors.clone()),
+            self.new_leader_calls.clone(),
+        );
+        let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
+        let mut run = Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None };
+        let mut woken = Woken::Input(input);
         loop {
-            self.advance(&mut run);
-            if self.election.is_idle() {
-                if !run.was_missed() {
-                    if_dropped.0 = None;
-                    return run.outcome;
-                }
-                run.outcome.reason = EndReason::Cancelled;
-                self.election.begin(self.config.clock.now());
+            self.step(woken, &mut run);
+            if let Some(outcome) = run.outcome.take() {
+                run.report.finished();
+                return Ok(outcome);
             }
-            let woken = self.wait(cancel, &mut run).await;
-            self.handle(woken, &mut run);
+            woken = self.wait(cancel, &mut run).await;
         }
     }
 
-    /// Does everything that can be done without waiting.
-    fn advance(&mut self, run: &mut TermRun) {
-        loop {
-            let now = self.config.clock.now();
-            let Self { election, random, config, wall_clock, .. } = self;
-            let request = election.poll(now, || {
-                let stamp = stamp(random, config);
-                wall_clock.look(now, stamp.time);
-                stamp
-            });
-            self.take_events(run);
-            if let Some(request) = request {
-                let about = About::new(&request, now, self.election.leading(now).is_some());
-                tracing::debug!(request = about.operation.name(), "asking the lock");
-                run.meters.sent(&about);
-                let deadline = now + self.config.request_timeout;
-                let (lock, clock) = (Arc::clone(&self.config.lock), Arc::clone(&self.config.clock));
-                run.in_flight = Some(request::send(lock, clock, about, request, deadline));
-            }
-            if !self.finish_stopping(now, run) {
-                return;
-            }
-        }
-    }
-
-    /// Rule 8: once the work has ended, or cannot be waited for any longer, concludes the term and goes
-    /// on to the release. Returns whether it did.
-    fn finish_stopping(&mut self, now: LocalInstant, run: &mut TermRun) -> bool {
-        let Some(drop_at) = self.election.stop_by() else { return false };
-        let mut release = self.config.release_on_cancel
-            || matches!(
-                run.outcome.reason,
-                EndReason::SteppedDown | EndReason::WorkFinished | EndReason::Transferred { .. }
-            );
-        if let Some(open) = run.open.as_mut().filter(|open| open.is_working()) {
-            if now < drop_at {
-                return false;
-            }
-            let leave_at = *run.leave_at.get_or_insert_with(|| {
-                open.drop_work();
-                run.meters.overrun();
-                tracing::error!(
-                    fencing_token = open.leadership.fencing_token(),
-                    "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
-                );
-                // From now, not from `drop_at`: after a suspend that is long past, and the work still has
-                // to be dropped before `on_stop_leading` is called.
-                now + self.config.rules.stop_margin()
-            });
-            if now < leave_at {
-                return false;
-            }
-            release = false;
-            tracing::error!(
-                fencing_token = open.leadership.fencing_token(),
-                "the leader's work cannot be dropped because it does not await, and outlives its lease; make it \
-                 await, or exit the process in on_stop_leading"
-            );
-        }
-        if let Some(open) = run.open.take() {
-            open.conclude();
-        }
-        self.election.work_stopped(now, release);
-        true
-    }
-
-    async fn wait(&mut self, cancel: &CancellationToken, run: &mut TermRun) -> Woken {
-        let leads_or_competes = self.election.stop_by().is_none() && !self.election.is_releasing();
-        let wake = match run.leave_at {
-            Some(leave_at) if run.open.is_some() => Some(leave_at),
-            _ => self.election.next_wake(),
-        };
-        let TermRun { in_flight, open, .. } = run;
-        let given_up = open.as_ref().map(|open| open.leadership.clone());
+    async fn wait(&self, cancel: &CancellationToken, run: &mut Run) -> Woken {
+        let Run { in_flight, open, cancel_told, .. } = run;
         tokio::select! {
             biased;
-            () = cancel.cancelled(), if leads_or_competes => Woken::Cancelled,
-            () = lost(given_up.as_ref()), if leads_or_competes => Woken::GivenUp,
-            end = work_ended(open.as_mut()) => Woken::Work(end),
-            answered = answer(in_flight.as_mut()) => Woken::Answer(answered),
-            () = sleep_until(&*self.config.clock, wake) => Woken::Time,
+            // Before a cancellation that comes at the same time: the lease goes where it was promised.
+            input = open_term(open.as_mut()) => Woken::Input(input),
+            () = cancel.cancelled(), if !*cancel_told => {
+                *cancel_told = true;
+                Woken::Input(Input::Command(Command::Stop))
+            }
+            answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
+            () = sleep_until(&*self.config.clock, self.election.wake_at()) => Woken::Input(Input::Tick),
         }
     }
 
-    fn handle(&mut self, woken: Woken, run: &mut TermRun) {
+    /// One look at the clock, one step of the machine, and all that it brings about.
+    fn step(&mut self, woken: Woken, run: &mut Run) {
         let now = self.config.clock.now();
         match woken {
-            Woken::Time => {}
-            Woken::Cancelled | Woken::GivenUp => {
-                // Who gives up leadership and cancels at once wants both: the lease goes where it was promised.
-                let given_up = run.open.as_ref().and_then(|open| open.leadership.given_up());
-                self.election.stop(now, given_up.unwrap_or(EndReason::Cancelled));
-            }
-            Woken::Work(WorkEnd::Panicked) => {
-                tracing::error!("the leader's work panicked; the term ends");
-                self.election.stop(now, EndReason::WorkPanicked);
-            }
-            Woken::Work(WorkEnd::Complete) if run.work.ends_term => self.election.stop(now, EndReason::WorkFinished),
-            Woken::Work(_) => {}
-            Woken::Answer(Answered { answer, error }) => {
-                if let Some(sent) = run.in_flight.take() {
-                    self.take_note(now, &sent.about, &answer, error, &mut run.meters);
+            Woken::Input(input) => {
+                if input == Input::WorkEnded(WorkEnd::Panicked) {
+                    log::work_panicked();
                 }
-                let jitter = Jitter::new(self.random.random());
-                self.election.on_answer(now, answer, jitter);
+                self.election.handle(now, input, self.stamper.at(now));
+            }
+            Woken::Answer(result) => {
+                let Some(sent) = run.in_flight.take() else { return };
+                let (answer, error) = sent.answered(result);
+                let answered = Answered::of(&answer);
+                self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
+                run.report.answered(now, &sent, answered, error.as_ref());
             }
         }
-        self.take_events(run);
-        if let (Some(open), Some(term)) = (&run.open, self.election.leading(now)) {
-            open.leadership.renew(term);
+        while let Some(effect) = self.election.next() {
+            self.carry_out(now, effect, run);
         }
     }
-}
 
-fn stamp(random: &mut Xoshiro256PlusPlus, config: &LeaderElectionConfig) -> Stamp {
-    let time = config.clock.wall_time();
-    let millis = u64::try_from(time.timestamp_millis()).unwrap_or(0);
-    let write_id = uuid::Builder::from_unix_timestamp_millis(millis, &random.random()).into_uuid();
-    Stamp { write_id: write_id.to_string(), time }
-}
+    fn carry_out(&mut self, now: LocalInstant, effect: Effect, run: &mut Run) {
+        match effect {
+            Effect::Send(request) => self.send(now, request, run),
+            Effect::Start { term, reason } => self.start(term, reason, run),
+            Effect::Extend(term) => {
+                if run.open.as_ref().is_some_and(|open| !open.leadership.extend(term)) {
+                    let now = self.config.clock.now();
+                    self.election.handle(now, Input::Expired, self.stamper.at(now));
+                }
+            }
+            Effect::Stop { fencing_token, reason, .. } => {
+                if let Some(open) = &mut run.open {
+                    open.leadership.close();
+                }
+                run.report.stopped(fencing_token, reason);
+                if let Some(open) = &mut run.open {
+                    open.stop();
+                }
+            }
+            Effect::DropWork => {
+                if let Some(open) = &run.open {
+                    open.drop_work();
+                    run.report.dropped_work(open.leadership.fencing_token());
+                }
+            }
+            Effect::Abandon => {
+                if let Some(open) = &run.open {
+                    log::abandoned_work(open.leadership.fencing_token());
+                    open.abandon();
+                }
+            }
+            Effect::Finished(outcome) => run.outcome = Some(outcome),
+            Effect::Fact(Fact::Observed) => {
+                let (observed, stamper) = (self.election.observed(), &self.stamper);
+                run.report.observed(now, observed);
+                if self.clash_watch.saw(observed, |write_id| stamper.made(write_id)) {
+                    run.report.identity_clash();
+                }
+            }
+            Effect::Fact(fact) => run.report.fact(fact),
+        }
+    }
 
-async fn lost(leadership: Option<&Leadership>) {
-    match leadership {
-        Some(leadership) => leadership.lost().await,
-        None => std::future::pending().await,
+    fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
+        run.report.sending(request.operation());
+        run.in_flight = Some(request::send(Arc::clone(&self.config.lock), self.limit.clone(), request, now));
+    }
+
+    fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
+        let leadership = Leadership::new(term, Arc::clone(&self.config.clock));
+        run.report.started(&leadership, reason);
+        let on_stop = self.config.callbacks.on_stop_leading.clone();
+        let ended = self.earlier_work.track();
+        run.open = Some(OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), ended));
     }
 }
 
-async fn work_ended(open: Option<&mut OpenTerm>) -> WorkEnd {
+async fn open_term(open: Option<&mut OpenTerm>) -> Input {
     match open {
-        Some(open) => open.work_ended().await,
+        Some(open) => open.next().await,
         None => std::future::pending().await,
     }
 }
 
-async fn answer(in_flight: Option<&mut Sent>) -> Answered {
+async fn answered(in_flight: Option<&mut Sent>) -> Result<Answer, LockError> {
     match in_flight {
         Some(sent) => sent.answer.as_mut().await,
         None => std::future::pending().await,
     }
 }
 
-async fn sleep_until(clock: &dyn crate::clock::Clock, wake: Option<LocalInstant>) {
-    match wake {
-        Some(wake) => clock.sleep_until(wake).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Drops what `on_new_leader` has not been called with, when the election's future is dropped.
-struct ForgetWaitingCalls(Option<NewLeaderCalls>);
-
-impl Drop for ForgetWaitingCalls {
-    fn drop(&mut self) {
-        if let Some(calls) = &self.0 {
-            calls.forget_waiting();
+async fn sleep_until(clock: &dyn Clock, wake_at: Option<LocalInstant>) {
+    match wake_at {
+        Some(wake_at) => {
+            clock.sleep_until(wake_at).await;
+            // If the process was stopped meanwhile, what has happened comes before what is due: work that was told to
+            // be dropped is gone as soon as it has had its turn, and must not be given up before.
+            tokio::task::yield_now().await;
         }
+        None => std::future::pending().await,
     }
 }

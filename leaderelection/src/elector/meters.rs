@@ -1,17 +1,17 @@
-//! What an elector tells the `metrics` facade. docs/metrics.md has the table.
+//! The metrics of an elector, for the `metrics` facade. docs/metrics.md has the table.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::mem::replace;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
-use super::ambiguity::{Ambiguity, Resolution};
-use super::request::{About, Operation};
-use crate::clock::LocalInstant;
-use crate::election::{Answer, EndReason};
+use super::request::Answered;
+use crate::election::{EndReason, Fact, Operation};
 use crate::store::StoreErrorKind;
 
-/// Handles to one elector's metrics. They are looked up once a term: a renewal allocates nothing for them.
+/// Handles to one elector's metrics. They are looked up once a run: a renewal allocates nothing for them.
 #[derive(Debug)]
 pub(super) struct Meters {
     name: SharedString,
@@ -23,8 +23,11 @@ pub(super) struct Meters {
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    requests: BTreeMap<(Operation, Outcome), Counter>,
-    ambiguity: Ambiguity,
+    requests: HashMap<(Operation, Answered), Counter>,
+    /// `true` if a term is counted that has not ended.
+    leads: bool,
+    /// Writes whose outcome is unknown.
+    doubted: u64,
 }
 
 impl Meters {
@@ -36,7 +39,7 @@ impl Meters {
         for reason in EndReason::OF_TERMS {
             ends(&name, reason).increment(0);
         }
-        for resolution in Resolution::ALL {
+        for resolution in ["landed", "lost", "unknown"] {
             resolutions(&name, resolution).increment(0);
         }
         Self {
@@ -48,41 +51,54 @@ impl Meters {
             terms: counter!("leader_election_terms_total", "name" => name.clone()),
             overruns: counter!("leader_election_overruns_total", "name" => name.clone()),
             identity_clashes: counter!("leader_election_identity_clashes_total", "name" => name.clone()),
-            requests: BTreeMap::new(),
-            ambiguity: Ambiguity::default(),
+            requests: HashMap::new(),
+            leads: false,
+            doubted: 0,
             name,
         }
     }
 
-    /// A request of a leader's that is not a plain renewal, as client-go counts them.
-    pub(super) fn sent(&self, about: &About) {
-        if about.while_leading && about.operation == Operation::Get {
+    /// Counts a request of a leader's that is not a plain renewal, as client-go does.
+    pub(super) fn sent(&self, operation: Operation) {
+        if self.leads && operation == Operation::Get {
             self.slow_path.increment(1);
         }
     }
 
-    pub(super) fn answered(&mut self, about: &About, answer: &Answer, now: LocalInstant, wall_time: DateTime<Utc>) {
-        let (operation, outcome) = (about.operation, Outcome::of(answer));
-        let counter = self.requests.entry((operation, outcome)).or_insert_with(|| {
+    pub(super) fn answered(
+        &mut self,
+        operation: Operation,
+        took: Duration,
+        answered: Answered,
+        wall_time: DateTime<Utc>,
+    ) {
+        let counter = self.requests.entry((operation, answered)).or_insert_with(|| {
             counter!(
                 "leader_election_store_requests_total",
-                "name" => self.name.clone(), "operation" => operation.name(), "outcome" => outcome.name()
+                "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
             )
         });
         counter.increment(1);
-        if about.while_leading && matches!((operation, outcome), (Operation::Update, Outcome::Ok)) {
-            self.renewal_duration.record(now.saturating_since(about.sent_at));
+        if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
+            return;
         }
-        if matches!((operation, outcome), (Operation::Create | Operation::Update, Outcome::Ok)) {
-            let sent_at = wall_time - now.saturating_since(about.sent_at);
-            self.last_renewal.set(sent_at.timestamp_micros() as f64 / 1e6);
+        self.last_renewal.set((wall_time - took).timestamp_micros() as f64 / 1e6);
+        if self.leads && operation == Operation::Update {
+            self.renewal_duration.record(took);
         }
-        let resolved = self.ambiguity.learn(about, answer);
-        self.count_resolutions(&resolved);
     }
 
-    pub(super) fn leader_changed(&self) {
-        self.transitions.increment(1);
+    pub(super) fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::LeaderChanged { leader: Some(_) } => self.transitions.increment(1),
+            Fact::Doubted => self.doubted += 1,
+            Fact::Resolved { landed } => {
+                self.doubted = self.doubted.saturating_sub(1);
+                let resolution = if *landed { "landed" } else { "lost" };
+                resolutions(&self.name, resolution).increment(1);
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn overrun(&self) {
@@ -93,22 +109,22 @@ impl Meters {
         self.identity_clashes.increment(1);
     }
 
-    /// Counts the term that begins; its end is counted when what is returned is ended or dropped.
-    pub(super) fn term_started(&self) -> TermMeter {
+    pub(super) fn term_started(&mut self) {
         self.terms.increment(1);
         self.master.set(1.0);
-        TermMeter { name: self.name.clone(), master: self.master.clone(), ended: false }
+        self.leads = true;
     }
 
-    fn count_resolutions(&self, resolved: &[(Resolution, u64)]) {
-        for (resolution, count) in resolved.iter().filter(|(_, count)| *count > 0) {
-            resolutions(&self.name, *resolution).increment(*count);
+    pub(super) fn term_ended(&mut self, reason: &EndReason) {
+        if replace(&mut self.leads, false) {
+            self.master.set(0.0);
+            ends(&self.name, reason.name()).increment(1);
         }
     }
 }
 
-fn resolutions(name: &SharedString, resolution: Resolution) -> Counter {
-    counter!("leader_election_ambiguous_writes_total", "name" => name.clone(), "resolution" => resolution.name())
+fn resolutions(name: &SharedString, resolution: &'static str) -> Counter {
+    counter!("leader_election_ambiguous_writes_total", "name" => name.clone(), "resolution" => resolution)
 }
 
 fn ends(name: &SharedString, reason: &'static str) -> Counter {
@@ -117,71 +133,20 @@ fn ends(name: &SharedString, reason: &'static str) -> Counter {
 
 impl Drop for Meters {
     fn drop(&mut self) {
-        let unresolved = self.ambiguity.give_up();
-        self.count_resolutions(&unresolved);
+        self.term_ended(&EndReason::Cancelled);
+        // The run is over before anybody could tell.
+        resolutions(&self.name, "unknown").increment(self.doubted);
     }
 }
 
-/// A term that is counted as leading until it is ended, or dropped.
-#[derive(Debug)]
-pub(super) struct TermMeter {
-    name: SharedString,
-    master: Gauge,
-    ended: bool,
-}
-
-impl TermMeter {
-    pub(super) fn end(&mut self, reason: &EndReason) {
-        if !std::mem::replace(&mut self.ended, true) {
-            self.master.set(0.0);
-            ends(&self.name, reason.name()).increment(1);
-        }
-    }
-}
-
-impl Drop for TermMeter {
-    fn drop(&mut self) {
-        self.end(&EndReason::Cancelled);
-    }
-}
-
-/// What a request came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    Ok,
-    Missing,
-    Conflict,
-    Rejected,
-    Ambiguous,
-    Fatal,
-    Unreadable,
-}
-
-impl Outcome {
-    fn of(answer: &Answer) -> Self {
-        let failure = match answer {
-            Answer::Read(Ok(None)) => return Self::Missing,
-            Answer::Read(Ok(Some(_))) | Answer::Written(Ok(_)) => return Self::Ok,
-            Answer::Read(Err(failure)) | Answer::Written(Err(failure)) => failure,
-        };
-        match failure.kind {
-            StoreErrorKind::Conflict => Self::Conflict,
-            StoreErrorKind::Rejected => Self::Rejected,
-            StoreErrorKind::Ambiguous => Self::Ambiguous,
-            StoreErrorKind::Fatal => Self::Fatal,
-            StoreErrorKind::Unreadable => Self::Unreadable,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Missing => "missing",
-            Self::Conflict => "conflict",
-            Self::Rejected => "rejected",
-            Self::Ambiguous => "ambiguous",
-            Self::Fatal => "fatal",
-            Self::Unreadable => "unreadable",
-        }
+fn label(answered: Answered) -> &'static str {
+    match answered {
+        Answered::Ok => "ok",
+        Answered::Missing => "missing",
+        Answered::Failed(StoreErrorKind::Conflict) => "conflict",
+        Answered::Failed(StoreErrorKind::Rejected) => "rejected",
+        Answered::Failed(StoreErrorKind::Ambiguous) => "ambiguous",
+        Answered::Failed(StoreErrorKind::Fatal) => "fatal",
+        Answered::Failed(StoreErrorKind::Unreadable) => "unreadable",
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::callbacks::OnNewLeader;
 
-/// Calls the callback on a thread that may block. Calls that have not begun when the election's future is
-/// dropped never happen; when it completes, they do.
+/// Calls the callback on a thread that may block. When the election's future completes, all waiting calls still
+/// happen. When that future is dropped, calls that have not begun never happen.
 #[derive(Clone)]
 pub(super) struct NewLeaderCalls {
     callback: Option<Arc<OnNewLeader>>,
@@ -58,7 +58,7 @@ fn drain(callback: &OnNewLeader, queue: &Mutex<Queue>) {
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    // No code that could panic runs under the lock.
+    // No code that can panic runs while this mutex is held.
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! Rule 8: a term's work, and its end in the right order whatever happens.
+//! A term's work, and its end in the right order whatever happens (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::callbacks::{OnStop, Start};
-use crate::election::EndReason;
+use crate::election::{Command, Input, WorkEnd};
 use crate::leadership::Leadership;
 use crate::status::Status;
 
@@ -19,21 +19,15 @@ use crate::status::Status;
 #[derive(Debug)]
 pub(super) struct OpenTerm {
     pub(super) leadership: Leadership,
-    work: Option<AbortOnDropHandle<Concluder>>,
+    work: Option<AbortOnDropHandle<(WorkEnd, Concluder)>>,
+    /// Held until the term ends, if the work ended before.
     concluder: Option<Concluder>,
     end: Arc<TermEnd>,
-}
-
-/// How the work's task ended.
-#[derive(Debug)]
-pub(super) enum WorkEnd {
-    Complete,
-    Panicked,
-    Dropped,
+    stopped: bool,
 }
 
 impl OpenTerm {
-    /// Starts the work, if there is any, on a task of its own, so that it cannot starve the renewals.
+    /// Starts the work on a task of its own, so that it cannot starve the renewals.
     pub(super) fn start(
         leadership: Leadership,
         start: Option<Start>,
@@ -49,40 +43,53 @@ impl OpenTerm {
             concluded: AtomicBool::new(false),
         });
         let concluder = Concluder { end: Arc::clone(&end), _ended: ended };
-        let (work, concluder) = match start {
-            None => (None, Some(concluder)),
-            Some(start) => {
-                let leadership = leadership.clone();
-                // The concluder is dropped after the work: when it completes, panics or is dropped.
-                let task = async move {
-                    let concluder = concluder;
-                    concluder.end.begun.store(true, Ordering::Release);
-                    start(leadership).await;
-                    concluder
-                };
-                (Some(AbortOnDropHandle::new(tokio::spawn(task))), None)
+        let view = leadership.clone();
+        let task = async move {
+            // The concluder is dropped after the work: when it completes, panics or is dropped.
+            let concluder = concluder;
+            let Some(start) = start else { return (WorkEnd::Complete, concluder) };
+            // Any time may have passed since the term started: the process may have been stopped.
+            if !view.is_valid() {
+                return (WorkEnd::NotBegun, concluder);
             }
+            concluder.end.begun.store(true, Ordering::Release);
+            start(view).await;
+            (WorkEnd::Complete, concluder)
         };
-        Self { leadership, work, concluder, end }
+        Self {
+            leadership,
+            work: Some(AbortOnDropHandle::new(tokio::spawn(task))),
+            concluder: None,
+            end,
+            stopped: false,
+        }
     }
 
-    pub(super) fn is_working(&self) -> bool {
-        self.work.is_some()
-    }
-
-    /// Completes when the work has ended; never if it has already. Cancellation safe.
-    pub(super) async fn work_ended(&mut self) -> WorkEnd {
-        let Some(work) = &mut self.work else { return std::future::pending().await };
-        let result = work.await;
+    /// Completes when code of this process closes the term, or when the work ends. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Input {
+        let Self { leadership, work, stopped, .. } = self;
+        let result = tokio::select! {
+            biased;
+            command = command(leadership), if !*stopped => return Input::Command(command),
+            result = ended(work) => result,
+        };
         self.work = None;
-        match result {
-            Ok(concluder) => {
-                self.concluder = Some(concluder);
-                WorkEnd::Complete
+        Input::WorkEnded(match result {
+            Ok((end, concluder)) => {
+                // When the term is over nothing holds the end of its work back.
+                self.concluder = Some(concluder).filter(|_| !self.stopped);
+                end
             }
             Err(error) if JoinError::is_panic(&error) => WorkEnd::Panicked,
             Err(_) => WorkEnd::Dropped,
-        }
+        })
+    }
+
+    /// Ends leadership, and tells the work. Work that has ended before needs no more waiting.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        self.leadership.close();
+        self.concluder = None;
     }
 
     /// Drops the work. It takes effect when the work next awaits.
@@ -92,15 +99,31 @@ impl OpenTerm {
         }
     }
 
-    /// Calls `on_stop_leading`, if nothing has yet.
-    pub(super) fn conclude(self) {
+    /// Calls `on_stop_leading`, if nothing has yet, although the work still runs.
+    pub(super) fn abandon(&self) {
         self.end.conclude();
+    }
+}
+
+async fn command(leadership: &Leadership) -> Command {
+    leadership.lost().await;
+    match leadership.take_command() {
+        Some(command) => command,
+        // The work panicked. Its end is told next.
+        None => std::future::pending().await,
+    }
+}
+
+async fn ended<T>(work: &mut Option<AbortOnDropHandle<T>>) -> Result<T, JoinError> {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
     }
 }
 
 impl Drop for OpenTerm {
     fn drop(&mut self) {
-        self.leadership.give_up(EndReason::Cancelled);
+        self.leadership.close();
     }
 }
 
@@ -134,7 +157,7 @@ impl TermEnd {
             return;
         }
         // Work that panicked gets here first: leadership must be over before anybody is told.
-        self.leadership.give_up(EndReason::WorkPanicked);
+        self.leadership.close();
         if self.begun.load(Ordering::Acquire)
             && let Some(on_stop) = &self.on_stop
             && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()

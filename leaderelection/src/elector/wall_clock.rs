@@ -1,10 +1,11 @@
-//! Notices a wall clock that jumps. Nothing is decided by it, but people read its times in the record.
+//! A warning about a wall clock that jumps. No decision depends on that clock, but people read its times in the
+//! record.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::LocalInstant;
 
-/// More than a clock is slewed, or a process stopped, between two looks at two clocks.
+/// A longer difference than clock slewing, or a pause between the readings of the two clocks, can cause.
 const TOLERATED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Default)]
@@ -13,7 +14,7 @@ pub(super) struct WallClock {
 }
 
 impl WallClock {
-    /// Warns if more or less time has passed on the wall clock than on the other one.
+    /// Warns if the wall clock and the monotonic clock disagree about the time since the last look.
     pub(super) fn look(&mut self, now: LocalInstant, time: DateTime<Utc>) {
         let Some((then, before)) = self.last_look.replace((now, time)) else { return };
         let passed = TimeDelta::from_std(now.saturating_since(then)).unwrap_or(TimeDelta::MAX);

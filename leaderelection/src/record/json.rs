@@ -1,16 +1,13 @@
-//! Reads and writes the record's JSON, strictly where a decision depends on it.
+//! Reads and writes the record's JSON, strictly in every field on which a decision depends.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
 
+use super::unknown::UnknownFields;
 use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
 use crate::store::MAX_BODY_BYTES;
 
@@ -23,7 +20,7 @@ const LEADER_TRANSITIONS: &str = "leaderTransitions";
 const WRITE_ID: &str = "writeId";
 const PREFERRED_HOLDER: &str = "preferredHolder";
 
-/// Why an object's body is not a record.
+/// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a leader election record: {field}: {problem}")]
 pub struct RecordError {
@@ -36,78 +33,39 @@ impl RecordError {
         Self { field, problem: problem.into() }
     }
 
-    /// The name of the field at fault, or `body` if it is the whole.
+    /// The name of the faulty field, or `body` if the fault is not in one field.
     #[must_use]
     pub fn field(&self) -> &str {
         self.field
     }
 }
 
-/// The fields of a record that this library does not know, as raw JSON.
-#[derive(Clone, Debug, Default)]
-pub struct UnknownFields(BTreeMap<String, Box<RawValue>>);
+impl LeaderElectionRecord {
+    /// Reads a record from an object's body.
+    ///
+    /// `leaseDuration` may be a Go duration or, under client-go's name `leaseDurationSeconds`, a whole number
+    /// of seconds. A record with a lease longer than `max_lease_duration` is refused.
+    ///
+    /// # Errors
+    ///
+    /// The error names the field and the problem. The caller must not overwrite such an object.
+    pub fn from_json(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
+        parse(body, max_lease_duration)
+    }
 
-impl UnknownFields {
-    /// The raw JSON of a field.
+    /// Returns the record as one line of JSON.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|value| value.get())
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
-    }
-}
-
-impl PartialEq for UnknownFields {
-    fn eq(&self, other: &Self) -> bool {
-        self.texts().eq(other.texts())
-    }
-}
-
-impl Eq for UnknownFields {}
-
-impl Hash for UnknownFields {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.len().hash(state);
-        self.texts().for_each(|field| field.hash(state));
-    }
-}
-
-impl<'de> Deserialize<'de> for UnknownFields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = BTreeMap<String, Box<RawValue>>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = BTreeMap::new();
-                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    if fields.contains_key(&name) {
-                        return Err(A::Error::custom(format_args!("field {name:?} occurs twice")));
-                    }
-                    fields.insert(name, value);
-                }
-                Ok(fields)
-            }
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(320);
+        if let Err(error) = serde_json::to_writer(&mut body, &Fields(self)) {
+            // Writing to memory does not fail, and every key is a string.
+            unreachable!("a record is always JSON: {error}");
         }
-
-        deserializer.deserialize_map(Fields).map(Self)
+        body
     }
 }
 
-pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
+fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
     if body.len() > MAX_BODY_BYTES {
         let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
         return Err(RecordError::new("body", problem));
@@ -115,7 +73,8 @@ pub(super) fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderE
     let mut fields: UnknownFields =
         serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
     let holder_identity: String = required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?;
-    // A lease that nobody holds bars nobody. It says a second, however short the leases are.
+    // A lease without a holder blocks no candidate. Its duration is always one second, even if that is longer
+    // than the configured maximum.
     let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };
     Ok(LeaderElectionRecord {
         holder_identity,
@@ -140,7 +99,7 @@ fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {
     value.ok_or_else(|| RecordError::new(name, "missing"))
 }
 
-/// Enough of a value to recognise it, and not so much that a log drowns.
+/// Shortens a value so that a reader recognises it and a log stays short.
 fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = text.chars().take(LONGEST).collect();
@@ -212,22 +171,13 @@ fn take_time(fields: &mut UnknownFields, name: &'static str) -> Result<Option<Da
         let problem = format!("{:?} is not between the years 0000 and 9999 in UTC", excerpt(&text));
         return Err(RecordError::new(name, problem));
     }
-    // What is written has microseconds; reading more would not be written back the same.
+    // The library writes microseconds. A more precise time would change when the record is written again.
     Ok(time.with_nanosecond(time.nanosecond() / 1_000 * 1_000))
 }
 
-/// Any other is written in a way that nobody reads.
+/// Returns `true` if RFC 3339 can represent the year; other parsers reject any other year.
 fn has_four_digit_year(time: DateTime<Utc>) -> bool {
     (0..=9999).contains(&time.year())
-}
-
-pub(super) fn write(record: &LeaderElectionRecord) -> Vec<u8> {
-    let mut body = Vec::with_capacity(320);
-    if let Err(error) = serde_json::to_writer(&mut body, &Fields(record)) {
-        // Writing to memory does not fail, and every key is a string.
-        unreachable!("a record is always JSON: {error}");
-    }
-    body
 }
 
 struct Fields<'a>(&'a LeaderElectionRecord);
@@ -239,7 +189,7 @@ impl Serialize for Fields<'_> {
         map.serialize_entry(HOLDER_IDENTITY, &record.holder_identity)?;
         map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?;
         for (name, time) in [(ACQUIRE_TIME, record.acquire_time), (RENEW_TIME, record.renew_time)] {
-            // A wall clock may be that wrong. Times are for people, and may be missing.
+            // A wall clock can be wrong by thousands of years. The times are for people and are optional.
             if let Some(time) = time.filter(|time| has_four_digit_year(*time)) {
                 map.serialize_entry(name, &time.to_rfc3339_opts(SecondsFormat::Micros, true))?;
             }
@@ -258,7 +208,7 @@ impl Serialize for Fields<'_> {
     }
 }
 
-/// A duration as Go writes it (`1m30s`), but whole units below a second (`1500ms`, not `1.5s`).
+/// Formats a duration as Go does (`1m30s`), but in whole units below a second (`1500ms`, not `1.5s`).
 fn spell(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let seconds = duration.as_secs();

@@ -91,7 +91,7 @@ async fn access_that_is_denied_is_tried_again_slowly_and_then_works() {
     sleep(RETRY * 11).await;
     assert!(handle.is_leader());
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason, EndReason::Cancelled);
+    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Cancelled));
 }
 
 /// A machine whose wall clock jumps a year back and forth, at two looks of three.

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use leaderelection::{
-    LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, MemoryLock, MemoryStore, unique_identity,
+    ConfigWarning, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    MemoryLock, MemoryStore, unique_identity,
 };
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use crate::support::warnings_of;
+use crate::support::{builder, logged, warnings_of};
 
 fn builder_for(identity: &str) -> LeaderElectionConfigBuilder {
     LeaderElectionConfig::builder(MemoryLock::new(MemoryStore::new(), "lock", identity), LeaderCallbacks::new())
@@ -64,20 +67,49 @@ fn timings_must_leave_room_for_each_other() {
 }
 
 #[test]
+fn a_margin_in_which_no_work_can_be_dropped_is_refused() {
+    let least = secs(10) + Duration::from_millis(8);
+    assert_eq!(
+        refusal(|b| b.lease_duration(least - Duration::from_nanos(1))),
+        "lease_duration (10.007999999s) must be greater than renew_deadline (10s) by 8ms or more, so that there is time \
+         to drop work that does not stop"
+    );
+    assert!(builder_for("a").lease_duration(least).build().is_ok());
+}
+
+#[test]
 fn timings_by_which_one_slow_request_ends_a_term_are_allowed_and_warned_about() {
     let warnings = |renew_deadline, retry_period, request_timeout| {
         let builder = builder_for("a").lease_duration(secs(60));
         let builder = builder.renew_deadline(renew_deadline).retry_period(retry_period);
-        let (warnings, built) = warnings_of(|| builder.request_timeout(request_timeout).build());
-        assert!(built.is_ok());
-        warnings
+        let (logged, config) = warnings_of(|| builder.request_timeout(request_timeout).build().unwrap());
+        assert_eq!(logged, [""; 0], "building a configuration logs nothing");
+        config.warnings()
     };
     let [warning] = warnings(secs(10), secs(7), secs(3)).try_into().unwrap();
-    for part in ["memory:lock", "retry_period=7s", "request_timeout=3s", "renew_deadline=10s", "single slow request"] {
-        assert!(warning.contains(part), "{part:?} is not in {warning:?}");
+    let (retry_period, request_timeout, renew_deadline) = (secs(7), secs(3), secs(10));
+    assert_eq!(warning, ConfigWarning::SingleTry { retry_period, request_timeout, renew_deadline });
+    for part in ["retry_period (7s)", "request_timeout (3s)", "renew_deadline (10s)", "single slow request"] {
+        assert!(warning.to_string().contains(part), "{part:?} is not in {warning}");
     }
-    assert_eq!(warnings(secs(10), secs(7), secs(3) - Duration::from_nanos(1)), [""; 0]);
-    assert_eq!(warnings_of(|| builder_for("a").build()).0, [""; 0], "the defaults leave time for two slow requests");
+    assert_eq!(warnings(secs(10), secs(7), secs(3) - Duration::from_nanos(1)), []);
+    assert_eq!(builder_for("a").build().unwrap().warnings(), [], "the defaults leave time for two slow requests");
+}
+
+#[test]
+fn warnings_are_logged_when_the_elector_first_runs() {
+    let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
+    let events = logged(tracing::Level::WARN, async || {
+        let config = builder(lock, LeaderCallbacks::new()).retry_period(secs(8)).build().unwrap();
+        let elector = DefaultLeaderElector::new(config);
+        for _ in 0..2 {
+            assert!(timeout(secs(1), elector.run(CancellationToken::new())).await.is_err());
+        }
+    });
+    let [event] = events.try_into().unwrap();
+    for part in ["retry_period=8s", "request_timeout=2.5s", "renew_deadline=10s", "single slow request"] {
+        assert!(event.contains(part), "{part:?} is not in {event:?}");
+    }
 }
 
 #[test]

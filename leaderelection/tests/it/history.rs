@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::{
-    BeginReason, Change, EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, REMEMBERED_TRANSITIONS, StoreErrorKind,
+    BeginReason, Change, EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, Operation, REMEMBERED_TRANSITIONS,
+    StoreErrorKind,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -39,8 +40,8 @@ async fn the_handle_remembers_why_terms_began_and_ended() {
             Change::LeaderChanged { from: None, to: named("before") },
             Change::StartedLeading { fencing_token: 7, reason: BeginReason::Expired { of: "before".to_owned() } },
             Change::LeaderChanged { from: named("before"), to: named("a") },
-            Change::LeaderChanged { from: named("a"), to: named("usurper") },
             Change::StoppedLeading { fencing_token: 7, reason: EndReason::TakenOver { by: "usurper".to_owned() } },
+            Change::LeaderChanged { from: named("a"), to: named("usurper") },
         ]
     );
     let times: Vec<_> = handle.transitions().into_iter().map(|transition| transition.at).collect();
@@ -48,7 +49,7 @@ async fn the_handle_remembers_why_terms_began_and_ended() {
     let seconds = |at: DateTime<Utc>| (at - DateTime::UNIX_EPOCH).as_seconds_f64();
     assert!(seconds(times[1]) >= LEASE.as_secs_f64(), "{times:?}");
     assert_eq!(
-        handle.transitions()[4].change.to_string(),
+        handle.transitions()[3].change.to_string(),
         "stopped leading with fencing token 7: the lease was taken over by \"usurper\""
     );
 }
@@ -87,6 +88,9 @@ async fn the_handle_tells_how_old_the_news_is() {
     assert_eq!(handle.last_error(), None);
 
     lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+    let error = handle.clone().next_error().await.unwrap();
+    assert_eq!((error.kind, error.operation), (StoreErrorKind::Rejected, Operation::Get));
+    assert!(error.age < MOMENT, "{error:?}");
     sleep(RETRY * 4).await;
     let cut_off = handle.observed().unwrap();
     assert!(cut_off.checked_for >= RETRY * 4 - MOMENT, "{cut_off:?}");

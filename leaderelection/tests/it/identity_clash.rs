@@ -1,188 +1,88 @@
 //! A lease under our own name: whose is it?
 
-use std::time::Duration;
+use leaderelection::election::ClashWatch;
+use leaderelection::{LeaderElectionRecord, Version};
 
-use chrono::DateTime;
-use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, Election, EndReason, Event, Failure, Jitter, Request, Rules, Stamp};
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use crate::support::{LEASE, record};
 
-use crate::support::{DEADLINE, LEASE, RETRY, record};
-
-/// An election, and the object that it is about.
-struct Play {
-    election: Election,
-    now: LocalInstant,
-    object: Option<VersionedRecord>,
-    writes: usize,
-    clashes: usize,
+/// The watch of the elector whose write ids begin with `a-`, over an object.
+struct Watched {
+    watch: ClashWatch,
+    versions: usize,
+    object: LeaderElectionRecord,
 }
 
-impl Play {
-    fn new(object: Option<LeaderElectionRecord>) -> Self {
-        let rules = Rules {
-            identity: "a".to_owned(),
-            lease_duration: LEASE,
-            renew_deadline: DEADLINE,
-            retry_period: RETRY,
-            reclaim_own_identity: false,
-        };
-        let now = LocalInstant::default();
-        let mut play = Self { election: Election::new(rules), now, object: None, writes: 0, clashes: 0 };
-        if let Some(record) = object {
-            play.write(record);
-        }
-        play.election.begin(now);
-        play
+impl Watched {
+    /// A watch that has seen the object once.
+    fn new(holder: &str, write_id: &str) -> Self {
+        let mut object = record(holder, LEASE, 7);
+        object.write_id = Some(write_id.to_owned());
+        let mut watched = Self { watch: ClashWatch::new("a"), versions: 0, object };
+        assert!(!watched.look(), "nobody can tell whether a lease is alive that was seen once");
+        watched
     }
 
-    fn write(&mut self, record: LeaderElectionRecord) -> Version {
-        self.writes += 1;
-        let version = Version::new(self.writes.to_string());
-        self.object = Some(VersionedRecord::new(record, version.clone()));
-        version
+    /// Whether a look at the object shows a clash.
+    fn look(&mut self) -> bool {
+        let version = Version::new(self.versions.to_string());
+        self.watch.saw(Some((&self.object, &version)), |write_id| write_id.starts_with("a-"))
     }
 
-    fn object(&self) -> LeaderElectionRecord {
-        self.object.clone().expect("an object").record
-    }
-
-    /// The next request, when it is due.
-    fn request(&mut self) -> Request {
-        self.now = self.now.max(self.election.next_wake().expect("something is due"));
-        let (now, id) = (self.now, self.writes);
-        let stamp = || Stamp { write_id: format!("a-{id}-{}", now.as_nanos()), time: DateTime::UNIX_EPOCH };
-        self.election.poll(now, stamp).expect("a request is due")
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        self.election.on_answer(self.now, answer, Jitter::default());
-        let events = std::iter::from_fn(|| self.election.next_event());
-        self.clashes += events.filter(|event| *event == Event::IdentityClash).count();
-    }
-
-    /// Lets a request happen, and answers it.
-    fn serve(&mut self, request: Request) {
-        let answer = match request {
-            Request::Read => Answer::Read(Ok(self.object.clone())),
-            Request::Update { expected, .. }
-                if self.object.as_ref().is_none_or(|object| object.version != expected) =>
-            {
-                Answer::Written(Err(Failure { kind: StoreErrorKind::Conflict, retry_after: None }))
-            }
-            Request::Create { record } | Request::Update { record, .. } => Answer::Written(Ok(self.write(record))),
-        };
-        self.answer(answer);
-    }
-
-    /// Lets a write happen, or not, and says nothing of it.
-    fn leave_unanswered(&mut self, request: Request, lands: bool) {
-        let (Request::Create { record } | Request::Update { record, .. }) = request else { panic!("{request:?}") };
-        if lands {
-            self.write(record);
-        }
-        let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
-        self.answer(Answer::Written(Err(failure)));
-    }
-
-    fn until_leading(&mut self) {
-        while self.election.leading(self.now).is_none() {
-            let request = self.request();
-            self.serve(request);
-        }
-    }
-
-    fn pass(&mut self, time: Duration) {
-        self.now = self.now + time;
-    }
-
-    /// Goes on until the object was read again.
-    fn reads(&mut self) {
-        loop {
-            let request = self.request();
-            let is_read = request == Request::Read;
-            self.serve(request);
-            if is_read {
-                return;
-            }
-        }
-    }
-
-    /// Somebody else, who has our name, renews.
-    fn twin_renews(&mut self) {
-        let mut renewed = self.object();
-        renewed.write_id = Some(format!("twin-{}", self.writes));
-        self.write(renewed);
+    /// Whether a look shows a clash after this was written.
+    fn after(&mut self, write_id: Option<&str>) -> bool {
+        self.versions += 1;
+        self.object.write_id = write_id.map(str::to_owned);
+        self.look()
     }
 }
 
 #[test]
 fn a_lease_that_lives_without_us_is_reported_once() {
-    let mut play = Play::new(Some(record("a", LEASE, 7)));
-    play.reads();
-    assert_eq!(play.clashes, 0, "we may have left it behind before we were restarted");
-    for _ in 0..3 {
-        play.twin_renews();
-        play.reads();
+    for first in ["a-1", "twin-0"] {
+        let mut watched = Watched::new("a", first);
+        assert!(!watched.look(), "we may have left it behind before we were restarted");
+        assert!(watched.after(Some("twin-1")), "{first}");
+        assert!(!watched.after(Some("twin-2")), "{first}");
     }
-    assert_eq!(play.clashes, 1);
 }
 
 #[test]
-fn a_twin_that_takes_our_lease_is_reported() {
-    let mut play = Play::new(None);
-    play.until_leading();
-    play.twin_renews();
-    play.reads();
-    assert_eq!(play.clashes, 1);
+fn a_twin_without_write_ids_is_reported() {
+    let mut watched = Watched::new("a", "a-1");
+    assert!(watched.after(None));
 }
 
 #[test]
-fn our_own_renewal_that_lands_after_its_term_is_not_reported() {
-    for is_lost in [false, true] {
-        let mut play = Play::new(None);
-        play.until_leading();
-        let renewal = play.request();
-        if is_lost {
-            // With the elector's future, which was dropped before there was an answer.
-            let Request::Update { record, .. } = renewal else { panic!("{renewal:?}") };
-            play.write(record);
-        } else {
-            play.leave_unanswered(renewal, true);
-        }
-        play.pass(DEADLINE);
-        play.election.stop(play.now, EndReason::Cancelled);
-        play.election.work_stopped(play.now, false);
-        play.election.begin(play.now);
-        play.reads();
-        assert_eq!(play.clashes, 0, "is_lost: {is_lost}");
-        // A twin is reported all the same.
-        play.twin_renews();
-        play.reads();
-        assert_eq!(play.clashes, 1, "is_lost: {is_lost}");
-    }
+fn our_own_writes_are_not_reported_however_late_they_land() {
+    let mut watched = Watched::new("a", "a-9");
+    assert!(!watched.after(Some("a-10")));
+    assert!(!watched.after(Some("a-2")));
+    assert!(watched.after(Some("twin-1")), "a twin is reported all the same");
 }
 
 #[test]
 fn a_request_to_hand_over_what_we_left_behind_is_not_reported() {
-    let mut play = Play::new(Some(record("a", LEASE, 7)));
-    play.reads();
-    let mut annotated = play.object();
-    annotated.preferred_holder = Some("b".to_owned());
-    play.write(annotated);
-    play.reads();
-    assert_eq!(play.clashes, 0);
+    let mut watched = Watched::new("a", "before-the-restart");
+    watched.versions += 1;
+    watched.object.preferred_holder = Some("b".to_owned());
+    assert!(!watched.look());
 }
 
 #[test]
-fn what_we_left_behind_is_not_reported_when_a_takeover_of_it_failed() {
-    let mut play = Play::new(Some(record("a", LEASE, 7)));
-    play.reads();
-    play.pass(LEASE);
-    let takeover = play.request();
-    play.leave_unanswered(takeover, false);
-    play.election.stop(play.now, EndReason::Cancelled);
-    play.election.work_stopped(play.now, true);
-    play.reads();
-    assert_eq!(play.clashes, 0);
+fn a_clash_is_reported_anew_after_another_has_led() {
+    let mut watched = Watched::new("a", "a-1");
+    assert!(watched.after(Some("twin-1")));
+    watched.object.holder_identity = "b".to_owned();
+    assert!(!watched.after(Some("b-1")));
+    watched.object.holder_identity = "a".to_owned();
+    assert!(!watched.after(Some("twin-2")), "it may be what we left behind");
+    assert!(watched.after(Some("twin-3")));
+}
+
+#[test]
+fn nothing_is_reported_of_what_came_after_a_deletion() {
+    let mut watched = Watched::new("a", "a-1");
+    assert!(!watched.watch.saw(None, |_| false));
+    assert!(!watched.after(Some("twin-1")));
+    assert!(watched.after(Some("twin-2")));
 }

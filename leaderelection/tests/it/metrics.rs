@@ -101,7 +101,7 @@ fn trouble_is_told() {
         assert_eq!(of("store_requests_total{name=memory:lock,operation=update,outcome=ambiguous}"), 2.0);
 
         lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
-        assert_eq!(running.await.unwrap().reason.name(), "renew_deadline");
+        assert_eq!(running.await.unwrap().reason().unwrap().name(), "renew_deadline");
         let seen = figures.take();
         let of = |name: &str| seen.get(&format!("leader_election_{name}")).copied().unwrap_or_default();
         assert_eq!(of("master_status{name=memory:lock}"), 0.0);

@@ -39,8 +39,8 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
     assert_eq!(leadership.remaining(), Duration::ZERO);
 
     // And when it goes on, it notices before it does anything else.
-    let outcome = run.await;
-    assert_eq!(outcome.reason, leaderelection::EndReason::RenewDeadline);
+    let outcome = run.await.unwrap();
+    assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::RenewDeadline));
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +148,7 @@ fn new_leaders_who_come_during_a_slow_call_are_told_in_order_and_one_at_a_time()
         assert_eq!(journal.entries(), ["a begins"]);
         let_go.send(()).unwrap();
         cancel.cancel();
-        campaign.await.unwrap();
+        campaign.await.unwrap().unwrap();
         while journal.entries().len() < 8 {
             tokio::task::spawn_blocking(|| ()).await.unwrap();
         }

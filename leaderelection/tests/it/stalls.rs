@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
 use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, RunError};
-use tokio::time::sleep;
+use tokio::task::yield_now;
+use tokio::time::{advance, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{DEADLINE, LEASE, TestLock, builder, stored};
+use crate::support::{DEADLINE, LEASE, TestLock, builder, elector, stored};
 
 /// Stands still for a renew deadline at the n-th look at the wall clock, which is where nothing else happens.
 #[derive(Clone, Debug)]
@@ -65,4 +66,31 @@ async fn who_is_stopped_between_the_win_and_the_work_goes_on_competing() {
             Err(error) => panic!("stopped at look {look}: {error}"),
         }
     }
+}
+
+/// The process is stopped after the elector has started the work, and before anything of the work has run.
+#[tokio::test(start_paused = true)]
+async fn work_whose_first_poll_comes_after_the_window_never_begins() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let handle = elector.handle();
+    let mut running = Box::pin(elector.run_while_leading(CancellationToken::new(), |leadership| async move {
+        (leadership.fencing_token(), leadership.is_valid())
+    }));
+    assert!(futures_util::poll!(&mut running).is_pending());
+    assert_eq!(handle.fencing_token(), Some(0), "the term has started, and its work waits for the thread");
+    advance(LEASE * 2).await;
+    assert_eq!(running.await, Ok((1, true)), "the work begins in the next term");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_output_of_work_that_was_complete_in_time_is_returned_however_late_the_elector_notices() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let mut running = Box::pin(elector.run_while_leading(CancellationToken::new(), |_| async { "complete" }));
+    assert!(futures_util::poll!(&mut running).is_pending());
+    // The work runs on a task of its own, while the elector is not polled.
+    yield_now().await;
+    advance(LEASE * 2).await;
+    assert_eq!(running.await, Ok("complete"));
 }

@@ -219,5 +219,5 @@ pub(crate) fn spawn_run(
 ) -> (CancellationToken, tokio::task::JoinHandle<leaderelection::RunOutcome>) {
     let cancel = CancellationToken::new();
     let token = cancel.clone();
-    (cancel, tokio::spawn(async move { elector.run(token).await }))
+    (cancel, tokio::spawn(async move { elector.run(token).await.unwrap() }))
 }

@@ -80,9 +80,9 @@ async fn the_release_names_the_next_leader_and_waits_for_the_work() {
     let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
-    let outcome = running.await.unwrap();
+    let outcome = running.await.unwrap().unwrap();
 
-    assert_eq!(outcome.reason, EndReason::Transferred { to: "b".to_owned() });
+    assert_eq!(outcome.reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
     assert_eq!(journal.entries(), ["start 0", "work ended", "stop"]);
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update]);
     let left = stored(&store).await.record;
@@ -202,7 +202,7 @@ async fn a_release_whose_answer_is_lost_still_names_the_next_leader() {
     let running = tokio::spawn(async move { a.run(CancellationToken::new()).await });
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
-    running.await.unwrap();
+    running.await.unwrap().unwrap();
 
     assert_eq!(lock.ops(), [Op::Get, Op::Create, Op::Update, Op::Get, Op::Update]);
     assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
@@ -233,7 +233,7 @@ async fn who_hands_over_and_is_cancelled_at_once_hands_over() {
     until_leading(&handle).await;
     handle.transfer_to("b").unwrap();
     cancel.cancel();
-    assert_eq!(running.await.unwrap().reason, EndReason::Transferred { to: "b".to_owned() });
+    assert_eq!(running.await.unwrap().reason(), Some(&EndReason::Transferred { to: "b".to_owned() }));
     let left = stored(&store).await.record;
     assert!(left.is_released());
     assert_eq!(left.preferred_holder.as_deref(), Some("b"));
@@ -265,7 +265,7 @@ async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
     let running = tokio::spawn(async move { elector.run(CancellationToken::new()).await });
     until("the renewal is sent", || lock.ops().len() == 3).await;
     handle.transfer_to("b").unwrap();
-    running.await.unwrap();
+    running.await.unwrap().unwrap();
 
     let left = stored(&store).await.record;
     assert!(left.is_released());

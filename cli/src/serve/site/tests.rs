@@ -1,15 +1,17 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// Goes on when it is told to.
+/// A clock that a test advances.
 #[derive(Clone, Debug, Default)]
 struct HandClock(Arc<AtomicU64>);
 
@@ -34,7 +36,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
     let lock = MemoryLock::new(MemoryStore::new(), "lock", "alpha");
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).clock(clock.clone());
     let elector = DefaultLeaderElector::new(config.build().unwrap());
-    let site = State(Arc::new(Site {
+    let facts = State(Arc::new(Facts {
         lock: "memory:lock".to_owned(),
         handle: elector.handle(),
         health: elector.health_check(Duration::from_secs(20)),
@@ -51,17 +53,17 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
             changed = handle.changed() => changed.unwrap(),
         }
     }
-    for path in [healthz(site.clone()).await.0, readyz(site.clone()).await.0, leading(site.clone()).await.0] {
+    for path in [healthz(facts.clone()).await.0, readyz(facts.clone()).await.0, leading(facts.clone()).await.0] {
         assert_eq!(path, StatusCode::OK);
     }
 
-    // Nobody polls the elector any more.
+    // From here on, nothing polls the elector.
     clock.0.store(30, Ordering::Relaxed);
-    assert_eq!(leading(site.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(readyz(site.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(healthz(site.clone()).await.0, StatusCode::OK, "it may be late");
+    assert_eq!(leading(facts.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(readyz(facts.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(healthz(facts.clone()).await.0, StatusCode::OK, "it may be late");
     clock.0.store(36, Ordering::Relaxed);
-    let (status, text) = healthz(site).await;
+    let (status, text) = healthz(facts).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert!(text.starts_with("failed to renew leadership of "), "{text}");
 }

@@ -2,7 +2,7 @@
 //!
 //! ```console
 //! $ az login
-//! $ cargo run --bin azure -- https://account.blob.core.windows.net/container locks/example
+//! $ cargo run -p leaderelection-cloud-examples --bin azure -- https://account.blob.core.windows.net/container locks/example
 //! ```
 
 use azure_identity::DeveloperToolsCredential;
@@ -28,7 +28,8 @@ async fn main() -> anyhow::Result<()> {
     logs::to_stderr();
     let store = match std::env::var("AZURE_STORAGE_CONNECTION_STRING") {
         Ok(account) => AzureStore::from_connection_string(&account, &container)?,
-        // On Azure itself: azure_identity's ManagedIdentityCredential or WorkloadIdentityCredential.
+        // A program on Azure itself uses azure_identity's ManagedIdentityCredential or
+        // WorkloadIdentityCredential.
         Err(_) => AzureStore::new(&container, AzureCredential::EntraId(DeveloperToolsCredential::new(None)?))?,
     };
     lead::until_signalled(AzureBlobLock::new(store, blob, unique_identity()), timing).await

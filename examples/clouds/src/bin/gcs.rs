@@ -2,7 +2,7 @@
 //!
 //! ```console
 //! $ gcloud auth application-default login
-//! $ cargo run --bin gcs -- my-bucket locks/example
+//! $ cargo run -p leaderelection-cloud-examples --bin gcs -- my-bucket locks/example
 //! ```
 
 use clap::Parser;
@@ -18,7 +18,7 @@ use leaderelection_examples::{lead, logs};
 struct Args {
     bucket: String,
     object: String,
-    /// An emulator, such as http://localhost:4443, that wants no credentials.
+    /// The URL of an emulator without credentials, such as http://localhost:4443.
     #[arg(long)]
     emulator: Option<String>,
     #[command(flatten)]

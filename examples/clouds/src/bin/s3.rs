@@ -1,8 +1,8 @@
 //! A leader on Amazon S3, or on a compatible store.
 //!
 //! ```console
-//! $ cargo run --bin s3 -- my-bucket locks/example
-//! $ AWS_ENDPOINT_URL=http://localhost:9000 cargo run --bin s3 -- my-bucket locks/example --path-style
+//! $ cargo run -p leaderelection-cloud-examples --bin s3 -- my-bucket locks/example
+//! $ AWS_ENDPOINT_URL=http://localhost:9000 cargo run -p leaderelection-cloud-examples --bin s3 -- my-bucket locks/example --path-style
 //! ```
 
 use aws_config::BehaviorVersion;
@@ -14,12 +14,12 @@ use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_examples::timing::Timing;
 use leaderelection_examples::{lead, logs};
 
-/// Leads by a lock in Amazon S3. Region, endpoint and credentials are those that the AWS SDK finds.
+/// Leads by a lock in Amazon S3. The AWS SDK finds region, endpoint and credentials.
 #[derive(Debug, Parser)]
 struct Args {
     bucket: String,
     key: String,
-    /// Whether the bucket is part of the path, as most compatible stores want it.
+    /// Put the bucket into the path, as most compatible stores require.
     #[arg(long)]
     path_style: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Each cloud's example, on its test server: one leads, and another takes over.
+//! Tests of each cloud's example on its test server: one process leads, and another takes over.
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 

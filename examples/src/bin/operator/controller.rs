@@ -1,14 +1,14 @@
-//! The work: makes what is like what is desired.
+//! The controller's work: makes the actual state equal to the desired state.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::{ConditionalStore, Leadership, Precondition, StoreError};
 
-/// How often the controller looks, if nothing tells it to.
+/// The interval between two reconciliations without another trigger.
 const RESYNC: Duration = Duration::from_millis(500);
 
-/// Makes the object `<lock>.actual` say what `<lock>.desired` says.
+/// A controller that copies the object `<lock>.desired` to `<lock>.actual`.
 #[derive(Clone, Debug)]
 pub(crate) struct Controller {
     store: Arc<dyn ConditionalStore>,
@@ -17,7 +17,7 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// The controller beside the lock at `key`.
+    /// Creates the controller beside the lock at `key`.
     pub(crate) fn new(store: Arc<dyn ConditionalStore>, key: &str) -> Self {
         Self { store, desired: format!("{key}.desired"), actual: format!("{key}.actual") }
     }
@@ -45,21 +45,21 @@ impl Controller {
         }
     }
 
-    /// What the leader with this token has to write, if anything.
+    /// Returns the write that the leader with this token has to send, if there is one.
     async fn look(&self, token: u64) -> Result<Option<Change>, StoreError> {
         let desired = self.store.get(&self.desired).await?;
         let actual = self.store.get(&self.actual).await?;
         let body = actual.as_ref().map(|object| String::from_utf8_lossy(&object.body)).unwrap_or_default();
         let (writer, state) = body.split_once(' ').unwrap_or(("", &body));
         let writer: Option<u64> = writer.parse().ok();
-        // Where nothing is desired, what is stays.
+        // Without a desired state, the actual state stays.
         let wanted = match &desired {
             Some(object) => String::from_utf8_lossy(&object.body).trim().to_owned(),
             None => state.to_owned(),
         };
-        // A leader of the past finds a larger token, and gives up. But one that was frozen behind this look
-        // compares nothing any more: only a version that has changed stops its write. So a leader writes its
-        // token first of all, even if the state is right as it is.
+        // An earlier leader that finds a larger token stops. But a leader that was frozen after this check
+        // compares no tokens any more: only a changed version stops its write. Every leader therefore writes
+        // its token first, even if the state is already correct.
         if writer > Some(token) || (writer == Some(token) && state == wanted) {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl Controller {
     }
 }
 
-/// A write that is still to be sent.
+/// A write that has not been sent yet.
 #[derive(Debug)]
 struct Change {
     token: u64,

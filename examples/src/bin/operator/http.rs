@@ -1,4 +1,4 @@
-//! What probes and Prometheus ask.
+//! The answers to probes and to Prometheus.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let router = Router::new()
-        // Liveness: a leader that does not renew any more is to be restarted.
+        // Liveness: a leader that has stopped renewing should be restarted.
         .route(
             "/healthz",
             get(async move || match health.check() {
@@ -27,7 +27,7 @@ pub(crate) async fn serve(
                 Err(unhealthy) => (StatusCode::INTERNAL_SERVER_ERROR, unhealthy.to_string()),
             }),
         )
-        // Readiness: a replica that does not lead is ready, too: to take over.
+        // Readiness: a replica that does not lead is ready too, because it can take over.
         .route(
             "/readyz",
             get(async move || match handle.observed() {

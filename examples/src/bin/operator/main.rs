@@ -1,11 +1,11 @@
-//! A controller in two replicas, of which one works: what a Kubernetes operator looks like off Kubernetes.
+//! A controller in two replicas, of which one works: a Kubernetes operator without Kubernetes.
 //!
 //! ```console
-//! $ cargo run --bin operator -- file:///var/tmp/operator/lock --listen 127.0.0.1:8080
-//! $ cargo run --bin operator -- file:///var/tmp/operator/lock --listen 127.0.0.1:8081
+//! $ cargo run -p leaderelection-examples --features operator --bin operator -- file:///var/tmp/operator/lock --listen 127.0.0.1:8080
+//! $ cargo run -p leaderelection-examples --features operator --bin operator -- file:///var/tmp/operator/lock --listen 127.0.0.1:8081
 //! ```
 //!
-//! The controller makes the object `lock.actual` say what `lock.desired` says.
+//! The controller copies the object `lock.desired` to `lock.actual`.
 //! SIGTERM stops the controller, releases the lease, and ends the process, in this order.
 
 mod controller;
@@ -31,7 +31,7 @@ use controller::Controller;
 struct Args {
     /// The lock, such as file:///var/tmp/operator/lock or s3://bucket/operator/lock.
     lock: Location,
-    /// Where to serve /healthz, /readyz and /metrics.
+    /// The address that serves /healthz, /readyz and /metrics.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
     #[command(flatten)]
@@ -42,7 +42,7 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let Args { lock: location, listen, timing } = Args::parse();
     logs::to_stderr();
-    // Before the election begins, which looks its metrics up then.
+    // The recorder is installed first, because the election looks its metrics up when it begins.
     let metrics = prometheus::install()?;
 
     let store = location.open().await?;
@@ -51,7 +51,7 @@ async fn main() -> anyhow::Result<()> {
     let callbacks = LeaderCallbacks::new()
         .on_start_leading(move |leadership| controller.clone().run(leadership))
         .on_stop_leading(|| tracing::info!("the controller has stopped"));
-    let elector = DefaultLeaderElector::new(timing.configure(lock, callbacks).name("operator").build()?);
+    let elector = DefaultLeaderElector::new(timing.configure(lock, callbacks)?.name("operator").build()?);
 
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     println!("serving on http://{}", listener.local_addr()?);
@@ -59,7 +59,7 @@ async fn main() -> anyhow::Result<()> {
     let stop_serving = CancellationToken::new();
     let serving = tokio::spawn(http::serve(listener, elector.handle(), health, metrics, stop_serving.clone()));
 
-    elector.campaign(shutdown::on_signal()?).await;
+    elector.campaign(shutdown::on_signal()?).await?;
     stop_serving.cancel();
     serving.await??;
     println!("stopped");

@@ -1,16 +1,16 @@
-//! What /metrics shows, in the form that the dashboard and the alert rules of docs/ read.
+//! The recorder behind /metrics, in the form that the dashboard and the alert rules of docs/ need.
 
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Without buckets, the latency of renewals would be a summary.
+/// The buckets of the renewal histogram. Without buckets, the metric would be a summary.
 const RENEWAL_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Samples that nobody asks for are merged this often.
+/// The interval at which samples are merged if nobody requests /metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Records whatever the process counts from now on.
+/// Installs the recorder for all metrics of this process.
 pub(super) fn install() -> Result<PrometheusHandle, BuildError> {
     let handle = builder()?.install_recorder()?;
     let upkeep = handle.clone();

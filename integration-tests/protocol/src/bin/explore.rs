@@ -1,4 +1,4 @@
-//! Explores the protocol's state machine, and says whether every history keeps every promise.
+//! A program that explores the protocol's state machine and checks every promise in every history.
 
 use std::process::ExitCode;
 use std::time::Instant;

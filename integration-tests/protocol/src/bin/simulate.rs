@@ -1,4 +1,4 @@
-//! Simulates elections for as long as asked, or replays one seed.
+//! A program that simulates elections, or replays one seed.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use clap::Parser;
 use leaderelection_protocol_tests::simulation::{Campaign, run};
 
-/// Simulates elections in which nearly everything goes wrong, and checks what the library promises.
+/// Simulates elections with many faults, and checks the promises of the library.
 ///
-/// Ends with status 0 if every promise was kept. If one was broken, prints the history and, as the last
+/// Ends with status 0 if every promise was kept. If a promise was broken, prints the history and, as the last
 /// line, `violated: <property> seed: <seed>`, and ends with status 1.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many hours to simulate
+    /// The number of hours to simulate
     #[arg(long, default_value_t = 2000.0)]
     hours: f64,
-    /// How many seconds to take at most
+    /// The longest duration, in seconds
     #[arg(long)]
     seconds: Option<f64>,
     /// The first seed
     #[arg(long, default_value_t = 0)]
     first_seed: u64,
-    /// How many threads to use [default: one per core]
+    /// The number of threads [default: one per core]
     #[arg(long)]
     threads: Option<std::num::NonZeroUsize>,
-    /// Replay this seed only, and tell its history
+    /// Replay this seed only, and print its history
     #[arg(long)]
     seed: Option<u64>,
-    /// How many events of the history to tell
+    /// The number of events of the history to print
     #[arg(long, default_value_t = 400)]
     lines: usize,
 }

@@ -15,6 +15,9 @@ impl World {
         for (node, (_, rate)) in self.nodes.iter_mut().zip(&setup.nodes) {
             let passed = Duration::from_nanos(*rate);
             node.election.visit(&mut Shift(passed));
+            if let Some(lease_end) = &mut node.lease_end {
+                Shift(passed).timer(lease_end);
+            }
             if let Some((_, lease)) = &mut node.barred {
                 *lease = lease.saturating_sub(passed);
             }
@@ -30,6 +33,9 @@ impl World {
         };
         for node in &mut self.nodes {
             node.election.visit(&mut { floor });
+            if let Some(lease_end) = &mut node.lease_end {
+                { floor }.timer(lease_end);
+            }
         }
         let mut landing = Landing { ids: self.ids_that_may_be_read() };
         for node in &mut self.nodes {
@@ -45,7 +51,7 @@ impl World {
     /// The ids in the object, and in whatever may still change it or has been read from it.
     fn ids_that_may_be_read(&self) -> Vec<String> {
         let flights = self.nodes.iter().filter_map(|node| match &node.flight {
-            Some(Flight::Sent(Request::Create { record } | Request::Update { record, .. })) => Some(record),
+            Some(Flight::Sent(Request::Write(write))) => Some(&write.record),
             Some(Flight::Answered { answer: Answer::Read(Ok(Some(found))), .. }) => Some(&found.record),
             _ => None,
         });
@@ -61,14 +67,18 @@ impl World {
         }
         for node in &mut self.nodes {
             node.election.visit(names);
+            if let Some(watch) = &mut node.clash_watch {
+                watch.visit(names);
+            }
             if let Some((version, _)) = &mut node.barred {
                 names.version(version);
             }
             match &mut node.flight {
-                Some(Flight::Sent(Request::Create { record })) => names.record(record),
-                Some(Flight::Sent(Request::Update { record, expected })) => {
-                    names.record(record);
-                    names.version(expected);
+                Some(Flight::Sent(Request::Write(write))) => {
+                    names.record(&mut write.record);
+                    if let Some(expected) = &mut write.expected {
+                        names.version(expected);
+                    }
                 }
                 Some(Flight::Answered { answer: Answer::Read(Ok(Some(found))), .. }) => {
                     names.record(&mut found.record);

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::DateTime;
 use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, Election, EndReason, Event, Jitter, Request};
+use leaderelection::election::{
+    Answer, ClashWatch, Draw, Election, EndReason, Fact, Jitter, Purpose, Request, Stamp, Write,
+};
 
 use super::world::{Cell, Setup, Violation};
 
@@ -24,6 +27,21 @@ pub enum Flight {
     },
 }
 
+/// The work of a candidate's term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// There is none.
+    None,
+    /// The term has started, and its work was not polled yet.
+    Pending,
+    /// It runs.
+    Running,
+    /// It was told to be dropped, and still runs.
+    Dropped,
+    /// Nobody waits for it any more. It still runs.
+    Abandoned,
+}
+
 /// A candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
@@ -34,27 +52,55 @@ pub struct Node {
     pub(super) valid: Option<u64>,
     /// The last term of this process that has ended.
     pub(super) ended: Option<u64>,
-    /// Whether the work of a term runs.
-    pub(super) working: bool,
+    pub(super) work: Work,
+    /// Whether the term was started and not stopped, as the driver was told.
+    pub(super) leads: bool,
+    /// Whether the driver is to be told at once that the work has ended.
+    pub(super) ends_now: bool,
+    /// When the lease of the last term runs out, as far as it was told; while there is work.
+    pub(super) lease_end: Option<LocalInstant>,
+    /// Whether it was asked to stop, so that this candidacy must not win another term.
+    pub(super) stop_asked: bool,
+    /// Whether the candidacy is over, and the next one waits for abandoned work.
+    pub(super) waits: bool,
+    /// The watch over the identity, where it is shared.
+    pub(super) clash_watch: Option<ClashWatch>,
     /// The version it read last, and for how long that bars it from beginning a term.
     pub(super) barred: Option<(Version, Duration)>,
-    /// Whether the answer that it just got shows a clash of identities.
-    clash: bool,
+}
+
+/// A source without chance: the ids are the explorer's.
+pub(super) struct Ids(pub(super) String);
+
+impl Draw for Ids {
+    fn jitter(&mut self) -> Jitter {
+        Jitter::default()
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        Stamp { write_id: self.0.clone(), time: DateTime::UNIX_EPOCH }
+    }
 }
 
 impl Node {
+    /// A candidate that does not compete yet.
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
-        let mut election = Election::new(setup.rules(index));
-        election.begin(now(setup));
+        let identity = setup.nodes[index].0;
+        let is_shared = setup.nodes.iter().filter(|(other, _)| *other == identity).count() > 1 || setup.crashes;
         Self {
-            election,
-            identity: setup.nodes[index].0,
+            election: Election::new(setup.rules(index)),
+            identity,
             flight: None,
             valid: None,
             ended: None,
-            working: false,
+            work: Work::None,
+            leads: false,
+            ends_now: false,
+            lease_end: None,
+            stop_asked: false,
+            waits: false,
+            clash_watch: is_shared.then(|| ClashWatch::new(identity)),
             barred: None,
-            clash: false,
         }
     }
 
@@ -63,74 +109,60 @@ impl Node {
         self.election.leading(now(setup)).map(|term| term.fencing_token)
     }
 
-    pub(super) fn take_answer(&mut self, setup: &Setup) {
-        if let Some(Flight::Answered { answer, clash, .. }) = self.flight.take() {
-            self.clash = clash;
-            self.answer(setup, answer);
-        }
+    /// Whether work of this node runs.
+    pub(super) fn works(&self) -> bool {
+        matches!(self.work, Work::Running | Work::Dropped | Work::Abandoned)
     }
 
-    pub(super) fn answer(&mut self, setup: &Setup, answer: Answer) {
-        // Only what is asked for is remembered: every memory multiplies the states.
+    /// Remembers what an answer shows. Only what is asked for is remembered: every memory multiplies the states.
+    pub(super) fn see(&mut self, setup: &Setup, answer: &Answer) {
         if setup.deletion
-            && let Answer::Read(Ok(Some(found))) = &answer
+            && let Answer::Read(Ok(Some(found))) = answer
             && self.barred.as_ref().is_none_or(|(version, _)| *version != found.version)
         {
             let free = found.record.is_released() || found.record.holder_identity == self.identity;
             let lease = if free { Duration::ZERO } else { found.record.lease_duration };
             self.barred = Some((found.version.clone(), lease));
         }
-        self.flight = None;
-        self.election.on_answer(now(setup), answer, Jitter::default());
     }
 
     /// What is wrong with sending this now.
     pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
-            Request::Create { .. } if barred => Some(Violation::Haste),
-            Request::Update { record, .. } if record.is_released() && self.working => Some(Violation::EarlyRelease),
+            Request::Write(Write { expected: None, .. }) if barred => Some(Violation::Haste),
+            Request::Write(Write { purpose: Purpose::Acquire, .. }) if self.stop_asked => Some(Violation::Disobedience),
+            Request::Write(Write { record, .. }) if record.is_released() && self.works() => {
+                Some(Violation::EarlyRelease)
+            }
             _ => None,
         }
     }
 
-    /// Takes what the last call changed, and says what it broke.
-    pub(super) fn settle(
-        &mut self,
-        setup: &Setup,
-        started: &mut u64,
-        cell: Option<&Cell>,
-        index: usize,
-    ) -> Option<Violation> {
-        let mut violation = None;
-        while let Some(event) = self.election.next_event() {
-            match event {
-                Event::Started { fencing_token } => {
-                    let this = 1 << fencing_token;
-                    if *started & this != 0 || setup.trusted_clocks && *started > this {
-                        violation = Some(Violation::Tokens);
-                    }
-                    *started |= this;
-                    self.working = true;
-                }
-                Event::Stopped { fencing_token, reason } => {
-                    let deposed = matches!(
-                        reason,
-                        EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
-                    );
-                    let still_ours = cell.is_some_and(|cell| {
-                        cell.writer == Some(index) && cell.record.leader_transitions == fencing_token
-                    });
-                    if deposed && still_ours {
-                        violation = Some(Violation::SpuriousLoss);
-                    }
-                }
-                Event::IdentityClash if !self.clash => violation = Some(Violation::FalseClash),
-                _ => {}
+    /// What is wrong with the fact that the driver was told; `clash` if the last read showed a clash of identities.
+    pub(super) fn hear(&mut self, fact: &Fact, clash: bool) -> Option<Violation> {
+        match fact {
+            Fact::LeaderChanged { leader } if self.leads && leader.as_deref() != Some(self.identity) => {
+                Some(Violation::Order)
             }
+            Fact::Observed => {
+                let observed = self.election.observed();
+                // Where a read shows no other process' write, it shows one of this process.
+                let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, |_| !clash));
+                (reported && !clash).then_some(Violation::FalseClash)
+            }
+            _ => None,
         }
-        self.clash = false;
-        violation.or_else(|| self.look(setup))
+    }
+
+    /// What is wrong with the end of a term for this reason.
+    pub(super) fn stops(&self, token: u64, reason: &EndReason, cell: Option<&Cell>, index: usize) -> Option<Violation> {
+        let deposed = matches!(
+            reason,
+            EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
+        );
+        let still_ours = cell.is_some_and(|cell| cell.writer == Some(index) && cell.record.leader_transitions == token);
+        (deposed && still_ours).then_some(Violation::SpuriousLoss)
     }
 
     /// Whether the term with this token is one of this process that has begun.
@@ -146,6 +178,12 @@ impl Node {
             self.valid = valid;
         }
         (valid.is_some() && valid <= self.ended).then_some(Violation::Revival)
+    }
+
+    /// What is wrong after a step of the machine: work of an ended lease that was not dropped.
+    pub(super) fn after_step(&self, setup: &Setup) -> Option<Violation> {
+        let overruns = self.work == Work::Running && self.lease_end.is_some_and(|end| now(setup) >= end);
+        overruns.then_some(Violation::Overrun)
     }
 }
 

@@ -77,7 +77,7 @@ pub fn explore(setup: &Setup) -> Reachability {
             let (to, is_new) = graph.visit(&next, Some((from, action)));
             match action {
                 Action::Tick => ticks.push((from, to)),
-                Action::Node(node, Deed::Poll | Deed::Arrive | Deed::Answer | Deed::WorkStopped) => {
+                Action::Node(node, Deed::Poll | Deed::Arrive | Deed::Answer | Deed::BeginWork | Deed::WorkStopped) => {
                     alone[node].edges.push((from, to));
                 }
                 _ => {}

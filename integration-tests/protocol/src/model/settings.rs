@@ -1,6 +1,6 @@
 //! What is explored: in every test run, and on demand.
 
-use super::world::Setup;
+use super::world::{Manner, Setup};
 
 /// A setup and what it is called.
 #[derive(Clone, Debug)]
@@ -20,9 +20,13 @@ pub fn standard() -> Vec<Question> {
         question("wrong answers", Setup { lies: true, last_token: 0, late_writes: 1, ..two() }),
         question("crashes", Setup { crashes: true, ..two() }),
         question("crashes and late requests", Setup { crashes: true, last_token: 0, late_writes: 1, ..two() }),
-        question("stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question("stops and releases", Setup { stops: true, work: Manner::EndsLate, last_token: 0, ..two() }),
+        question("work that begins late", Setup { stops: true, work: Manner::BeginsLate, last_token: 0, ..two() }),
         question("a release and the next term", Setup { stops: true, lease: 2, renew: 1, ..two() }),
-        question("stops without release", Setup { stops: true, releases: false, ..two() }),
+        question(
+            "stops without release",
+            Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..two() },
+        ),
         question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
@@ -37,7 +41,14 @@ pub fn electable() -> Vec<Question> {
     vec![
         question("always electable: crashes", Setup { crashes: true, ..two() }),
         question("always electable: wrong answers", Setup { lies: true, ..two() }),
-        question("always electable: stops and releases", Setup { stops: true, last_token: 0, ..two() }),
+        question(
+            "always electable: stops and releases",
+            Setup { stops: true, work: Manner::EndsLate, last_token: 0, ..two() },
+        ),
+        question(
+            "always electable: work that begins late",
+            Setup { stops: true, work: Manner::BeginsLate, last_token: 0, ..two() },
+        ),
         question("always electable: a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question("always electable: a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
     ]
@@ -47,8 +58,11 @@ pub fn electable() -> Vec<Question> {
 pub fn larger() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
-        question("stops, releases and late requests", Setup { stops: true, last_token: 0, late_writes: 1, ..two() }),
-        question("stops, releases and two terms", Setup { stops: true, ..two() }),
+        question(
+            "stops, releases and late requests",
+            Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
+        ),
+        question("stops, releases and two terms", Setup { stops: true, work: Manner::EndsLate, ..two() }),
         question("a transfer and a longer lease", Setup { transfers: true, ..two() }),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
@@ -99,6 +113,7 @@ fn two() -> Setup {
         trusted_clocks: true,
         crashes: false,
         stops: false,
+        work: Manner::Prompt,
         releases: true,
         deletion: false,
         transfers: false,

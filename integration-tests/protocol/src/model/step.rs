@@ -1,12 +1,13 @@
 //! What can happen next, and what comes of it.
 
-use chrono::DateTime;
-use leaderelection::election::{Answer, EndReason, Failure, Request, Stamp};
+use std::time::Duration;
+
+use leaderelection::election::{Answer, Command, Effect, Failure, Input, Request, WorkEnd, Write};
 use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 
 use super::canonical::unused_id;
-use super::node::{Flight, Node, now};
-use super::world::{Cell, Setup, Violation, World};
+use super::node::{Flight, Ids, Node, Work, now};
+use super::world::{Cell, Manner, Setup, Violation, World};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +43,10 @@ pub enum Deed {
     LieRefused,
     /// It is asked to stop leading, or to stop trying.
     Stop,
+    /// It is asked to give up leadership.
+    StepDown,
+    /// The work of its term is polled for the first time.
+    BeginWork,
     /// The work of its term, which is over, has ended.
     WorkStopped,
     /// It dies and is started again, with the same identity.
@@ -64,10 +69,17 @@ impl World {
                     }
                 }
             }
-            if node.election.stop_by().is_some() {
-                push(Deed::WorkStopped);
-            } else if setup.stops && !node.election.is_releasing() {
+            match node.work {
+                Work::None => {}
+                Work::Pending => push(Deed::BeginWork),
+                Work::Running if node.leads => {}
+                Work::Running | Work::Dropped | Work::Abandoned => push(Deed::WorkStopped),
+            }
+            if setup.stops && !node.waits {
                 push(Deed::Stop);
+            }
+            if setup.stops && node.leads {
+                push(Deed::StepDown);
             }
             if setup.crashes {
                 push(Deed::Crash);
@@ -116,14 +128,14 @@ impl World {
 
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
         match deed {
-            Deed::Poll => self.poll(setup, index),
+            Deed::Poll => self.step(setup, index, Input::Tick, false),
             Deed::Arrive => {
                 self.arrive(setup, index);
                 if setup.instant_reads && self.nodes[index].flight.as_ref().is_some_and(Flight::is_read) {
-                    self.nodes[index].take_answer(setup);
+                    self.take_answer(setup, index);
                 }
             }
-            Deed::Answer => self.nodes[index].take_answer(setup),
+            Deed::Answer => self.take_answer(setup, index),
             Deed::GiveUp => self.fail(setup, index, StoreErrorKind::Ambiguous),
             Deed::Refuse => {
                 self.nodes[index].flight = self.nodes[index].flight.take().map(Flight::without_effect);
@@ -131,36 +143,125 @@ impl World {
             }
             Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict),
             Deed::LieRefused => self.fail(setup, index, StoreErrorKind::Rejected),
-            Deed::Stop => self.nodes[index].election.stop(now(setup), EndReason::Cancelled),
-            Deed::WorkStopped => {
-                self.nodes[index].working = false;
-                self.nodes[index].election.work_stopped(now(setup), setup.releases);
+            Deed::Stop => {
+                self.nodes[index].stop_asked = true;
+                self.step(setup, index, Input::Command(Command::Stop), false);
             }
+            Deed::StepDown => self.step(setup, index, Input::Command(Command::StepDown), false),
+            Deed::BeginWork => self.begin_work(setup, index),
+            Deed::WorkStopped => self.end_work(setup, index),
             Deed::Crash => {
                 self.orphan(setup, index);
                 self.forget(index);
                 self.nodes[index] = Node::new(setup, index);
+                self.begin(setup, index);
             }
         }
-        if self.nodes[index].election.is_idle() {
-            // The driver drops the request it waits for, and campaigns again.
-            self.orphan(setup, index);
-            self.nodes[index].election.begin(now(setup));
+    }
+
+    /// Lets a node compete, as the driver of a campaign does again and again.
+    pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
+        (self.nodes[index].waits, self.nodes[index].stop_asked) = (false, false);
+        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: false };
+        self.step(setup, index, input, false);
+    }
+
+    /// The work's task looks at the clock before it polls the work.
+    fn begin_work(&mut self, setup: &Setup, index: usize) {
+        if self.nodes[index].leads && self.nodes[index].leading(setup).is_some() {
+            self.nodes[index].work = Work::Running;
+        } else {
+            self.nodes[index].work = Work::None;
+            self.step(setup, index, Input::WorkEnded(WorkEnd::NotBegun), false);
         }
-        let World { nodes, cell, started, .. } = self;
-        let violation = nodes[index].settle(setup, started, cell.as_ref(), index);
+    }
+
+    fn end_work(&mut self, setup: &Setup, index: usize) {
+        self.nodes[index].work = Work::None;
+        if self.nodes[index].waits {
+            // Nothing but the next candidacy waits for work that was given up.
+            self.begin(setup, index);
+        } else {
+            self.step(setup, index, Input::WorkEnded(WorkEnd::Complete), false);
+        }
+    }
+
+    /// One step of a node's machine, and what its driver does then. `clash` if it takes an answer that shows a clash of
+    /// identities.
+    fn step(&mut self, setup: &Setup, index: usize, input: Input, clash: bool) {
+        let mut ids = Ids(unused_id(self.ids));
+        let node = &mut self.nodes[index];
+        node.election.handle(now(setup), input, &mut ids);
+        while let Some(effect) = self.nodes[index].election.next() {
+            self.carry_out(setup, index, effect, clash);
+        }
+        let node = &mut self.nodes[index];
+        let violation = node.after_step(setup).or_else(|| node.look(setup));
+        let campaigns_again = node.waits && !node.works();
+        self.violate(setup, violation);
+        if std::mem::take(&mut self.nodes[index].ends_now) {
+            self.end_work(setup, index);
+        } else if campaigns_again {
+            self.begin(setup, index);
+        }
+    }
+
+    fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect, clash: bool) {
+        let lease_after_deadline = Duration::from_nanos(setup.lease) - Duration::from_nanos(setup.renew);
+        let node = &mut self.nodes[index];
+        let violation = match effect {
+            Effect::Send(request) => {
+                self.orphan(setup, index);
+                let violation = self.nodes[index].may_send(&request);
+                self.nodes[index].flight = Some(Flight::Sent(request));
+                violation
+            }
+            Effect::Start { term, .. } => {
+                node.leads = true;
+                node.work = if setup.work == Manner::BeginsLate { Work::Pending } else { Work::Running };
+                node.lease_end = Some(term.valid_until + lease_after_deadline);
+                let this = 1 << term.fencing_token;
+                let broken = self.started & this != 0 || setup.trusted_clocks && self.started > this;
+                self.started |= this;
+                broken.then_some(Violation::Tokens)
+            }
+            Effect::Extend(term) => {
+                node.lease_end = Some(term.valid_until + lease_after_deadline);
+                None
+            }
+            Effect::Stop { fencing_token, reason, .. } => {
+                node.leads = false;
+                node.ends_now = setup.work != Manner::EndsLate && node.work == Work::Running;
+                node.stops(fencing_token, &reason, self.cell.as_ref(), index)
+            }
+            Effect::DropWork => {
+                if node.work == Work::Running {
+                    node.work = Work::Dropped;
+                }
+                None
+            }
+            Effect::Abandon => {
+                node.work = Work::Abandoned;
+                None
+            }
+            Effect::Finished(_) => {
+                let violation = (node.works() && node.work != Work::Abandoned).then_some(Violation::EarlyEnd);
+                (node.leads, node.lease_end) = (false, None);
+                node.waits = true;
+                // The driver drops the request it waits for.
+                self.orphan(setup, index);
+                violation
+            }
+            Effect::Fact(fact) => node.hear(&fact, clash),
+            _ => None,
+        };
         self.violate(setup, violation);
     }
 
-    fn poll(&mut self, setup: &Setup, index: usize) {
-        let write_id = unused_id(self.ids);
-        let stamp = || Stamp { write_id, time: DateTime::UNIX_EPOCH };
-        let node = &mut self.nodes[index];
-        let request = node.election.poll(now(setup), stamp);
-        if let Some(request) = request {
-            let violation = node.may_send(&request);
-            node.flight = Some(Flight::Sent(request));
-            self.violate(setup, violation);
+    fn take_answer(&mut self, setup: &Setup, index: usize) {
+        if let Some(Flight::Answered { answer, clash, .. }) = self.nodes[index].flight.take() {
+            self.nodes[index].see(setup, &answer);
+            self.step(setup, index, Input::Answer(answer), clash);
         }
     }
 
@@ -168,7 +269,7 @@ impl World {
         let Some(Flight::Sent(request)) = self.nodes[index].flight.take() else { return };
         let answered = |answer, applied, clash| Some(Flight::Answered { answer, applied, clash });
         self.nodes[index].flight = match request {
-            Request::Read => {
+            Request::Look => {
                 let identity = self.nodes[index].identity;
                 let clash = self
                     .cell
@@ -176,11 +277,10 @@ impl World {
                     .is_some_and(|cell| cell.writer != Some(index) && cell.record.holder_identity == identity);
                 answered(Answer::Read(Ok(self.cell.as_ref().map(Cell::read))), false, clash)
             }
-            Request::Create { ref record } | Request::Update { ref record, .. } => {
-                let applies = self.applies(&request);
-                let version = version_of(record);
+            Request::Write(write) => {
+                let (applies, version) = (self.applies(&write), version_of(&write.record));
                 if applies {
-                    self.write(setup, Some(index), record.clone());
+                    self.write(setup, Some(index), write.record);
                 }
                 let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
                 answered(Answer::Written(if applies { Ok(version) } else { Err(conflict) }), applies, false)
@@ -188,12 +288,8 @@ impl World {
         };
     }
 
-    fn applies(&self, request: &Request) -> bool {
-        match (request, &self.cell) {
-            (Request::Create { .. }, None) => true,
-            (Request::Update { expected, .. }, Some(cell)) => *expected == cell.version,
-            _ => false,
-        }
+    fn applies(&self, write: &Write) -> bool {
+        self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
     }
 
     /// Applies a write whose condition holds, and looks whether it should have been made at all.
@@ -235,23 +331,22 @@ impl World {
     /// Tells a node that its request failed; if it is still on its way, it goes on without anybody waiting.
     fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
         let is_read = match &self.nodes[index].flight {
-            Some(Flight::Sent(request)) => matches!(request, Request::Read),
+            Some(Flight::Sent(request)) => matches!(request, Request::Look),
             Some(Flight::Answered { answer, .. }) => matches!(answer, Answer::Read(_)),
             None => return,
         };
         self.orphan(setup, index);
         let failure = Failure { kind, retry_after: None };
         let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
-        self.nodes[index].answer(setup, answer);
+        self.step(setup, index, Input::Answer(answer), false);
     }
 
     fn orphan(&mut self, setup: &Setup, index: usize) {
-        if let Some(Flight::Sent(request)) = self.nodes[index].flight.take()
-            && self.applies(&request)
+        if let Some(Flight::Sent(Request::Write(write))) = self.nodes[index].flight.take()
+            && self.applies(&write)
             && self.orphans.len() < setup.late_writes
-            && let Request::Create { record } | Request::Update { record, .. } = request
         {
-            self.orphans.push((Some(index), record));
+            self.orphans.push((Some(index), write.record));
         }
     }
 
@@ -272,7 +367,7 @@ impl Flight {
     /// The request, as if it had been a read: it will not be applied.
     fn without_effect(self) -> Self {
         match self {
-            Flight::Sent(Request::Create { .. } | Request::Update { .. }) => {
+            Flight::Sent(Request::Write(_)) => {
                 let failure = Failure { kind: StoreErrorKind::Rejected, retry_after: None };
                 Flight::Answered { answer: Answer::Written(Err(failure)), applied: false, clash: false }
             }

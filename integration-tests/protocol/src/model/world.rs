@@ -6,8 +6,19 @@ use leaderelection::election::Rules;
 use leaderelection::{LeaderElectionRecord, Version};
 use stateright::{Model, Property};
 
-use super::node::Node;
+use super::node::{Node, Work};
 use super::step::Action;
+
+/// What the work of a term is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It begins and ends when it is told to.
+    Prompt,
+    /// It begins when it is told to, and ends whenever it likes.
+    EndsLate,
+    /// It is polled for the first time whenever it likes, and ends when it is told to.
+    BeginsLate,
+}
 
 /// One question to the checker.
 #[derive(Clone, Debug)]
@@ -32,6 +43,8 @@ pub struct Setup {
     pub crashes: bool,
     /// Whether nodes are asked to stop.
     pub stops: bool,
+    /// What the work of a term is like.
+    pub work: Manner,
     /// Whether nodes release their lease at the end of a term.
     pub releases: bool,
     /// Whether an operator deletes the object, once. No more is promised then than that nobody is hasty.
@@ -47,13 +60,10 @@ pub struct Setup {
 impl Setup {
     /// The rules of the node at `index`.
     pub fn rules(&self, index: usize) -> Rules {
-        Rules {
-            identity: self.nodes[index].0.to_owned(),
-            lease_duration: Duration::from_nanos(self.lease),
-            renew_deadline: Duration::from_nanos(self.renew),
-            retry_period: Duration::from_nanos(self.retry),
-            reclaim_own_identity: false,
-        }
+        let nanos = Duration::from_nanos;
+        let mut rules = Rules::new(self.nodes[index].0, nanos(self.lease), nanos(self.renew), nanos(self.retry));
+        rules.release_on_cancel = self.releases;
+        rules
     }
 
     /// What a clock shows, always: everything else is moved instead. Far enough from zero for the
@@ -90,6 +100,14 @@ pub enum Violation {
     Erasure,
     /// A lease was released while the work still ran.
     EarlyRelease,
+    /// The work of a term ran on when its lease was over, although the machine had looked at the clock.
+    Overrun,
+    /// A candidacy was over while its work still ran, and had not been given up.
+    EarlyEnd,
+    /// A candidate that was asked to stop went for another term.
+    Disobedience,
+    /// Another leader was told of before this one was told that it leads no more.
+    Order,
     /// A record was created anew while a lease that had been seen was unexpired.
     Haste,
     /// A clash of identities was reported when the object was not what another process, or an earlier life
@@ -142,6 +160,10 @@ impl Model for Setup {
             transferred: false,
             ids: 0,
         };
+        let mut world = world;
+        for index in 0..world.nodes.len() {
+            world.begin(self, index);
+        }
         vec![world.canonical(self)]
     }
 
@@ -183,12 +205,29 @@ impl Model for Setup {
             Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
             Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
             Property::always("no early release", |_, world: &World| never(world, Violation::EarlyRelease)),
+            Property::always("no overrun", |_, world: &World| never(world, Violation::Overrun)),
+            Property::always("no early end", |_, world: &World| never(world, Violation::EarlyEnd)),
+            Property::always("no disobedience", |_, world: &World| never(world, Violation::Disobedience)),
+            Property::always("stop before the next leader", |_, world: &World| never(world, Violation::Order)),
             Property::always("no false clash", |_, world: &World| never(world, Violation::FalseClash)),
             // What an empty exploration would prove, too.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
         ];
         if self.last_token > 0 {
             properties.push(Property::sometimes("another term", |_, world: &World| world.started > 1));
+        }
+        if self.work == Manner::EndsLate {
+            properties.push(Property::sometimes("work that is dropped", |_, world: &World| {
+                world.nodes.iter().any(|node| node.work == Work::Dropped)
+            }));
+            properties.push(Property::sometimes("work that is given up", |_, world: &World| {
+                world.nodes.iter().any(|node| node.work == Work::Abandoned)
+            }));
+        }
+        if self.stops {
+            properties.push(Property::sometimes("a release", |_, world: &World| {
+                world.cell.as_ref().is_some_and(|cell| cell.record.is_released())
+            }));
         }
         if self.transfers {
             properties.push(Property::sometimes("a request obeyed", |_, world: &World| {

@@ -13,28 +13,28 @@ use super::run::{Run, run};
 /// A number of runs with successive seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
-    /// How much time to simulate.
+    /// The amount of time to simulate.
     pub simulated: Duration,
-    /// When to stop, whatever was simulated by then.
+    /// The limit in real time, after which the campaign stops.
     pub time_limit: Duration,
     /// The first seed.
     pub first_seed: u64,
-    /// How many threads to use; as many as there are cores, if not said.
+    /// The number of threads; by default the number of cores.
     pub threads: Option<NonZeroUsize>,
 }
 
-/// What a campaign found.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// How many seeds were run.
+    /// The number of seeds that were run.
     pub seeds: u64,
-    /// How much time was simulated.
+    /// The amount of simulated time.
     pub simulated: Duration,
-    /// How long that took.
+    /// The duration of the campaign in real time.
     pub took: Duration,
-    /// All runs together.
+    /// The statistics of all runs together.
     pub stats: Stats,
-    /// The run in which a promise was broken, if there was one.
+    /// The run that broke a promise, if there was one.
     pub failed: Option<Run>,
 }
 
@@ -73,7 +73,7 @@ impl Outcome {
         self.simulated += run.simulated;
         self.stats += run.stats;
         if run.violation.is_some() {
-            // Two threads may fail at once; the smaller seed is as good as any, and always the same.
+            // Two threads may fail at the same time. Choosing the smaller seed makes the result reproducible.
             match &self.failed {
                 Some(failed) if failed.seed < run.seed => {}
                 _ => self.failed = Some(run),
@@ -85,12 +85,13 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hours = self.simulated.as_secs_f64() / 3600.0;
-        let Stats { requests, writes, terms, deadlines, losses, releases, crashes, freezes, clashes } = self.stats;
+        let Stats { requests, writes, terms, deadlines, losses, releases, crashes, freezes, standstills, clashes } =
+            self.stats;
         write!(
             f,
             "{hours:.0} simulated hours in {:.1} s, {} seeds: {requests} requests, {writes} writes, {terms} terms \
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
-             {freezes} freezes, {clashes} clashes of identities",
+             {freezes} freezes, {standstills} standstills, {clashes} clashes of identities",
             self.took.as_secs_f64(),
             self.seeds
         )?;
@@ -98,7 +99,7 @@ impl fmt::Display for Outcome {
         write!(
             f,
             "\n\n{story}\nseed {seed} violates {violation}\nreplay it: cargo run --release -p \
-             leaderelection-protocol-tests --bin simulate -- --seed {seed}"
+             leaderelection-protocol-tests --features check --bin simulate -- --seed {seed}"
         )
     }
 }

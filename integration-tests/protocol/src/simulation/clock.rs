@@ -1,4 +1,4 @@
-//! A node's clock: it has a rate of its own, and shows a wall time of its own.
+//! The clock of a node, with a rate and a wall time of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,15 +11,15 @@ use tokio::time::Instant;
 
 use super::dice::Dice;
 
-/// A clock's rate in millionths: 1,000,000 is that of true time.
+/// A clock's rate in millionths: 1,000,000 is the rate of true time.
 pub(super) type Rate = u64;
 
 const TRUE_RATE: Rate = 1_000_000;
 
-/// What no node knows: how much time has passed in the simulation.
+/// The time that has passed in the simulation, which no node knows.
 pub(super) type TrueTime = Duration;
 
-/// A clock whose whole course is drawn beforehand, so that it can be read for any moment, exactly.
+/// A clock whose whole course is drawn in advance, so that it can be read exactly for any moment.
 #[derive(Clone, Debug)]
 pub(super) struct NodeClock(Arc<Course>);
 
@@ -27,23 +27,24 @@ pub(super) struct NodeClock(Arc<Course>);
 struct Course {
     origin: Instant,
     pieces: Vec<Piece>,
-    /// How long the node's timers stood still, while its clock went on; by that clock.
+    /// The time, by the node's clock, during which the node's timers stood still while the clock went on.
     timers_lost: AtomicU64,
 }
 
-/// Until the next piece begins, the clock has this rate.
+/// A period in which the clock has one rate.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: u64,
     local: u64,
     rate: Rate,
     wall: DateTime<Utc>,
-    /// A wall clock that is set back again and again, as seen by somebody who looks now and then.
+    /// The wall clock stands still. To an occasional reader, a wall clock that is repeatedly set back looks the
+    /// same.
     wall_stands: bool,
 }
 
 impl NodeClock {
-    /// A clock that changes its rate, between `slowest` and `fastest`, a few times in `length`.
+    /// Draws a clock that changes its rate, between `slowest` and `fastest`, a few times in `length`.
     pub(super) fn draw(origin: Instant, length: Duration, (slowest, fastest): (Rate, Rate), dice: &mut Dice) -> Self {
         let changes = dice.pick(&[0, 0, 1, 4, 12]);
         let mut starts: Vec<Duration> = (0..changes).map(|_| dice.up_to(length)).collect();
@@ -71,19 +72,19 @@ impl NodeClock {
         self.0.origin.elapsed()
     }
 
-    /// What the clock shows at a moment of true time.
+    /// Returns the clock's reading at a moment of true time.
     pub(super) fn local_at(&self, at: TrueTime) -> LocalInstant {
         let at = nanos(at);
         LocalInstant::from_nanos(self.piece(|piece| piece.from <= at).local_at(at))
     }
 
-    /// The first moment at which the clock shows `local` or more.
+    /// Returns the first moment at which the clock shows `local` or more.
     pub(super) fn true_at(&self, local: LocalInstant) -> TrueTime {
         let local = local.as_nanos();
         Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
     }
 
-    /// Lets every pending timer end later by the time since then, as a suspend does on some systems.
+    /// Delays every pending timer by the time since `since`, as a suspend does on some systems.
     pub(super) fn timers_stood_since(&self, since: TrueTime) {
         let lost = self.now().saturating_since(self.local_at(since));
         self.0.timers_lost.fetch_add(nanos(lost), Ordering::Relaxed);
@@ -93,7 +94,7 @@ impl NodeClock {
         Duration::from_nanos(self.0.timers_lost.load(Ordering::Relaxed))
     }
 
-    /// Ends when the node has run for this long by its clock, which a suspend does not count for.
+    /// Completes when the node has run for this time by its clock, suspended time excluded.
     async fn timer(&self, lasts: Duration) {
         let (end, lost_before) = (self.now() + lasts, self.timers_lost());
         loop {
@@ -137,7 +138,7 @@ impl Clock for NodeClock {
     }
 }
 
-/// Right, or seconds to decades wrong.
+/// Draws a wall time that is right, or wrong by seconds to decades.
 fn draw_wall(dice: &mut Dice) -> DateTime<Utc> {
     let right = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
     let most = dice.pick(&[0, 5, 60, 86_400, 1_000_000_000]);
@@ -171,7 +172,7 @@ mod tests {
                 let local = start + dice.up_to(length);
                 let at = clock.true_at(local);
                 assert!(clock.local_at(at) >= local, "seed {seed}: {local:?} is not shown at {at:?}");
-                // Within what the slowest clock shows in the next nanoseconds.
+                // A clock at the slowest rate advances once in five nanoseconds.
                 let before = at.saturating_sub(Duration::from_nanos(5));
                 assert!(
                     at.is_zero() || clock.local_at(before) < local,

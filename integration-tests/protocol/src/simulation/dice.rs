@@ -1,4 +1,4 @@
-//! Seeded chance: every choice of a run comes from its seed.
+//! Seeded random choices: every choice of a run comes from its seed.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ impl Dice {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A stream of its own, so that what one part of the world draws does not shift what another does.
+    /// Creates an independent stream, so that the choices of one part of the world do not change those of
+    /// another.
     pub(super) fn fork(&mut self) -> Self {
         Self::new(self.number())
     }
@@ -41,7 +42,7 @@ impl Dice {
         choices[self.0.random_range(0..choices.len())]
     }
 
-    /// In whole milliseconds, the resolution of the simulation's timers.
+    /// Draws a duration in whole milliseconds, the resolution of the simulation's timers.
     pub(super) fn between(&mut self, from: Duration, to: Duration) -> Duration {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.within(millis(from), millis(to).max(millis(from))))
@@ -51,7 +52,7 @@ impl Dice {
         self.between(Duration::ZERO, to)
     }
 
-    /// A duration at which something is about to be decided, or one millisecond off.
+    /// Draws a duration after which the protocol has to decide, or one that differs by a millisecond.
     pub(super) fn corner(&mut self, timings: &Timings) -> Duration {
         const STEP: Duration = Duration::from_millis(1);
         let Timings { lease, deadline, retry, timeout } = *timings;
@@ -75,7 +76,7 @@ impl Dice {
         }
     }
 
-    /// From the corners as often as from everywhere up to `longest`.
+    /// Draws a corner or any duration up to `longest`, each with probability one half.
     pub(super) fn delay(&mut self, timings: &Timings, longest: Duration) -> Duration {
         if self.chance(0.5) { self.corner(timings).min(longest) } else { self.up_to(longest) }
     }

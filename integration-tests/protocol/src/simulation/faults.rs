@@ -1,4 +1,4 @@
-//! What becomes of a request on its way to the store and back.
+//! The faults of requests, networks and the store.
 
 use std::time::Duration;
 
@@ -7,62 +7,63 @@ use leaderelection::StoreErrorKind;
 use super::dice::Dice;
 use super::scenario::{QUICK, Scenario, Timings};
 
-/// Decided when a request is sent.
+/// The fate of a request, decided when the request is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fate {
-    /// After how long it reaches the store; `None` if it is lost.
+    /// The time until the request reaches the store; `None` if the request is lost.
     pub(super) arrives: Option<Duration>,
-    /// How long after its first arrival it arrives a second time.
+    /// The time from the first arrival to a second arrival.
     pub(super) again: Option<Duration>,
     pub(super) reply: Reply,
-    /// How long the answer takes; `None` if it is lost.
+    /// The duration of the answer's way back; `None` if the answer is lost.
     pub(super) returns: Option<Duration>,
 }
 
-/// What the sender is told.
+/// The answer to the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reply {
-    /// What the store did.
+    /// The true result.
     Honest,
-    /// What the store did when the request arrived for the second time.
+    /// The true result of the second arrival.
     OfSecond,
-    /// The store did it, and something on the way back says that it failed.
+    /// The store carried out the request, but the answer reports a failure.
     Lie(Refusal),
-    /// The store did not do it, and says so.
+    /// The store did not carry out the request, and says so.
     Refuse(Refusal),
 }
 
-/// An error, and how long to leave the store alone.
+/// An error, and the time for which the store asks clients to send nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Refusal {
     pub(super) kind: StoreErrorKind,
     pub(super) retry_after: Option<Duration>,
 }
 
-/// How a node's network is.
+/// The state of a node's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Link {
     #[default]
     Up,
-    /// Nothing goes out or comes in.
+    /// No request leaves, and no answer arrives.
     Down,
-    /// Requests go out; answers do not come in.
+    /// Requests leave, but no answer arrives.
     Deaf,
 }
 
-/// How the whole store fails.
+/// The kind of an outage of the whole store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Outage {
-    /// Nothing is done or answered.
+    /// No request is carried out or answered.
     Silent,
-    /// Nothing is done.
+    /// No request is carried out.
     Refusing(Refusal),
-    /// Everything is done, and answered with an error.
+    /// Every request is carried out, and answered with an error.
     Lying(Refusal),
 }
 
 impl Fate {
-    /// Soon enough for the request timeout and for a renewal, even by the fastest clock; and mostly soon.
+    /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
+    /// clock. Most answers arrive quickly.
     pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let Timings { deadline, retry, timeout, .. } = scenario.timings;
         let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
@@ -77,7 +78,7 @@ impl Fate {
         Self { arrives: Some(arrives), again: None, reply: Reply::Honest, returns: Some(returns) }
     }
 
-    /// Something goes wrong; at times in ways that make no difference.
+    /// Draws a fault, which may have no effect.
     pub(super) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;

@@ -1,4 +1,4 @@
-//! A process that is stopped: nothing of it runs until it is let go on.
+//! A stopped process: no part of it runs until it continues.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ struct State {
 }
 
 impl Gate {
-    /// Returns whether it was open.
+    /// Closes the gate. Returns `true` if it was open.
     pub(super) fn close(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().unwrap().closed, true)
     }
@@ -34,7 +34,7 @@ impl Gate {
         self.0.lock().unwrap().closed
     }
 
-    /// Registers `context` to be woken on opening, if the gate is closed.
+    /// Returns `true` if the gate is closed, and then registers `context` to be woken on opening.
     fn holds_back(&self, context: &Context<'_>) -> bool {
         let mut state = self.0.lock().unwrap();
         if state.closed && !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
@@ -44,7 +44,7 @@ impl Gate {
     }
 }
 
-/// A future of a node, with somebody who looks after every poll.
+/// A future of a node, with a function that is called after every poll.
 pub(super) struct Gated<F, P> {
     gate: Gate,
     inner: Pin<Box<F>>,

@@ -1,4 +1,4 @@
-//! Hears what an elector tells nobody but the `metrics` facade.
+//! A recorder for the events that an elector reports only to the `metrics` facade.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use metrics::{Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Reco
 use super::timeline::ProcessId;
 use super::world::World;
 
-/// Listens to all electors that run on its thread.
+/// A recorder for all electors that run on its thread.
 pub(super) struct Listener(Arc<World>);
 
-/// What a process calls its elector in its metrics.
+/// The name of a process's elector in its metrics.
 pub(super) fn name_of(process: ProcessId) -> String {
     process.to_string()
 }

@@ -1,4 +1,4 @@
-//! A machine, the lives of the process on it, and what befalls them.
+//! A machine, the processes that run on it one after the other, and their faults.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use super::gate::Gated;
 use super::listener;
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Timings, Trouble};
+use super::standstill::ProcessClock;
 use super::store::Connection;
 use super::timeline::{Event, ProcessId};
 use super::work::Worker;
@@ -21,7 +22,7 @@ use super::world::World;
 /// The longest pause of a process between two terms, and between two lives when nothing goes wrong.
 const SHORT: Duration = Duration::from_millis(400);
 
-/// What befalls a process.
+/// An event that happens to a process.
 #[derive(Clone, Copy, Debug)]
 enum Fortune {
     Cancel,
@@ -32,7 +33,7 @@ enum Fortune {
     Network { link: Link, lasts: Duration },
 }
 
-/// When it does.
+/// The time of the event.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     After(Duration),
@@ -40,7 +41,7 @@ enum Due {
     AfterNextStart(Duration),
 }
 
-/// How a process uses its elector.
+/// The way in which a process uses its elector.
 #[derive(Clone, Copy, Debug)]
 enum Usage {
     Campaign,
@@ -48,7 +49,7 @@ enum Usage {
     RunWhileLeading,
 }
 
-/// Runs one process after the other, as long as the run lasts.
+/// Runs one process after the other until the end of the run.
 pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
     let timings = world.scenario.timings;
     let mut lives = 0;
@@ -69,7 +70,7 @@ pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
     }
 }
 
-/// One life of a candidate.
+/// One process of a candidate.
 struct Process {
     world: Arc<World>,
     node: usize,
@@ -99,7 +100,7 @@ impl Process {
             .request_timeout(timeout)
             .release_on_cancel(dice.chance(0.5))
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
-            .clock(clock.clone())
+            .clock(ProcessClock { world: Arc::clone(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
             .seed(dice.number())
             .build()
@@ -114,7 +115,7 @@ impl Process {
         Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
     }
 
-    /// Until it ends or crashes.
+    /// Runs the process until it ends or crashes.
     async fn live(self, dice: &mut Dice) {
         let (world, id) = (Arc::clone(&self.world), self.id);
         let candidate = self.compete(dice.fork());
@@ -140,19 +141,19 @@ impl Process {
         world.set_link(self.node, id, Link::Up);
     }
 
-    /// What the program around the elector does.
+    /// Simulates the program around the elector.
     fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
         let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
         let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
         async move {
             if let Usage::Campaign = usage {
-                elector.campaign(cancel).await;
+                elector.campaign(cancel).await.expect("no check of the store is demanded");
                 return;
             }
             while !cancel.is_cancelled() {
                 let (token, reason) = if let Usage::Run = usage {
-                    let outcome = elector.run(cancel.clone()).await;
-                    (outcome.fencing_token, Some(outcome.reason))
+                    let outcome = elector.run(cancel.clone()).await.expect("no check of the store is demanded");
+                    (outcome.fencing_token(), outcome.reason().cloned())
                 } else {
                     let worker = worker.clone();
                     let work = move |leadership| worker.work(leadership, true);
@@ -167,7 +168,7 @@ impl Process {
         }
     }
 
-    /// Waits for the next thing to happen to this process.
+    /// Waits for the next event of this process.
     async fn fortune(&self, dice: &mut Dice) -> Fortune {
         let machine = &self.world.nodes[self.node];
         let timings = &self.world.scenario.timings;
@@ -204,7 +205,7 @@ impl Process {
         let (world, id, node) = (&self.world, self.id, self.node);
         let is_frozen = world.nodes[node].gate.is_closed();
         match fortune {
-            // A process that is stopped cannot do these.
+            // These events need a running process.
             Fortune::Cancel | Fortune::StepDown | Fortune::Transfer if is_frozen => {}
             Fortune::Cancel => {
                 world.oracle(|oracle, now| oracle.cancelled(now, id));
@@ -264,7 +265,7 @@ impl Due {
     }
 }
 
-/// The first name of some node. Its process may have another by now, or be dead.
+/// The first identity of some node. The node's process may have another identity by now, or be dead.
 pub(super) fn any_identity(scenario: &Scenario, dice: &mut Dice) -> String {
     let nodes: Vec<_> = (0..NODES).collect();
     identity(scenario, dice.pick(&nodes), 0)

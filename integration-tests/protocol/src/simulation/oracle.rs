@@ -1,4 +1,4 @@
-//! Knows true time and sees everything; says whether the promises were kept.
+//! The oracle, which knows true time and sees every event, and checks every promise.
 
 mod callbacks;
 mod clashes;
@@ -19,52 +19,59 @@ use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline
 use object::ObjectHistory;
 pub(super) use process::{Newcomer, Watched};
 
-/// A promise.
+/// A promise of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Property {
     /// No two leadership windows overlap in true time.
     Exclusion,
-    /// Every term's token is larger than all before, and no two terms share one.
+    /// The token of every term is larger than all earlier tokens, and no two terms share one.
     Tokens,
     /// A term that has ended never comes back.
     NoRevival,
     /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
     NoSpuriousLoss,
-    /// A write replaces its own term's record, or one that is free or expired; and the object is not deleted.
+    /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not
+    /// recreate a deleted object.
     NoErasure,
     /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
     StopOncePerStart,
-    /// `on_new_leader` is called with the holders that were seen, in order, and never with nobody. That slow
-    /// calls wait for each other is not seen here: time stands still while a thread blocks.
+    /// `on_new_leader` is called with the observed holders, in order, and never with an empty holder. The
+    /// oracle cannot check that slow calls wait for each other: time stands still while a thread blocks.
     NewLeaderInOrder,
-    /// The leader's future does not run when its lease has run out.
+    /// The leader's future begins while its term is valid.
+    WorkBeginsInWindow,
+    /// The leader's future does not run after its lease has expired.
     WorkWithinLease,
-    /// The leader's work is told when its window has closed.
+    /// The leader's work is told in time that its window has closed.
     ToldInTime,
     /// The lease is released after the work has ended.
     ReleaseAfterWork,
-    /// Leadership is over when `step_down` returns, and before anything is sent about it.
+    /// Leadership is over when `step_down` returns, and before any request about the end is sent.
     EndsAtOnce,
-    /// Whoever is to lead next goes first, for one lease of everybody else.
+    /// A process tells that it leads no more before it tells that another leads.
+    StopBeforeNextLeader,
+    /// A process that is cancelled ends, and begins no other term.
+    EndsWhenCancelled,
+    /// The preferred candidate goes first, for one lease duration of every other candidate.
     PreferredFirst,
-    /// When nothing goes wrong any more, there is a leader within the bound that the configuration implies.
+    /// After the end of all faults, a leader exists within the bound that the configuration implies.
     LeaderInTime,
-    /// A clash of identities is reported only of a write that another process, or an earlier life of this
-    /// one, made under the same identity.
+    /// A clash of identities is reported only for a write that another process made under the same identity, or
+    /// that an earlier process of this candidate made.
     NoFalseClash,
-    /// Nothing panics but what was told to.
+    /// Only code that is told to panic panics.
     NoPanic,
 }
 
-/// A promise that was broken.
+/// The breach of a promise.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Which.
+    /// The broken promise.
     pub property: Property,
-    /// When, since the start of the run.
+    /// The time since the start of the run.
     pub at: Duration,
-    /// By whom, and how.
+    /// The process, and the breach in words.
     pub what: String,
 }
 
@@ -81,7 +88,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a run was made of, so that it can be seen whether it explored anything.
+/// Statistics of a run, which show whether the run explored enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -93,14 +100,16 @@ pub struct Stats {
     pub terms: u64,
     /// Terms that ended at the renew deadline.
     pub deadlines: u64,
-    /// Terms that ended because the record was found to be another's.
+    /// Terms that ended because the record belonged to another holder.
     pub losses: u64,
-    /// Leases given back.
+    /// Leases released.
     pub releases: u64,
     /// Crashes of a process.
     pub crashes: u64,
     /// Freezes of a process.
     pub freezes: u64,
+    /// Stops of everything in the midst of a step.
+    pub standstills: u64,
     /// Clashes of identities that were reported.
     pub clashes: u64,
 }
@@ -115,6 +124,7 @@ impl AddAssign for Stats {
         self.releases += other.releases;
         self.crashes += other.crashes;
         self.freezes += other.freezes;
+        self.standstills += other.standstills;
         self.clashes += other.clashes;
     }
 }
@@ -127,6 +137,8 @@ pub(super) struct Oracle {
     live: Vec<ProcessId>,
     object: ObjectHistory,
     pub(super) stats: Stats,
+    /// When a term last ended.
+    last_led: TrueTime,
     violation: Option<Violation>,
 }
 
@@ -139,6 +151,7 @@ impl Oracle {
             live: Vec::new(),
             object: ObjectHistory::default(),
             stats: Stats::default(),
+            last_led: TrueTime::ZERO,
             violation: None,
         }
     }
@@ -147,7 +160,7 @@ impl Oracle {
         self.violation.as_ref()
     }
 
-    /// The first violation counts: what follows may be its consequence.
+    /// Records the first violation only, because later violations may be its consequences.
     pub(super) fn violated(&mut self, now: TrueTime, property: Property, what: impl Into<String>) {
         self.violation.get_or_insert_with(|| Violation { property, at: now, what: what.into() });
     }
@@ -188,6 +201,8 @@ impl Oracle {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
         self.object.remember(by, now, record);
+        let writer = &mut self.processes[by];
+        writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
     }
 
     pub(super) fn answered(
@@ -200,7 +215,7 @@ impl Oracle {
     ) {
         let answer = error.map_or(Heard::Done, |error| Heard::Error(error.kind, error.retry_after));
         self.log(now, Some(by), Event::Answered { request, answer });
-        // A candidate that is refused for good asks slowly, even if what was refused has made it the leader.
+        // A candidate polls slowly after a permanent refusal, even if the refused write has made it the leader.
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
         self.processes[by].request_answered(now, request, honest, told_to_wait, self.scenario.timings.timeout);
@@ -211,7 +226,7 @@ impl Oracle {
         self.object.forget();
     }
 
-    /// An operator has written into the record who is to lead next.
+    /// Records that an operator has written a preferred holder into the record.
     pub(super) fn asked_for(&mut self, now: TrueTime, identity: String) {
         self.object.asked_for(now, &identity);
         self.log(now, None, Event::AskedFor { identity });

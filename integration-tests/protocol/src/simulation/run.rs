@@ -1,4 +1,4 @@
-//! One seed, one history.
+//! A run: the one history of a seed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +15,30 @@ use super::oracle::{Property, Stats, Violation};
 use super::scenario::{NODES, Scenario};
 use super::world::World;
 
-/// How long a run lasts, at the least, in its own time.
+/// The shortest duration of a run, in simulated time.
 pub const RUN_LENGTH: Duration = Duration::from_secs(30 * 60);
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it was drawn from.
+    /// The seed of the run.
     pub seed: u64,
-    /// How much time passed in it.
+    /// The amount of simulated time.
     pub simulated: Duration,
-    /// The promise that was broken, if any was.
+    /// The broken promise, if there is one.
     pub violation: Option<Violation>,
-    /// What happened how often.
+    /// The statistics of the run.
     pub stats: Stats,
-    /// The same for runs with the same history.
+    /// A fingerprint that is equal for runs with the same history.
     pub fingerprint: u64,
-    /// The conditions and the last events, for people; empty unless asked for, or a promise was broken.
+    /// The conditions and the last events, for people; empty unless requested or unless a promise was broken.
     pub story: String,
 }
 
-/// Runs the history of `seed`, and tells its last `lines` events even if nothing is wrong.
+/// Runs the history of `seed`, and returns its last `lines` events even without a violation.
 #[must_use]
 pub fn run(seed: u64, lines: Option<usize>) -> Run {
-    // Multi-threaded runtimes and running clocks have no single history.
+    // A multi-threaded runtime or a running clock would allow several histories.
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(history(seed, lines))
 }
@@ -82,7 +82,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     })
 }
 
-/// Lets things go wrong for a while, then nothing until there must be a leader, and so on.
+/// Alternates between a period of faults and a period without faults, after which a leader must exist.
 async fn alternate(world: &World, dice: &mut Dice) {
     let lease = world.scenario.timings.lease;
     while world.now() < RUN_LENGTH {
@@ -91,7 +91,10 @@ async fn alternate(world: &World, dice: &mut Dice) {
         world.set_calm(true);
         let straggling = world.last_straggler().saturating_sub(world.now());
         sleep_until(Instant::now() + straggling + world.scenario.longest_without_leader()).await;
-        world.oracle(|oracle, now| oracle.check_has_leader(now));
+        world.oracle(|oracle, now| {
+            oracle.check_has_leader(now);
+            oracle.check_cancelled_are_gone(now);
+        });
         sleep(dice.between(lease * 2, lease * 4)).await;
         world.oracle(|oracle, now| {
             oracle.check_has_leader(now);
@@ -100,10 +103,10 @@ async fn alternate(world: &World, dice: &mut Dice) {
     }
 }
 
-/// Ends everything, and looks whether everything has ended.
+/// Ends all tasks, and checks that every process has ended.
 async fn end(world: &World, mut tasks: JoinSet<()>) {
     tasks.shutdown().await;
-    // Time passes only when nothing is left to run, on this thread or on those that may block.
+    // Time passes only when no task can run, on this thread or on the threads that may block.
     sleep(Duration::from_millis(1)).await;
     world.oracle(|oracle, now| oracle.check_all_stopped(now));
 }

@@ -1,14 +1,14 @@
-//! What one seed is about.
+//! The conditions that a seed determines.
 
 use std::time::Duration;
 
 use super::clock::Rate;
 use super::dice::Dice;
 
-/// Candidates in every run.
+/// The number of candidates in every run.
 pub(super) const NODES: usize = 5;
 
-/// How long a request and its answer usually take at most.
+/// The usual limit for the duration of a request and its answer.
 pub(super) const QUICK: Duration = Duration::from_millis(60);
 
 /// The configuration that all candidates of a run share.
@@ -26,41 +26,53 @@ pub(super) struct Scenario {
     pub(super) timings: Timings,
     /// The slowest and the fastest rate of a clock.
     pub(super) rates: (Rate, Rate),
-    /// Whether the ratio of the rates keeps to the bound under which leaders exclude each other.
+    /// The ratio of the rates keeps to the bound under which leaders exclude each other.
     pub(super) clocks_bounded: bool,
     pub(super) trouble: Trouble,
-    /// The first so many nodes use one name.
+    /// The number of nodes that share one identity.
     pub(super) sharing_identity: usize,
     pub(super) new_identity_on_restart: bool,
     pub(super) reclaim_own_identity: bool,
-    /// Versions that are a hash of the content, like most ETags, instead of a counter.
+    /// Versions are a hash of the content, like most ETags, instead of a counter.
     pub(super) versions_by_content: bool,
     pub(super) callbacks_panic: bool,
-    /// The object is deleted now and then. That is outside the promise; candidates that saw the lease
-    /// must wait it out all the same, so nothing else happens and no candidate is new.
+    /// An operator deletes the object at times. Deletion is outside the promise, but candidates that saw the
+    /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
+    /// candidates.
     pub(super) operator_deletes: bool,
-    /// The leader is asked now and then to hand over to some node, whether that lives or not.
+    /// An operator asks the leader at times to hand over to some node, which may be dead.
     pub(super) operator_transfers: bool,
+    /// The operator does so again and again, whoever leads, and goes on when nothing goes wrong any more.
+    pub(super) operator_insists: bool,
 }
 
-/// How much goes wrong while things go wrong.
+/// The amount of faults in the periods with faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Nothing, not even a crash; candidates do stop, start and step down.
+    /// No faults, not even a crash. Candidates still stop, start and step down.
     None,
-    /// A request in fifty, and rarely more.
+    /// A fault in every fiftieth request, and few other faults.
     Little,
-    /// Everything.
+    /// All kinds of faults.
     Much,
 }
 
 impl Trouble {
-    /// The share of requests with which something goes wrong.
+    /// The share of requests with a fault.
     pub(super) fn of_requests(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.02,
             Self::Much => 0.25,
+        }
+    }
+
+    /// The share of looks at the wall clock at which everything stands still.
+    pub(super) fn of_looks(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Little => 0.0002,
+            Self::Much => 0.003,
         }
     }
 }
@@ -73,6 +85,7 @@ impl Scenario {
         let sharing_identity = if dice.chance(0.2) { dice.pick(&[2, 3, NODES]) } else { 0 };
         let new_identity_on_restart = dice.chance(0.3);
         let trouble = dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]);
+        let operator_transfers = dice.chance(0.3);
         let operator_deletes = trouble == Trouble::None && timings.all_see_a_lease(rates) && dice.chance(0.3);
         Self {
             timings,
@@ -81,25 +94,26 @@ impl Scenario {
             trouble,
             sharing_identity,
             new_identity_on_restart,
-            // client-go's behaviour, safe only for names that are stable and unique.
+            // This is client-go's behaviour, which is safe only for identities that are stable and unique.
             reclaim_own_identity: sharing_identity == 0 && dice.chance(0.2),
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
             operator_deletes,
-            operator_transfers: !operator_deletes && dice.chance(0.3),
+            operator_transfers: !operator_deletes && operator_transfers,
+            operator_insists: operator_transfers && dice.chance(0.3),
         }
     }
 
-    /// After the last fault and the last straggling write, some candidate leads after no more than this.
+    /// The longest time without a leader after the last fault and the last late write.
     ///
-    /// By a candidate's own clock, in the worst case: it was told just before to leave the store alone
-    /// (for a lease, or for the eleven retry periods of a refused candidate) or to stand back after a
-    /// step-down (a lease); a request under way is waited for (a timeout); a read is due after at most
-    /// 2.2 retry periods and shows a write of which the candidate knew nothing (a timeout); that lease is
-    /// waited out, with the spread of a tenth of a retry period; and one write wins (a timeout), be it
-    /// this candidate's or the one that it collides with. If somebody was asked for who does not come, a
-    /// lease more. The slowest clock makes it longest; a restart and the grain of the timers take less than
-    /// a second.
+    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was
+    /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
+    /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
+    /// next read is due after at most 2.2 retry periods and shows a write that the candidate did not know (a
+    /// timeout). The candidate waits for the expiry of that lease, plus the spread of a tenth of a retry
+    /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
+    /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
+    /// clock. A restart and the grain of the timers take less than a second.
     pub(super) fn longest_without_leader(&self) -> Duration {
         let Timings { lease, retry, timeout, .. } = self.timings;
         let told_to_wait = lease.max(retry * 11);
@@ -124,14 +138,14 @@ impl Timings {
         Self { lease, deadline, retry, timeout }
     }
 
-    /// Whether a lease that every candidate has seen lasts, by the fastest clock, until the slowest leader
-    /// has looked at the object once more.
+    /// Returns `true` if a lease that every candidate has seen lasts, by the fastest clock, until the slowest
+    /// leader has read the object once more.
     fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
         let Self { lease, retry, .. } = *self;
         lease.mul_f64(1e6 / fastest as f64) > (retry.mul_f64(3.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
     }
 
-    /// Rates whose ratio is at most lease / deadline: often exactly that.
+    /// Draws rates whose ratio is at most lease / deadline, and often exactly that.
     fn bounded_rates(&self, dice: &mut Dice) -> (Rate, Rate) {
         let slowest = dice.pick(&[1_000_000, 1_000_000, 800_000, 1_234_567]);
         let fastest_allowed = u128::from(slowest) * self.lease.as_millis() / self.deadline.as_millis();

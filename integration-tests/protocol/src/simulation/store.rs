@@ -1,4 +1,4 @@
-//! One object in memory, and the unreliable way to it.
+//! One object in memory, and the unreliable way to that object.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct State {
     holder: String,
 }
 
-/// The store, as one process reaches it.
+/// The store as one process reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) world: Arc<World>,
@@ -53,7 +53,7 @@ enum Done {
     Put { version: Version, holder: String },
 }
 
-/// A request on its way.
+/// A request in flight.
 struct Parcel {
     op: Op,
     id: RequestId,
@@ -88,7 +88,7 @@ impl Object {
         Some(version)
     }
 
-    /// Writes into the record who is to lead next, as an operator does; whether there is one to write into.
+    /// Writes a preferred holder into the record, as an operator does. Returns `false` if there is no record.
     pub(super) fn ask_for(&mut self, identity: &str) -> bool {
         let Some(State { object, .. }) = self.now.clone() else { return false };
         let mut record = parse(&object.body);
@@ -129,7 +129,8 @@ impl Connection {
         let fate = self.world.fate(self.node);
         let parcel = Parcel { op, id, sent: self.world.now(), fate };
         let (tell, told) = oneshot::channel();
-        // A task of its own: whoever sent it may give up or die, and it is on its way all the same.
+        // A task of its own carries the request, because the request stays in flight if its sender gives up or
+        // dies.
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
         if let Ok(done) = &answer {
@@ -190,7 +191,7 @@ impl Connection {
         }
         let error = answer.as_ref().err().copied();
         self.world.oracle(|oracle, now| oracle.answered(now, self.process, id, error, honest));
-        // Nobody may be listening any more.
+        // The sender may no longer wait for the answer.
         let _ = tell.send(answer);
     }
 

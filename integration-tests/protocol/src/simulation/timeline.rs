@@ -1,4 +1,4 @@
-//! All that happened in a run, in order.
+//! The events of a run, in order.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,16 +9,16 @@ use leaderelection::{EndReason, StoreErrorKind};
 use super::clock::{NodeClock, TrueTime};
 use super::faults::{Link, Outage};
 
-/// One life of one candidate: from its start until it ends or crashes.
+/// One process of a candidate, from its start until it ends or crashes.
 pub(super) type ProcessId = usize;
 
-/// The how-manieth request of a run.
+/// The number of a request in its run.
 pub(super) type RequestId = u32;
 
-/// The how-manieth successful write of a run.
+/// The number of a successful write in its run.
 pub(super) type WriteNumber = u64;
 
-/// What happened, and to whom.
+/// An event, with the process that it concerns.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Entry {
     pub(super) at: TrueTime,
@@ -37,6 +37,7 @@ pub(super) enum Event {
     TransferCalled { to: String, led: bool },
     Frozen { lasts: Duration, timers_too: bool },
     WentOn,
+    StoodStill { lasts: Duration },
     Network(Link),
     Sent { request: RequestId, what: Sent },
     Arrived { request: RequestId, effect: Effect },
@@ -84,14 +85,14 @@ impl Timeline {
         self.entries.push(Entry { at, process, event });
     }
 
-    /// Equal for equal histories.
+    /// Returns a fingerprint that is equal for equal histories.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.entries.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// The last `most` entries, one a line, with the time by the clock of the node that they concern.
+    /// Returns the last `most` entries, one a line, with the time by the clock of the node that they concern.
     pub(super) fn to_text(&self, most: usize, node_of: impl Fn(ProcessId) -> (usize, NodeClock)) -> String {
         use fmt::Write as _;
 
@@ -134,6 +135,7 @@ impl fmt::Display for Event {
             Self::Frozen { lasts, timers_too } => {
                 write!(f, "FROZEN for {lasts:?}{}", if *timers_too { ", its timers too" } else { "" })
             }
+            Self::StoodStill { lasts } => write!(f, "goes on after ALL STOOD STILL for {lasts:?}"),
             Self::WentOn => f.write_str("goes on"),
             Self::Network(link) => write!(f, "network {link:?}"),
             Self::Sent { request, what } => write!(f, "r{request} sent: {what:?}"),

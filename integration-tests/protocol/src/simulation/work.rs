@@ -1,4 +1,4 @@
-//! What a leader does, well-behaved or not.
+//! The work of a leader, well-behaved or not.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ use super::world::World;
 
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Ends as soon as it is told.
+    /// The work ends as soon as leadership is lost.
     Obeys,
-    /// Ends so long after it is told.
+    /// The work ends this long after leadership is lost.
     EndsLate(Duration),
-    /// Never ends.
+    /// The work never ends.
     Ignores,
-    /// Ends by itself.
+    /// The work ends by itself.
     EndsEarly(Duration),
     Panics(Duration),
     PanicsWhenTold,
@@ -47,14 +47,14 @@ impl Manner {
     }
 }
 
-/// The callbacks of one process, which tell the oracle of every call.
+/// The callbacks of one process, which report every call to the oracle.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
     pub(super) world: Arc<World>,
     pub(super) node: usize,
     pub(super) process: ProcessId,
     pub(super) dice: Arc<Mutex<Dice>>,
-    /// What `on_new_leader` was called with.
+    /// The arguments of `on_new_leader`.
     pub(super) calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -81,11 +81,11 @@ impl Worker {
             })
     }
 
-    /// A term's work. `is_the_term` if the term ends with it.
+    /// Returns the work of a term. `is_the_term` means that the term ends with the work.
     pub(super) fn work(&self, leadership: Leadership, is_the_term: bool) -> impl Future<Output = ()> + Send + use<> {
         let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap());
         let machine = &self.world.nodes[self.node];
-        let at_work = AtWork::begin(self.clone(), leadership.fencing_token());
+        let at_work = AtWork::begin(self.clone(), &leadership);
         machine.starts_work.notify_waiters();
         let (worker, watched) = (self.clone(), leadership.clone());
         let work = async move {
@@ -126,7 +126,7 @@ impl Worker {
         let retry = world.scenario.timings.retry;
         match manner {
             Manner::EndsLate(after) => sleep(after).await,
-            // Awaits often, so that it is seen when it should run no more.
+            // Frequent awaits make a poll after the end of the lease visible to the oracle.
             Manner::Ignores => loop {
                 sleep(retry / 4).await;
             },
@@ -136,21 +136,21 @@ impl Worker {
     }
 }
 
-/// Panics without the message of a panic that nobody expected.
+/// Panics without the message of an unexpected panic.
 fn panic_quietly() {
     resume_unwind(Box::new("a panic on purpose"));
 }
 
-/// Tells the oracle when the work is gone, however it goes.
+/// A guard that reports the end of the work to the oracle, however the work ends.
 struct AtWork {
     worker: Worker,
     token: u64,
 }
 
 impl AtWork {
-    fn begin(worker: Worker, token: u64) -> Self {
-        worker.world.oracle(|oracle, now| oracle.work_started(now, worker.process, token));
-        Self { worker, token }
+    fn begin(worker: Worker, leadership: &Leadership) -> Self {
+        worker.world.oracle(|oracle, now| oracle.work_started(now, worker.process, leadership));
+        Self { worker, token: leadership.fencing_token() }
     }
 }
 

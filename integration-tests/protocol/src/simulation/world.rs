@@ -1,4 +1,4 @@
-//! Everything that the nodes of a run share.
+//! The state that the nodes of a run share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use super::gate::Gate;
 use super::node;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
+use super::standstill::stand_still;
 use super::store::Object;
 use super::timeline::{Event, ProcessId};
 
@@ -24,19 +25,20 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) object: Mutex<Object>,
     origin: Instant,
-    /// Draws what becomes of requests.
+    /// The choices of the requests' fates.
     fates: Mutex<Dice>,
+    standstills: Mutex<Dice>,
     outage: Mutex<Option<Outage>>,
-    /// When the last request that was sent so far has its last effect.
+    /// The moment of the last effect of all requests sent so far.
     last_straggler: Mutex<TrueTime>,
     oracle: Mutex<Oracle>,
     violated: CancellationToken,
     calm: AtomicBool,
-    /// Unlike a `watch` channel, wakes those who wait in the order in which they began to.
+    /// A `Notify` wakes waiting tasks in the order in which they began to wait; a `watch` channel does not.
     calm_changed: Notify,
 }
 
-/// One machine: it stays when its process crashes.
+/// One machine, which survives a crash of its process.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) clock: NodeClock,
@@ -70,6 +72,7 @@ impl World {
             object: Mutex::new(Object::new(scenario.versions_by_content)),
             origin,
             fates: Mutex::new(dice.fork()),
+            standstills: Mutex::new(dice.fork()),
             outage: Mutex::default(),
             last_straggler: Mutex::default(),
             oracle: Mutex::new(Oracle::new(scenario.clone())),
@@ -84,7 +87,7 @@ impl World {
         self.origin.elapsed()
     }
 
-    /// Tells or asks the oracle something; the run ends if it finds a promise broken.
+    /// Calls the oracle. The run ends if the oracle finds a broken promise.
     pub(super) fn oracle<T>(&self, ask: impl FnOnce(&mut Oracle, TrueTime) -> T) -> T {
         let mut oracle = self.oracle.lock().unwrap();
         let answer = ask(&mut oracle, self.now());
@@ -116,7 +119,7 @@ impl World {
         }
     }
 
-    /// From here on something goes wrong, or nothing any more: then all that was wrong is right again.
+    /// Begins a period with faults, or a period without faults, which repairs all existing faults.
     pub(super) fn set_calm(&self, calm: bool) {
         self.log(None, Event::Calm(calm));
         if calm {
@@ -176,7 +179,7 @@ impl World {
         self.log(Some(process), Event::Network(link));
     }
 
-    /// Stops a process for a while. Its clock goes on; its timers may not.
+    /// Stops a process for a while. Its clock goes on, but its timers may stand still.
     pub(super) fn freeze(self: &Arc<Self>, node: usize, process: ProcessId, lasts: Duration, timers_too: bool) {
         let machine = &self.nodes[node];
         if !machine.gate.close() {
@@ -191,7 +194,7 @@ impl World {
         });
     }
 
-    /// Lets `process` go on, if it is what is frozen there.
+    /// Lets `process` continue, if it is the frozen process of this node.
     pub(super) fn unfreeze(&self, node: usize, process: ProcessId) {
         let machine = &self.nodes[node];
         let freeze = machine.frozen.lock().unwrap().take_if(|freeze| freeze.process == process);
@@ -203,7 +206,19 @@ impl World {
         machine.gate.open();
     }
 
-    /// Deletes the object now and then, each time after all candidates have seen that it is held.
+    /// Stops all nodes at times, in the midst of what `process` is doing. Their clocks go on.
+    pub(super) fn stand_still_at_times(&self, process: ProcessId) {
+        let mut dice = self.standstills.lock().unwrap();
+        if self.is_calm() || !dice.chance(self.scenario.trouble.of_looks()) {
+            return;
+        }
+        let timings = &self.scenario.timings;
+        let lasts = dice.delay(timings, timings.lease * 2);
+        stand_still(lasts);
+        self.oracle(|oracle, now| oracle.stood_still(now, process, lasts));
+    }
+
+    /// Deletes the object at times, each time after all candidates have seen that it is held.
     pub(super) async fn delete_at_times(self: Arc<Self>, mut dice: Dice) {
         if !self.scenario.operator_deletes {
             return std::future::pending().await;
@@ -218,22 +233,25 @@ impl World {
         }
     }
 
-    /// Asks the leader now and then to hand over.
+    /// Asks the leader at times to hand over.
     pub(super) async fn request_transfers(self: Arc<Self>, mut dice: Dice) {
         if !self.scenario.operator_transfers {
             return std::future::pending().await;
         }
+        let (lease, insists) = (self.scenario.timings.lease, self.scenario.operator_insists);
         loop {
-            self.until_calm(false).await;
-            sleep(dice.up_to(self.scenario.timings.lease * 8)).await;
+            if !insists {
+                self.until_calm(false).await;
+            }
+            sleep(dice.up_to(if insists { lease / 2 } else { lease * 8 })).await;
             let identity = node::any_identity(&self.scenario, &mut dice);
-            if !self.is_calm() && self.object.lock().unwrap().ask_for(&identity) {
+            if (insists || !self.is_calm()) && self.object.lock().unwrap().ask_for(&identity) {
                 self.oracle(|oracle, now| oracle.asked_for(now, identity));
             }
         }
     }
 
-    /// Takes the store down now and then, as long as the run lasts.
+    /// Takes the store down at times, until the end of the run.
     pub(super) async fn make_weather(self: Arc<Self>, mut dice: Dice) {
         let timings = self.scenario.timings;
         let usual_gap = match self.scenario.trouble {

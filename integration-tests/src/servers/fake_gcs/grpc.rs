@@ -1,4 +1,4 @@
-//! Deletions and listings, over gRPC, with as much of its messages as the fake reads and writes:
+//! Deletions and listings over gRPC, with the parts of the messages that the fake reads and writes:
 //! <https://cloud.google.com/storage/docs/reference/rpc/google.storage.v2>.
 
 use std::convert::Infallible;
@@ -52,7 +52,7 @@ struct Object {
 }
 
 pub(super) fn answer(state: &State, head: &Parts, body: &Bytes) -> Response {
-    // One uncompressed message: a flag and its length before it.
+    // The body is one uncompressed message, after a flag and its length.
     let message = body.get(5..).unwrap_or_default();
     match head.uri.path() {
         "/google.storage.v2.Storage/DeleteObject" => delete(state, Message::decode(message).expect("a request")),

@@ -51,7 +51,7 @@ fn upload(state: &State, head: &Parts, body: &Bytes) -> Response {
     }
 }
 
-/// The two parts of a multipart body: metadata, which must forbid caches, and content.
+/// Splits a multipart body into its metadata, which must forbid caches, and its content.
 fn parts(head: &Parts, body: &Bytes) -> Option<(serde_json::Value, Bytes)> {
     let boundary = head.headers.get("content-type")?.to_str().ok()?.split_once("boundary=")?.1.trim_matches('"');
     let delimiter = format!("--{boundary}");

@@ -1,5 +1,5 @@
-//! What Azure's error codes mean, and what else only Azure answers: the table of the store's error module, through
-//! the real client.
+//! The meaning of Azure's error codes, and other answers that only Azure gives: the table of the store's error
+//! module, through the real client.
 
 use std::time::Duration;
 

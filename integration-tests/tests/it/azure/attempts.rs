@@ -1,4 +1,4 @@
-//! Clients that would retry, and listings of several pages.
+//! Clients with retries, and listings of several pages.
 
 use azure_core::http::{ClientOptions, ExponentialRetryOptions, FixedRetryOptions, RetryOptions};
 use azure_core::time;
@@ -9,7 +9,7 @@ use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer
 
 use crate::every_store::CloudStore as _;
 
-/// The SDK's default, and what users set.
+/// The SDK's default, and options of users.
 pub(super) fn retrying_options() -> [ClientOptions; 3] {
     let delay = time::Duration::milliseconds(1);
     [

@@ -1,4 +1,4 @@
-//! What goes over the wire.
+//! The requests on the wire.
 
 use bytes::Bytes;
 use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind};
@@ -45,7 +45,7 @@ async fn an_etag_goes_back_as_it_came() {
 
 #[tokio::test]
 async fn a_blob_over_the_limit_is_asked_for_once_and_in_part() {
-    // Of the body nothing is ever sent: whoever waits for it is given up as ambiguous.
+    // The server never sends the rest of the body: a store that waits for it gives up with an ambiguous error.
     let answer = blob("\"photo\"", vec![0xff; MAX_BODY_BYTES + 1], 10_000_000);
     let (server, store) = AzureStore::scripted([Step::Stalled { answer, missing: MAX_BODY_BYTES + 1 }]).await;
     let error = store.get("key").await.expect_err("too large");
@@ -53,7 +53,7 @@ async fn a_blob_over_the_limit_is_asked_for_once_and_in_part() {
     assert!(error.to_string().contains("larger than 65536 bytes"), "{error}");
     let requests = server.requests();
     assert_eq!(requests.len(), 1);
-    // One byte more than may be, to know whether there is more.
+    // One byte more than the limit shows whether the blob is too large.
     assert_eq!(requests[0].header("x-ms-range").or(requests[0].header("range")), Some("bytes=0-65536"));
 }
 

@@ -1,4 +1,4 @@
-//! Keys and SAS tokens show nowhere.
+//! Keys and SAS tokens appear in no output.
 
 use std::error::Error as StdError;
 
@@ -19,7 +19,7 @@ fn sas_store(endpoint: &str) -> AzureStore {
     AzureStore::new(&url, AzureCredential::InUrl).expect("a store")
 }
 
-/// Everything that anybody may print of an error.
+/// Returns every text that a program may print of an error.
 fn all_of(error: &(dyn StdError + 'static)) -> String {
     let mut text = format!("{error:?} {error}");
     let mut source = error.source();
@@ -37,7 +37,7 @@ fn assert_no_secret(text: &str) {
 }
 
 fn faults() -> Vec<Step> {
-    // As the service does when a signature is wrong.
+    // The service repeats the signature in this way when the signature is wrong.
     let repeating = format!("<Error><Code>AuthenticationFailed</Code><Detail>{SIGNATURE} {KEY}</Detail></Error>");
     vec![
         Answer::new(403).header("x-ms-error-code", "AuthenticationFailed").body(repeating).into(),

@@ -2,9 +2,9 @@
 
 use azure_core::credentials::Secret;
 use azure_storage_blob::BlobContainerClient;
-use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
+use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;
 
 use crate::calls::Call::{Create, Get, List};
@@ -14,7 +14,7 @@ use crate::cloud::{beneath, clear};
 
 const EFFORT: Effort = Effort { rounds: 4, racers: 64 };
 
-/// Where a test may do what it likes: a container, and a prefix of its own in it.
+/// A container, and a prefix in it that belongs to one test.
 struct Place {
     store: AzureStore,
     client: BlobContainerClient,
@@ -32,7 +32,7 @@ impl Place {
         format!("{}/{name}", self.prefix)
     }
 
-    /// Somebody else's container should look as it did before.
+    /// Deletes the objects of the test, because a real container belongs to others.
     async fn clear(&self) {
         clear(&self.store, &self.prefix).await;
     }
@@ -67,7 +67,7 @@ async fn every_kind_of_key_is_let_in() {
     .enumerate()
     {
         let (store, prefix) = (store.expect("a store"), unique_name());
-        // What URLs, signatures and XML must escape.
+        // These names contain characters that URLs, signatures and XML must escape.
         for name in ["plain", "a b", "a+b", "a%20b", "a/b", "a&b=c;d", "ä\"<>", "a?b#c", "../x", "a//b", "'"] {
             let key = format!("{prefix}/{name}");
             let created = store.put(&key, "1".into(), &Precondition::Absent).await.expect("created");
@@ -115,7 +115,7 @@ async fn nobody_is_let_in_without_credentials() {
 async fn somebodys_photo_is_neither_read_nor_overwritten() {
     let place = Place::new().await;
     let store = &place.store;
-    // More than the SDK fetches in one piece, then more than we read, less, and nothing.
+    // The sizes: more than the SDK fetches in one piece, more than the store reads, less, and nothing.
     for size in [5 << 20, 1 << 20, 1000, 0] {
         let (key, photo) = (place.key(&size.to_string()), vec![0xff; size]);
         let blob = place.client.blob_client(&key);

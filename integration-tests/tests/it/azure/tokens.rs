@@ -1,4 +1,4 @@
-//! Tokens of Entra ID: sent with every request, but not without TLS, and not always to be had.
+//! Tokens of Entra ID: sent with every request, refused without TLS, and missing if the token server fails.
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ async fn a_token_that_cannot_be_had_is_a_rejection() {
     }
 }
 
-/// Answers 500 and remembers who asked.
+/// A transport that answers 500 and remembers the credentials of the requests.
 #[derive(Debug, Default)]
 struct Recording {
     authorizations: Mutex<Vec<String>>,

@@ -25,17 +25,17 @@ pub(crate) const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
 
 const PERMISSIONS: &str = "rwdlc";
 
-/// In the place of a SAS where the proxy knows a token: the SDK sends none over plain HTTP.
+/// A placeholder for a SAS if the proxy adds a token: over plain HTTP, the SDK sends no token.
 const NO_SAS: &str = "sig=none";
 
 pub(crate) struct Azure {
     pub(crate) store: AzureStore,
     pub(crate) folder: Option<String>,
     container_url: Url,
-    /// Of the container, for a client of the proxy.
+    /// The path of the container, for a client of the proxy.
     path: String,
     sas: Option<String>,
-    /// In the place of a SAS.
+    /// The token that replaces a SAS.
     token: HeaderMap,
 }
 
@@ -54,7 +54,7 @@ impl Azure {
             folder: None,
             path: container_url.path().to_owned(),
             container_url,
-            // The signature of a SAS covers no headers, so that a proxy may take off the conditions.
+            // The signature of a SAS covers no headers, so a proxy may remove the conditions.
             sas: Some(server.sas(PERMISSIONS)),
             token: HeaderMap::new(),
         }
@@ -76,7 +76,7 @@ impl Azure {
         }
     }
 
-    /// The SDK's own client, for what a store does not do.
+    /// The SDK's own client, for requests that the store does not make.
     pub(crate) fn client(&self) -> BlobContainerClient {
         let mut url = self.container_url.clone();
         url.set_query(self.sas.as_deref());
@@ -97,7 +97,7 @@ fn sas_by(connection_string: &str, account: &str) -> Option<String> {
     find("SharedAccessSignature").or_else(|| Some(account_sas(account, &find("AccountKey")?, PERMISSIONS)))
 }
 
-/// Whoever the environment says that we are.
+/// The credential of the environment.
 fn credential() -> Arc<dyn TokenCredential> {
     match AzureCredential::from_environment().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}")) {
         AzureCredential::EntraId(credential) => credential,
@@ -105,7 +105,7 @@ fn credential() -> Arc<dyn TokenCredential> {
     }
 }
 
-/// A header that lets us in.
+/// The header with a token.
 async fn token() -> HeaderMap {
     let token = credential().get_token(&["https://storage.azure.com/.default"], None).await;
     let token = token.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));
@@ -128,8 +128,8 @@ impl Service for Azure {
         self.folder.as_deref()
     }
 
-    /// The account of a client of the proxy is in the path, because the proxy's address is no name; the
-    /// service's own is in the host's name.
+    /// The client of the proxy puts the account into the path, because the proxy's address is an IP address.
+    /// The service expects the account in the host's name.
     fn signer(&self) -> Signer {
         let (from, to) = (self.path.clone(), self.container_url.path().to_owned());
         let add_token = sign::with_headers(self.token.clone());
@@ -152,12 +152,12 @@ impl Service for Azure {
     fn url_by(&self, proxy: &str, key: &str) -> (String, Environment) {
         let mut location: AzureLocation = format!("{proxy}{}/key", self.path).parse().expect("a URL");
         key.clone_into(&mut location.key);
-        // It does not show a SAS.
+        // Displaying the location omits the SAS.
         (format!("{location}?{}", self.query()), Vec::new())
     }
 }
 
-/// One server for all tests of the process, with a container.
+/// One server, with a container, for all tests of the process.
 pub(crate) async fn azurite() -> &'static Azurite {
     static SERVER: OnceCell<Azurite> = OnceCell::const_new();
     let start = || async {

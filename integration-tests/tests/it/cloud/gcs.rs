@@ -24,7 +24,7 @@ pub(crate) struct Gcs {
     pub(crate) folder: Option<String>,
     address: String,
     signer: Signer,
-    /// A server for every test, because it lives on the test's own runtime.
+    /// The fake of one test, because the fake runs on the test's own runtime.
     _fake: Option<FakeGcs>,
 }
 
@@ -59,7 +59,7 @@ impl Gcs {
         Self { store, folder: Some(location.key), address, signer, _fake: None }
     }
 
-    /// The SDK's own client, for what a store does not do.
+    /// The SDK's own client, for requests that the store does not make.
     pub(crate) async fn client(&self) -> Storage {
         let builder = match self.address.as_str() {
             GOOGLE => Storage::builder(),
@@ -69,7 +69,7 @@ impl Gcs {
     }
 }
 
-/// Knows a token: the SDK sends none to what it takes for an emulator.
+/// A signer with a token, because the SDK sends no token to a presumed emulator.
 async fn signer() -> Signer {
     let credentials = credentials::Builder::default().build();
     let credentials = credentials.unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"));

@@ -66,7 +66,7 @@ impl S3 {
     }
 }
 
-/// Where the SDK would send a request whose path begins with the bucket.
+/// The address to which the SDK would send a request whose path begins with the bucket.
 async fn address(client: &Client, bucket: &str) -> String {
     let client = Client::from_conf(client.config().to_builder().force_path_style(true).build());
     let expiry = PresigningConfig::expires_in(std::time::Duration::from_secs(1)).expect("a possible time");
@@ -116,7 +116,7 @@ impl Service for S3 {
     }
 }
 
-/// One server for all tests of the process, with a bucket.
+/// One server, with a bucket, for all tests of the process.
 pub(crate) async fn seaweedfs() -> &'static SeaweedFs {
     static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
     let start = || async {

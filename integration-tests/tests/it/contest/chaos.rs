@@ -1,4 +1,4 @@
-//! What is done to the contenders.
+//! The faults that are applied to the contenders.
 
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Kind, Reply};
 use rand::RngExt as _;
@@ -8,10 +8,11 @@ use rand::seq::IndexedRandom as _;
 use super::cluster::Cluster;
 use crate::lying_network::lies::{HANGS, LIES, OUTAGES};
 
-/// A candidate that is denied asks so slowly that it says nothing about how soon there is a leader.
+/// A status that outages leave out: a candidate whose access is denied polls so slowly that the time to the next
+/// leader shows nothing.
 const DENIED: u16 = 403;
 
-/// At least this many contenders are well at any time.
+/// The smallest number of healthy contenders at any time.
 const WELL: usize = 2;
 
 pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus, rounds: usize) {
@@ -21,7 +22,7 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
                 cluster.cure(slot).await;
             }
         }
-        // Half of all blows are for the leader.
+        // Half of all faults hit the leader.
         let slot = match cluster.leader() {
             Some(leader) if random.random_bool(0.5) => leader,
             _ => random.random_range(0..cluster.size()),
@@ -34,7 +35,7 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
             4 if may_last => cluster.cut_off(slot, outage(random)),
             _ => spoil_a_few(cluster, slot, random),
         }
-        tokio::time::sleep(cluster.timings().retry.mul_f64(random.random_range(0.15..3.0))).await;
+        tokio::time::sleep(cluster.timings().retry_period().mul_f64(random.random_range(0.15..3.0))).await;
     }
 }
 

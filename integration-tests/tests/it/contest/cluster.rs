@@ -5,11 +5,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::ConditionalStore;
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{ConditionalStore, Timings};
+use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_backends::file::FileStore;
-use leaderelection_examples::fenced_log::{Entry, FencedLog};
-use leaderelection_integration_tests::contender::{Report, Timings};
+use leaderelection_integration_tests::contender::{Report, timings};
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,13 +20,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::QUICK;
 use super::verdict::Said;
 use crate::cloud::Cloud;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where the lock is.
+/// The place of the lock.
 pub(super) enum Site {
     Cloud(Arc<Cloud>),
     Directory(TempDir),
@@ -45,7 +44,7 @@ pub(super) struct Cluster {
 struct Contender {
     identity: String,
     process: Process,
-    /// None where there is no network.
+    /// The proxy of a contender; `None` for a store without a network.
     proxy: Option<Proxy>,
     is_frozen: bool,
     is_cut_off: bool,
@@ -54,15 +53,16 @@ struct Contender {
 struct Process {
     number: usize,
     child: Child,
-    /// It ends when this closes, and so does not outlive us.
+    /// The process ends when its standard input closes, and so does not outlive the test.
     _lifeline: ChildStdin,
 }
 
 impl Cluster {
     pub(super) async fn start(site: Site, size: usize) -> Self {
+        let quick = timings(3000, 2000, 300);
         let (key, timings) = match &site {
-            Site::Cloud(cloud) => (cloud.key(), cloud.timings(QUICK)),
-            Site::Directory(_) => (unique_name(), QUICK),
+            Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
+            Site::Directory(_) => (unique_name(), quick),
         };
         let mut cluster = Self {
             site,
@@ -96,7 +96,7 @@ impl Cluster {
         };
         let mut child = Command::new(env!("CARGO_BIN_EXE_contender"))
             .args([&url, identity])
-            .args(self.timings.to_args())
+            .arg(serde_json::to_string(&self.timings).expect("timings as JSON"))
             .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -111,7 +111,7 @@ impl Cluster {
         let said = Arc::clone(&self.said);
         self.listening.spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
-                // A last line that a kill has cut short says nothing.
+                // A last line that a kill has cut short is ignored.
                 if let Ok(report) = line.parse() {
                     said.send_modify(|said| said.push(Said { process: number, report }));
                 }
@@ -128,7 +128,7 @@ impl Cluster {
         self.contenders.len()
     }
 
-    /// Who led when it was last heard of, and may still lead.
+    /// Returns the last reported leader, if its window may still be open.
     pub(super) fn leader(&self) -> Option<usize> {
         let said = self.said.borrow();
         let last = said.iter().rev().find(|said| matches!(said.report, Report::Inside { .. }))?;
@@ -141,7 +141,7 @@ impl Cluster {
         self.contenders[slot].proxy.as_ref()
     }
 
-    /// Who is frozen or cut off.
+    /// Returns the contenders that are frozen or cut off.
     pub(super) fn unwell(&self) -> Vec<usize> {
         let is_unwell = |slot: &usize| self.contenders[*slot].is_frozen || self.contenders[*slot].is_cut_off;
         (0..self.size()).filter(is_unwell).collect()
@@ -159,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// Lets it go on, and what its network held arrive.
+    /// Continues a contender, and delivers the requests that its network held.
     pub(super) async fn cure(&mut self, slot: usize) {
         if std::mem::take(&mut self.contenders[slot].is_frozen) {
             self.signal(slot, Signal::CONT);
@@ -171,7 +171,7 @@ impl Cluster {
         }
     }
 
-    /// Kills it, and starts it again: under the same name, or another.
+    /// Kills a contender, and starts it again under the same name or another.
     pub(super) async fn kill(&mut self, slot: usize, under_the_same_name: bool) {
         self.signal(slot, Signal::KILL);
         self.contenders[slot].process.child.wait().await.expect("it ends");
@@ -181,7 +181,7 @@ impl Cluster {
         self.start_again(slot);
     }
 
-    /// Lets it end in good order, and starts it again.
+    /// Ends a contender in good order, and starts it again.
     pub(super) async fn let_go(&mut self, slot: usize) {
         if self.contenders[slot].is_frozen {
             self.cure(slot).await;
@@ -201,7 +201,7 @@ impl Cluster {
         self.signal(slot, Signal::TERM);
         let ended = timeout(PATIENCE, self.contenders[slot].process.child.wait()).await;
         let status = ended.expect("it ends in time").expect("it is our child");
-        // The signal may come before it is looked out for.
+        // The signal may arrive before the process has installed its handler.
         let killed = status.signal() == Some(Signal::TERM.as_raw());
         assert!(status.success() || killed, "a contender ended with {status}");
     }
@@ -216,12 +216,12 @@ impl Cluster {
         for slot in 0..self.size() {
             self.end(slot).await;
         }
-        // To their last words.
+        // This reads the remaining output of the processes.
         while self.listening.join_next().await.is_some() {}
     }
 
     fn signal(&self, slot: usize, signal: Signal) {
-        // A child that was not waited for keeps its id, so this cannot hit somebody else.
+        // A child that was not waited for keeps its process id, so the signal cannot hit another process.
         let id = self.contenders[slot].process.child.id().expect("it was not waited for");
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("an id");
         kill_process(id, signal).expect("a signal");
@@ -231,12 +231,12 @@ impl Cluster {
         self.said.borrow().clone()
     }
 
-    /// Waits for a report, and returns the first one.
+    /// Waits for a matching report, and returns the first one.
     pub(super) async fn wait_for(&self, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
         self.wait_behind(0, what, is_it).await
     }
 
-    /// Waits for a report from now on.
+    /// Waits for a matching report from now on.
     pub(super) async fn wait_for_more(&self, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
         let heard = self.said.borrow().len();
         self.wait_behind(heard, what, is_it).await
@@ -251,7 +251,7 @@ impl Cluster {
         }
     }
 
-    /// The log, past all proxies.
+    /// Reads the log without a proxy.
     pub(super) async fn log(&self) -> Vec<Entry> {
         let store = match &self.site {
             Site::Cloud(cloud) => cloud.store().await,
@@ -260,7 +260,7 @@ impl Cluster {
         FencedLog::new(store, format!("{}-log", self.key)).entries().await.expect("a log")
     }
 
-    /// Somebody else's bucket should look as it did before.
+    /// Deletes the objects of the test, because a real bucket belongs to others.
     pub(super) async fn clear(&self) {
         if let Site::Cloud(cloud) = &self.site {
             cloud.clear().await;

@@ -1,20 +1,20 @@
-//! Whether all went as it must.
+//! The verdict on the reports of the contenders and on their log.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection_examples::fenced_log::Entry;
+use leaderelection_arena::fenced_log::Entry;
 use leaderelection_integration_tests::contender::Report;
 
-/// A report, and the process that made it: each has another number.
+/// A report, and the process that made it: every process has a different number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said {
     pub(super) process: usize,
     pub(super) report: Report,
 }
 
-/// The time in which a process led by one term, as far as it has said so.
+/// The time in which a process led by one term, as far as its reports show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) token: u64,
@@ -30,7 +30,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// All windows, in the order of their beginnings.
+/// Returns all windows, in the order of their beginnings.
 pub(super) fn windows(said: &[Said]) -> Vec<Window> {
     let mut windows = BTreeMap::<(usize, u64), Window>::new();
     for &Said { process, report } in said {
@@ -40,7 +40,7 @@ pub(super) fn windows(said: &[Said]) -> Vec<Window> {
                 let window = windows.entry((process, token)).or_insert(fresh);
                 window.until = window.until.max(until);
             }
-            // Before its time, where the lease is given back.
+            // The window ends early if the lease is released.
             Report::Ended { token, at } => {
                 if let Some(window) = windows.get_mut(&(process, token)) {
                     window.until = window.until.min(at);
@@ -54,7 +54,7 @@ pub(super) fn windows(said: &[Said]) -> Vec<Window> {
     windows
 }
 
-/// What is wrong with what the contenders said and with what the log holds.
+/// Returns the contradictions in the reports of the contenders and in the log.
 pub(super) fn problems(said: &[Said], log: &[Entry]) -> Vec<String> {
     let mut problems = Vec::new();
     for pair in windows(said).windows(2) {

@@ -1,4 +1,4 @@
-//! What answers mean at every cloud.
+//! The meaning of answers that is the same for every cloud.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) async fn an_answer_without_a_code_is_judged_by_its_status<S: CloudSto
         (504, S::CALLS, Ambiguous, S::FAILED),
     ] {
         let bare = Answer::new(status);
-        // What a proxy answers in the server's place.
+        // A proxy may give this answer in place of the server.
         let page = bare.clone().header("content-type", "text/html").body("<html><p>Oh no</html>");
         S::assert_verdict(calls, bare, kind, advice).await;
         S::assert_verdict(calls, page, kind, advice).await;

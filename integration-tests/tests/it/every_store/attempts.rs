@@ -1,4 +1,5 @@
-//! One request on the wire for each call, and a bound on each, whatever the user's client does.
+//! One request on the wire for each call, and a time limit for each, whatever the configuration of the user's
+//! client.
 
 use leaderelection::StoreErrorKind::Ambiguous;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
@@ -6,7 +7,7 @@ use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer
 use super::CloudStore;
 use crate::calls::Call::{self, Get};
 
-/// More steps than the store may use up.
+/// More steps than the store may use.
 const PLENTY: usize = 10;
 
 fn faults<S: CloudStore>() -> Vec<Step> {
@@ -34,7 +35,7 @@ pub(super) async fn a_store_that_does_not_answer_is_given_up<S: CloudStore>() {
         let server = ScriptedServer::start(std::iter::repeat_n(Step::Hang, PLENTY)).await;
         for (index, store) in S::on_retrying_clients(&server.url()).await.into_iter().enumerate() {
             assert_given_up(*call, store).await;
-            // On a busy machine the request may not even have arrived when its time was up.
+            // On a busy machine, the request may not even have arrived before the timeout.
             assert!(server.requests().len() <= index + 1, "{call:?}");
         }
     }
@@ -52,6 +53,9 @@ pub(crate) async fn assert_given_up(call: Call, store: impl CloudStore) {
     let store = store.in_a_hurry();
     let error = call.on(&store).await.expect_err("no answer");
     assert_eq!(error.kind(), Ambiguous, "{call:?}");
-    let expected = format!("{}: no answer within 100ms; check the network and the endpoint", store.describe("key"));
+    let expected = format!(
+        "{}: no answer within 100ms (request_timeout of the store); check the network and the endpoint, or allow more time",
+        store.describe("key")
+    );
     assert_eq!(error.to_string(), expected, "{call:?}");
 }

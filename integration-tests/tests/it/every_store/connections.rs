@@ -1,4 +1,4 @@
-//! Requests that get no answer, or half of one: did they leave?
+//! Requests without an answer, or with a part of one: the error depends on whether the request was sent.
 
 use std::error::Error as _;
 
@@ -33,7 +33,7 @@ pub(super) async fn a_body_that_breaks_off_is_ambiguous<S: CloudStore>() {
 }
 
 pub(super) async fn a_refused_connection_is_a_rejection<S: CloudStore>() {
-    // Bound but not listening: nobody else can take the port meanwhile.
+    // The socket is bound but does not listen, so no other process can take the port.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let endpoint = format!("http://{}", socket.local_addr().expect("an address"));
@@ -41,7 +41,7 @@ pub(super) async fn a_refused_connection_is_a_rejection<S: CloudStore>() {
 }
 
 pub(super) async fn an_unknown_host_is_a_rejection<S: CloudStore>() {
-    // A label this long is no host name anywhere, so that no name server needs to be asked.
+    // No host name may contain so long a label, so no name server is asked.
     let endpoint = format!("http://{}.invalid", "x".repeat(64));
     assert_fails(&S::on(&endpoint).await, CALLS, Rejected, S::UNREACHABLE).await;
 }

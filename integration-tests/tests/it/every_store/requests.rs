@@ -1,4 +1,4 @@
-//! What is read of an answer, and what is not even asked.
+//! The parts of an answer that are read, and the requests that are not sent.
 
 use bytes::Bytes;
 use leaderelection::{MAX_BODY_BYTES, Precondition, StoreErrorKind};
@@ -7,7 +7,7 @@ use leaderelection_integration_tests::servers::scripted::{Answer, Step};
 use super::CloudStore;
 
 pub(super) async fn an_object_over_the_limit_is_not_downloaded<S: CloudStore>() {
-    // Of the body nothing is ever sent: whoever waits for it is given up as ambiguous.
+    // The server never sends the body: a store that waits for it gives up with an ambiguous error.
     let answer = S::object(vec![0xff; MAX_BODY_BYTES + 1]);
     let (server, store) = S::scripted([Step::Stalled { answer, missing: MAX_BODY_BYTES + 1 }]).await;
     let error = store.get("key").await.expect_err("too large");

@@ -1,5 +1,5 @@
-//! What Google's errors mean, and what else only Google answers: the table of the store's error module, through the
-//! real client.
+//! The meaning of Google's errors, and other answers that only Google gives: the table of the store's error
+//! module, through the real client.
 
 use std::error::Error as _;
 

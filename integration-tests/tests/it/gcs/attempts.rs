@@ -1,4 +1,4 @@
-//! Clients that would retry, and what goes over gRPC: one request for each call there too.
+//! Clients with retries, and calls over gRPC: these too send one request for each call.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn deletions_and_listings_that_are_not_answered_are_given_up_too() {
         let server = FakeGcs::start(Options::default()).await;
         server.fail_next([Fault::Hang]);
         assert_given_up(*call, GcsStore::on(&server.url()).await).await;
-        // On a busy machine the request may not even have arrived when its time was up.
+        // On a busy machine, the request may not even have arrived before the timeout.
         assert!(server.requests().len() <= 1, "{call:?}");
     }
 }

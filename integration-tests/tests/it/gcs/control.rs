@@ -1,4 +1,4 @@
-//! Deletions and listings, which go over gRPC to the fake: what each of its codes means.
+//! Deletions and listings over gRPC to the fake, and the meaning of each gRPC code.
 
 use google_cloud_storage::client::StorageControl;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};

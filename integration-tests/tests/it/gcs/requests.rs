@@ -1,4 +1,4 @@
-//! What goes over the wire.
+//! The requests on the wire.
 
 use bytes::Bytes;
 use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind, Version};
@@ -49,7 +49,7 @@ async fn the_largest_body_is_one_request() {
 
 #[tokio::test]
 async fn a_version_of_another_store_does_no_harm() {
-    // A precondition of 0 would create.
+    // A precondition of 0 would create an object.
     let (server, store) = GcsStore::scripted([Answer::new(200)]).await;
     for version in ["0", "-1", "\"etag\"", "", "99999999999999999999"] {
         let precondition = Precondition::Matches(Version::new(version));

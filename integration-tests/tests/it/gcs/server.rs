@@ -1,15 +1,15 @@
 //! The store on the fake, or in the bucket that `LEADERELECTION_TEST_GCS_URL` names.
 
 use bytes::Bytes;
-use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version};
 use leaderelection_backends::gcs::{GcsLock, GcsStore};
+use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;
 
 use crate::cloud::gcs::Gcs;
 use crate::cloud::{beneath, clear, delete};
 
-/// Where a test may do what it likes: a bucket, and a prefix of its own in it.
+/// A bucket, and a prefix in it that belongs to one test.
 struct Place {
     gcs: Gcs,
     prefix: String,
@@ -20,7 +20,7 @@ impl Place {
     async fn new() -> Self {
         let gcs = Gcs::new().await;
         let prefix = beneath(gcs.folder.as_deref(), &unique_name());
-        // A real bucket takes one write per second.
+        // A real bucket accepts one write per second to an object.
         let effort = if gcs.folder.is_some() { Effort { rounds: 2, racers: 16 } } else { Effort::default() };
         Self { gcs, prefix, effort }
     }
@@ -33,7 +33,7 @@ impl Place {
         format!("{}/{name}", self.prefix)
     }
 
-    /// Somebody else's bucket should look as it did before.
+    /// Deletes the objects of the test, because a real bucket belongs to others.
     async fn clear(&self) {
         clear(self.store(), &self.prefix).await;
     }

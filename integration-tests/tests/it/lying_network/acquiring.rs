@@ -1,4 +1,4 @@
-//! Creates and takeovers that go wrong on their way.
+//! Creates and takeovers that fail on their way.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ async fn acquire(cloud: Arc<Cloud>, kind: Kind, lie: Lie) {
     }
     a.run();
 
-    // Behind itself it would get a larger token.
+    // A takeover of the candidate's own record would have a larger token.
     a.wait_for(Started(token)).await;
     a.wait_for_renewals(1).await;
     let sent = a.requests(kind);

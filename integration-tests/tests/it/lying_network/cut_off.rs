@@ -1,4 +1,4 @@
-//! Leaders that reach the store no more.
+//! Leaders that can no longer reach the store.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind};
 
 use super::lies::{HANGS, OUTAGES};
 use super::run_all;
-use super::stage::{Stage, Started, Stopped, WorkEnded};
+use super::stage::{Stage, Started, Stopped, WorkEnded, led};
 use crate::cloud::Cloud;
 
 pub(super) async fn a_leader_cut_off_from_the_store_stops_before_any_other_can_start(cloud: Arc<Cloud>) {
@@ -32,13 +32,13 @@ async fn cut_off(cloud: Arc<Cloud>, outage: Fault) {
     assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
     assert!(stopped.at < started.at && stopped.valid_until < started.at, "{stopped:?}, {started:?}");
     assert!(!a.handle.is_leader());
-    // What it did not hear of did not count.
+    // A write without an answer did not extend the window.
     let is_good = |exchange: &&Exchange| exchange.kind != Kind::Read && exchange.landed() && exchange.was_honest();
     let heard = a.proxy.traffic().iter().filter(is_good).map(|exchange| exchange.arrived).max();
-    let deadline = heard.expect("it has led") + stage.timings.deadline;
+    let deadline = heard.expect("it has led") + stage.timings.renew_deadline();
     assert!(stopped.valid_until <= deadline, "{stopped:?}, {deadline:?}");
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::RenewDeadline));
+    assert_eq!(outcome, led(0, EndReason::RenewDeadline));
 
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 1));

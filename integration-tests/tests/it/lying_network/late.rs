@@ -1,4 +1,4 @@
-//! Renewals that arrive when their term is over.
+//! Renewals that arrive after the end of their term.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::cloud::Cloud;
 const HELD: Fault = Fault::new(Delivery::Held, Reply::Silence);
 const LOST: Fault = Fault::new(Delivery::Never, Reply::Silence);
 
-/// Makes a leader, with token 0, one of whose renewals is held, and who gets nothing through after that.
+/// Prepares a leader with token 0. One of its renewals is held, and all later requests fail.
 async fn hold_a_renewal(a: &mut Candidate, start: fn(&mut Candidate), rest: Fault) {
     a.proxy.spoil_from(1, |request| request.kind() == Kind::Renewal, HELD, rest);
     start(a);
@@ -50,7 +50,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
     assert_eq!(a.events(), [Started(0), WorkEnded, Stopped]);
     assert_eq!(b.events(), [Started(1)]);
     a.cancel();
-    a.ended().await;
+    a.ended().await.expect("the store is fit");
     b.retire(&stage, 1).await;
     a.check();
     b.check();
@@ -61,18 +61,18 @@ pub(super) async fn a_late_renewal_that_lands_after_the_term_does_not_make_its_s
     let mut a = stage.candidate_with("a", |builder| builder.release_on_cancel(false)).await;
     hold_a_renewal(&mut a, Candidate::campaign, LOST).await;
     a.wait_for(Stopped).await;
-    // Nobody has taken the lease yet, so it lands.
+    // No other candidate has taken the lease yet, so the renewal takes effect.
     let before = SystemClock.now();
     assert!(matches!(a.proxy.deliver_held().await[..], [200 | 201]), "it landed");
     assert_eq!(stage.holder().await, ("a".to_owned(), 0));
     a.proxy.set_outage(None);
 
-    // It may lead again, but by a new term, and when the lease has run out that nobody holds.
+    // The candidate may lead again, but in a new term, and only after the lease without a holder has expired.
     let again = a.wait_for(Started(1)).await;
-    assert!(again.at >= before + stage.timings.lease, "{again:?} after {before:?}");
+    assert!(again.at >= before + stage.timings.lease_duration(), "{again:?} after {before:?}");
     assert_eq!(a.events(), [Started(0), WorkEnded, Stopped, Started(1)]);
     a.cancel();
-    a.ended().await;
+    a.ended().await.expect("the store is fit");
     a.check();
 }
 

@@ -1,15 +1,15 @@
-//! What a network can do to one write.
+//! The faults that a network can apply to one write.
 
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
 
-/// One misfortune of one write.
+/// A fault of one write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lie {
     pub(crate) name: &'static str,
     pub(crate) fault: Fault,
-    /// What happens to the next write of the same kind.
+    /// The fault of the next write of the same kind.
     pub(crate) next: Option<Fault>,
-    /// Whether the write is carried out before its sender hears anything.
+    /// The write takes effect before its sender gets an answer.
     pub(crate) lands: bool,
 }
 
@@ -43,13 +43,13 @@ pub(crate) const LIES: [Lie; 15] = [
     lost("denied", Reply::Status(403)),
 ];
 
-/// What a store that says nothing may do.
+/// The faults of a store that does not answer.
 pub(crate) const HANGS: [(&str, Fault); 2] = [
     ("a store that hangs", Fault::new(Delivery::Never, Reply::Silence)),
     ("a store that carries out and hangs", Fault::new(Delivery::Once, Reply::Silence)),
 ];
 
-/// What a network, or a store, can do to every request for a while.
+/// The faults that a network or a store can apply to every request for a while.
 pub(crate) const OUTAGES: [(&str, Fault); 5] = [
     ("connections that break", Fault::new(Delivery::Never, Reply::Cut)),
     ("connections that break after the effect", Fault::new(Delivery::Once, Reply::Cut)),

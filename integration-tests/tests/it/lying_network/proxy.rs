@@ -1,4 +1,4 @@
-//! The proxy itself, where it pretends to be a bad store.
+//! The proxy itself, simulating a faulty store.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::cloud::Cloud;
 
-/// How many of so many simultaneous creates succeed.
+/// Returns the number of simultaneous creates that succeed.
 async fn winners(store: &Arc<dyn ConditionalStore>, key: String, racers: usize) -> usize {
     let mut writes = JoinSet::new();
     for racer in 0..racers {

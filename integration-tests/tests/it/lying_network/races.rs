@@ -1,4 +1,4 @@
-//! Candidates that go for the same lease at the same moment.
+//! Candidates that try to take the same lease at the same moment.
 
 use std::sync::Arc;
 
@@ -27,8 +27,9 @@ async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     if kind == Kind::Takeover {
         stage.plant_released(token - 1).await;
     }
-    // Long enough for both to have sent their writes, and less than half of the renew deadline.
-    let timeout = stage.timings.deadline.mul_f64(0.49);
+    // The timeout is long enough for both candidates to send their writes, and less than half of the renew
+    // deadline.
+    let timeout = stage.timings.renew_deadline().mul_f64(0.49);
     let patient = |builder: LeaderElectionConfigBuilder| builder.request_timeout(timeout);
     let mut candidates = [stage.candidate_with("a", patient).await, stage.candidate_with("b", patient).await];
     for candidate in &mut candidates {
@@ -38,7 +39,7 @@ async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     let [a, b] = &candidates;
     tokio::join!(a.proxy.wait_for_held(1), b.proxy.wait_for_held(1));
     let (first, second) = if swap { (b, a) } else { (a, b) };
-    // At the same time, but for the order in which they leave.
+    // Both deliveries start at the same time, in this order.
     let answers = tokio::join!(biased; first.proxy.deliver_held(), second.proxy.deliver_held());
     let won = [answers.0, answers.1].concat().iter().filter(|status| **status < 300).count();
     assert_eq!(won, 1, "both wrote over the same version");
@@ -54,8 +55,8 @@ async fn race(cloud: Arc<Cloud>, kind: Kind, swap: bool) {
     let losers = |candidates: &[Candidate; 2]| candidates[1 - winner].events();
     assert_eq!(losers(&candidates), []);
     candidates[winner].cancel();
-    candidates[winner].ended().await;
-    // The lease that was given back is the loser's, as a new term.
+    candidates[winner].ended().await.expect("the store is fit");
+    // The other candidate takes the released lease, as a new term.
     candidates[1 - winner].wait_for(Started(token + 1)).await;
     candidates[1 - winner].retire(&stage, token + 1).await;
     for candidate in &candidates {

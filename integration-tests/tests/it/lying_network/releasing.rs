@@ -1,4 +1,4 @@
-//! Releases that go wrong on their way.
+//! Releases that fail on their way.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use leaderelection_integration_tests::proxy::{Delivery, Exchange, Fault, Kind, R
 
 use super::lies::{LIES, Lie};
 use super::run_all;
-use super::stage::{Stage, Started, Stopped, WorkEnded};
+use super::stage::{Stage, Started, Stopped, WorkEnded, led};
 use crate::cloud::Cloud;
 
 pub(super) async fn a_release_without_a_good_answer_is_confirmed(cloud: Arc<Cloud>) {
@@ -55,11 +55,11 @@ pub(super) async fn a_release_that_never_arrives_lets_the_lease_expire(cloud: Ar
     a.cancel();
 
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::Cancelled));
+    assert_eq!(outcome, led(0, EndReason::Cancelled));
     let stopped = a.wait_for(Stopped).await;
     let started = b.wait_for(Started(1)).await;
     assert!(stopped.valid_until < started.at, "{stopped:?}, {started:?}");
-    // At last it arrives.
+    // The release arrives at last.
     assert_eq!(a.proxy.deliver_held().await, [412]);
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 1));
@@ -80,11 +80,11 @@ pub(super) async fn a_release_whose_answer_was_lost_does_not_erase_the_successor
     run_all(replies.map(|(name, reply)| (name, hand_over(Arc::clone(&cloud), reply)))).await;
 }
 
-/// The successor leads before its predecessor hears anything of its release.
+/// The successor leads before its predecessor gets an answer to its release.
 async fn hand_over(cloud: Arc<Cloud>, reply: Reply) {
     let stage = Stage::new(&cloud).await;
     let (mut a, mut b) = (stage.candidate("a").await, stage.candidate("b").await);
-    // From the release until the successor leads, nothing else of the predecessor arrives.
+    // Between the release and the successor's term, no other request of the predecessor arrives.
     let held = Fault::new(Delivery::Held, Reply::Honest);
     a.proxy.spoil_from(0, |request| request.kind() == Kind::Release, Fault::new(Delivery::Once, reply), held);
     a.run();
@@ -97,7 +97,7 @@ async fn hand_over(cloud: Arc<Cloud>, reply: Reply) {
     a.proxy.deliver_held().await;
 
     let outcome = a.ended().await.expect("it ran");
-    assert_eq!((outcome.fencing_token, outcome.reason), (Some(0), EndReason::Cancelled));
+    assert_eq!(outcome, led(0, EndReason::Cancelled));
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 1));
     assert_eq!(b.events(), [Started(1)]);

@@ -1,4 +1,4 @@
-//! Renewals that go wrong on their way.
+//! Renewals that fail on their way.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ async fn renew(cloud: Arc<Cloud>, lie: Lie) {
     assert!(late.iter().all(|status| matches!(status, 409 | 412)), "{late:?}");
     a.wait_for_renewals(1).await;
     if lie.lands {
-        // Its version is known from reading, and the renewals go on from there.
+        // A read shows the version, and the renewals continue from it.
         let refused =
             |exchange: &&Exchange| !is_spoilt(exchange) && exchange.answers.iter().any(|answer| *answer >= 300);
         let renewals = a.requests(Kind::Renewal);

@@ -1,4 +1,4 @@
-//! Candidates for one lock, each behind a network of its own, and what is seen of them.
+//! Candidates for one lock, each behind a network of its own, and their observed events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
-    Precondition, RunOutcome, StoreError, Version, VersionedObject, VersionedRecord,
+    Precondition, RunOutcome, StoreError, StoreUnfit, Timings, Version, VersionedObject, VersionedRecord,
 };
-use leaderelection_integration_tests::contender::Timings;
+use leaderelection_integration_tests::contender::timings;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::sync::watch;
@@ -20,21 +20,23 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{PATIENCE, QUICK};
+use super::PATIENCE;
 use crate::cloud::Cloud;
 
 /// One lock on one server.
 pub(super) struct Stage {
     cloud: Arc<Cloud>,
     pub(super) timings: Timings,
-    /// Past all proxies.
+    /// The lock without a proxy.
     direct: ObjectLock<Arc<dyn ConditionalStore>>,
 }
 
 impl Stage {
     pub(super) async fn new(cloud: &Arc<Cloud>) -> Self {
         let direct = ObjectLock::new(cloud.store().await, cloud.key(), "observer");
-        Self { cloud: Arc::clone(cloud), timings: cloud.timings(QUICK), direct }
+        // Short, for short tests. They still suffice for a busy machine that stalls for most of a second.
+        let quick = timings(5000, 3500, 300);
+        Self { cloud: Arc::clone(cloud), timings: cloud.timings(quick), direct }
     }
 
     pub(super) async fn candidate(&self, name: &str) -> Candidate {
@@ -51,35 +53,32 @@ impl Stage {
         let store = Counting { store: self.cloud.store_by(&proxy).await, calls: Arc::clone(&calls) };
         let journal = Arc::new(watch::Sender::default());
         let lock = ObjectLock::new(store, self.direct.key(), name);
-        let builder = LeaderElectionConfig::builder(lock, callbacks(&journal))
-            .lease_duration(self.timings.lease)
-            .renew_deadline(self.timings.deadline)
-            .retry_period(self.timings.retry)
-            .release_on_cancel(true);
+        let builder =
+            LeaderElectionConfig::builder(lock, callbacks(&journal)).timings(self.timings).release_on_cancel(true);
         let config = change(builder).build().expect("timings that fit");
         let elector = Arc::new(DefaultLeaderElector::new(config));
         let cancel = CancellationToken::new();
-        let (handle, deadline) = (elector.handle(), self.timings.deadline);
+        let (handle, deadline) = (elector.handle(), self.timings.renew_deadline());
         Candidate { proxy, handle, deadline, elector, journal, calls, cancel, running: None }
     }
 
-    /// What the store holds.
+    /// Returns the stored record.
     pub(super) async fn stored(&self) -> VersionedRecord {
         self.direct.get().await.expect("read past the proxies").expect("a record")
     }
 
-    /// Whether there is a record.
+    /// Returns `true` if a record exists.
     pub(super) async fn exists(&self) -> bool {
         self.direct.get().await.expect("read past the proxies").is_some()
     }
 
-    /// What the store holds: holder and token.
+    /// Returns the holder and the token of the stored record.
     pub(super) async fn holder(&self) -> (String, u64) {
         let record = self.stored().await.record;
         (record.holder_identity, record.leader_transitions)
     }
 
-    /// Puts the first record there: a released one, so that whoever comes takes it over.
+    /// Stores the first record, which is released, so that the first candidate takes it over.
     pub(super) async fn plant_released(&self, token: u64) {
         let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
         record.leader_transitions = token;
@@ -88,7 +87,7 @@ impl Stage {
     }
 }
 
-/// What happened to a candidate.
+/// An event of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Started(u64),
@@ -102,7 +101,7 @@ pub(super) use Event::{Started, Stopped, WorkEnded};
 pub(super) struct Noted {
     pub(super) event: Event,
     pub(super) at: LocalInstant,
-    /// The end of the term's window, as known then.
+    /// The end of the term's window, as known at the event.
     pub(super) valid_until: LocalInstant,
 }
 
@@ -116,7 +115,12 @@ pub(super) struct Candidate {
     journal: Arc<Journal>,
     calls: Arc<AtomicUsize>,
     cancel: CancellationToken,
-    running: Option<JoinHandle<Option<RunOutcome>>>,
+    running: Option<JoinHandle<Result<RunOutcome, StoreUnfit>>>,
+}
+
+/// Returns the outcome of a term.
+pub(super) fn led(fencing_token: u64, reason: EndReason) -> RunOutcome {
+    RunOutcome::Led { fencing_token, reason }
 }
 
 impl Candidate {
@@ -125,27 +129,24 @@ impl Candidate {
         self.proxy.spoil(nth, move |request| request.kind() == kind, fault);
     }
 
-    /// Competes for one term.
+    /// Starts to compete for one term.
     pub(super) fn run(&mut self) {
         let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
-        self.running = Some(tokio::spawn(async move { Some(elector.run(cancel).await) }));
+        self.running = Some(tokio::spawn(async move { elector.run(cancel).await }));
     }
 
-    /// Competes again and again.
+    /// Starts to compete repeatedly.
     pub(super) fn campaign(&mut self) {
         let (elector, cancel) = (Arc::clone(&self.elector), self.cancel.clone());
-        self.running = Some(tokio::spawn(async move {
-            elector.campaign(cancel).await;
-            None
-        }));
+        self.running = Some(tokio::spawn(async move { elector.campaign(cancel).await.map(|()| RunOutcome::NeverLed) }));
     }
 
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Waits until it does not run any more, by itself or because it was cancelled.
-    pub(super) async fn ended(&mut self) -> Option<RunOutcome> {
+    /// Waits until the elector has ended, by itself or after a cancellation.
+    pub(super) async fn ended(&mut self) -> Result<RunOutcome, StoreUnfit> {
         let running = self.running.take().expect("it runs");
         timeout(PATIENCE, running).await.expect("it ends").expect("no panic")
     }
@@ -158,7 +159,7 @@ impl Candidate {
         self.journal().iter().map(|noted| noted.event).collect()
     }
 
-    /// Waits for an event, and tells about its first occurrence.
+    /// Waits for an event, and returns its first occurrence.
     pub(super) async fn wait_for(&self, event: Event) -> Noted {
         let mut journal = self.journal.subscribe();
         let has_happened = |journal: &Vec<Noted>| journal.iter().any(|noted| noted.event == event);
@@ -168,7 +169,7 @@ impl Candidate {
         }
     }
 
-    /// Waits for so many more renewals that were carried out and truly answered.
+    /// Waits for this number of further renewals that took effect and were truthfully answered.
     pub(super) async fn wait_for_renewals(&self, more: usize) {
         let after = self.proxy.traffic().len();
         let is_good =
@@ -177,7 +178,7 @@ impl Candidate {
         self.proxy.wait_for("renewals", holds).await;
     }
 
-    /// Waits until the candidate knows who leads.
+    /// Waits until the candidate knows the leader.
     pub(super) async fn wait_for_leader(&self, name: &str) {
         let mut handle = self.handle.clone();
         let waiting = async {
@@ -188,27 +189,27 @@ impl Candidate {
         timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("in vain: {name} leads"));
     }
 
-    /// The requests of a kind, so far.
+    /// Returns the requests of a kind so far.
     pub(super) fn requests(&self, kind: Kind) -> Vec<Exchange> {
         self.proxy.traffic().into_iter().filter(|exchange| exchange.kind == kind).collect()
     }
 
-    /// Cancels a leader with this token, of its first term, and checks that all goes in good order.
+    /// Cancels a leader with this token in its first term, and checks that the term ends in good order.
     pub(super) async fn retire(&mut self, stage: &Stage, token: u64) {
         self.cancel();
         let outcome = self.ended().await.expect("it ran");
-        assert_eq!((outcome.fencing_token, outcome.reason), (Some(token), EndReason::Cancelled));
+        assert_eq!(outcome, led(token, EndReason::Cancelled));
         assert_eq!(self.events(), [Started(token), WorkEnded, Stopped]);
         assert_eq!(stage.holder().await, (String::new(), token), "released");
     }
 
-    /// No request was made that the elector did not ask for, and no term was longer than a renew deadline
-    /// after the last write that could have given it.
+    /// Checks that every request came from the elector, and that no term was longer than a renew deadline after
+    /// the last write that could have extended it.
     pub(super) fn check(&self) {
         let (traffic, calls) = (self.proxy.traffic(), self.calls.load(Ordering::SeqCst));
         assert!(traffic.len() <= calls, "{} requests for {calls} calls: {traffic:#?}", traffic.len());
         for noted in self.journal() {
-            // It arrived after it was sent, and the window counts from before.
+            // The write arrived after it was sent, and the window counts from before the write was sent.
             let could_have = |exchange: &&Exchange| exchange.landed() && exchange.arrived < noted.at;
             let sent = traffic.iter().filter(could_have).filter(|exchange| exchange.kind != Kind::Read);
             let latest = sent.map(|exchange| exchange.arrived).max().expect("a term begins with a write");
@@ -238,7 +239,7 @@ fn callbacks(journal: &Arc<Journal>) -> LeaderCallbacks {
         .on_stop_leading(move || note(&stopping, Stopped, None))
 }
 
-/// Counts the calls of a store.
+/// A store that counts its calls.
 #[derive(Debug)]
 struct Counting {
     store: Arc<dyn ConditionalStore>,

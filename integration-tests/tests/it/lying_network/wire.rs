@@ -1,4 +1,4 @@
-//! One call, one request.
+//! One request on the wire for each call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::lies::LIES;
 use super::run_all;
 use crate::cloud::Cloud;
 
-/// A client that tries again does so well within this time, where it is not answered at all.
+/// The time within which a client with retries would repeat an unanswered request.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
 pub(super) async fn the_sdk_makes_exactly_one_attempt(cloud: Arc<Cloud>) {
@@ -43,7 +43,7 @@ async fn calls(cloud: Arc<Cloud>, fault: Fault) {
         attempt(&cloud, fault, &key, Call::Put(Precondition::Matches(stale))),
         attempt(&cloud, fault, &new, Call::Put(Precondition::Absent)),
     );
-    // Google's go over gRPC, which the fake itself counts: see `gcs::attempts`.
+    // Google's deletions and listings use gRPC, and the fake counts them: see `gcs::attempts`.
     if cloud.is_all_http() {
         tokio::join!(attempt(&cloud, fault, &key, Call::List), attempt(&cloud, fault, &doomed, Call::Delete(last)),);
     }
@@ -63,7 +63,7 @@ async fn attempt(cloud: &Cloud, fault: Fault, key: &str, call: Call) {
     };
     let waiting = async {
         proxy.wait_for("the request", |traffic| !traffic.is_empty()).await;
-        // Some faults leave the call waiting for ever.
+        // Under some faults, the call never returns.
         tokio::time::sleep(LONG_ENOUGH).await;
     };
     tokio::select! {

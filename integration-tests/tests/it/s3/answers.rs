@@ -1,5 +1,5 @@
-//! What S3's error codes mean, and what else only S3 answers: the table of the store's error module, through the
-//! real client.
+//! The meaning of S3's error codes, and other answers that only S3 gives: the table of the store's error
+//! module, through the real client.
 
 use std::error::Error as _;
 
@@ -86,7 +86,7 @@ async fn an_error_with_status_200_is_judged_by_its_code() {
         ("InternalError", Ambiguous),
         ("NeverHeardOf", Ambiguous),
     ] {
-        // An ETag does not make a success of it.
+        // An ETag does not turn the error into a success.
         let answer = error(200, code).header("etag", "\"etag\"");
         S3Store::assert_verdict(&[Create, Update], answer, kind, &format!("(200 {code})")).await;
     }
@@ -117,7 +117,7 @@ async fn the_source_says_what_the_server_said() {
 
 #[tokio::test]
 async fn what_a_server_repeats_of_a_request_stays_out_of_the_error() {
-    // S3 shows the canonical request when a signature does not match, session token included.
+    // If a signature does not match, S3 repeats the canonical request, including the session token.
     let body = "<Error><Code>SignatureDoesNotMatch</Code><Message>no match</Message>\
         <CanonicalRequest>x-amz-security-token:session-secret</CanonicalRequest></Error>";
     for call in CALLS {

@@ -1,4 +1,4 @@
-//! Clients that would retry, listings of several pages, and the client's own timeouts.
+//! Clients with retries, listings of several pages, and the client's own timeouts.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use super::{config, store};
 use crate::calls::CALLS;
 use crate::every_store::{CloudStore as _, SHORT};
 
-/// The SDK's default, and what users set: the first says nothing of retries and makes them all the same.
+/// The SDK's default, and configurations of users. The first configuration does not mention retries, but the
+/// SDK makes them.
 pub(super) fn retrying_configs(endpoint: &str) -> [Builder; 3] {
     let quick = |retries: RetryConfig| retries.with_max_attempts(5).with_initial_backoff(Duration::from_millis(1));
     let [standard, adaptive] = [RetryConfig::standard(), RetryConfig::adaptive()].map(quick);

@@ -1,4 +1,4 @@
-//! Requests that do not leave, because there is no connection, no region, or no credentials.
+//! Requests that are not sent, because the connection, the region, or the credentials are missing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::calls::{CALLS, assert_fails};
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_in_time_is_a_rejection() {
-    // Linux drops what comes after a backlog of n has taken n + 1 connections.
+    // Linux drops further connections after a backlog of n has accepted n + 1 connections.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
     let listener = socket.listen(1).expect("a listener");

@@ -1,4 +1,4 @@
-//! What goes over the wire.
+//! The requests on the wire.
 
 use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextMut;
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -62,7 +62,7 @@ async fn nothing_prints_the_credentials() {
 
 #[tokio::test]
 async fn a_version_of_another_store_does_no_harm() {
-    // No header can carry it, so no request is made.
+    // No header can carry this version, so no request is sent.
     let (server, store) = S3Store::scripted([Answer::new(200)]).await;
     let error = store.delete("key", &Version::new("line\nbreak")).await.expect_err("no such header");
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");

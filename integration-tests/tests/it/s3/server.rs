@@ -3,10 +3,10 @@
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Credentials;
 use bytes::Bytes;
-use leaderelection::conformance::{Effort, check_lock, check_store};
 use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_backends::url::S3Location;
+use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::process::Command;
 use tokio::task::JoinSet;
@@ -16,10 +16,10 @@ use crate::calls::{CALLS, assert_error, assert_fails};
 use crate::cloud::beneath;
 use crate::cloud::s3::{S3, seaweedfs};
 
-/// SeaweedFS lets the losers of a race wait for a second or so: a few rounds are enough.
+/// SeaweedFS delays the losers of a race by about a second, so a few rounds have to suffice.
 const EFFORT: Effort = Effort { rounds: 2, racers: 64 };
 
-/// Where a test may do what it likes: a bucket, and a prefix of its own in it.
+/// A bucket, and a prefix in it that belongs to one test.
 struct Place {
     client: Client,
     bucket: String,
@@ -52,7 +52,7 @@ impl Place {
         answer.body.collect().await.expect("read to its end").into_bytes()
     }
 
-    /// Somebody else's bucket should look as it did before.
+    /// Deletes the objects of the test, because a real bucket belongs to others.
     async fn clear(&self) {
         for key in self.store().list(&self.prefix).await.expect("a listing") {
             self.client.delete_object().bucket(&self.bucket).key(key).send().await.expect("deleted");
@@ -78,7 +78,7 @@ async fn the_lock_keeps_its_contract() {
 async fn an_unknown_bucket_is_fatal() {
     let place = Place::new().await;
     let store = S3Store::new(place.client, format!("no-such-bucket-{}", unique_name()));
-    // Whoever has no version yet can make these calls. With one, SeaweedFS looks at the condition first.
+    // These calls need no version. For a call with a version, SeaweedFS checks the condition first.
     assert_fails(&store, &[Get, Create, List], StoreErrorKind::Fatal, "no such bucket; create it").await;
 }
 
@@ -118,7 +118,7 @@ async fn somebodys_photo_is_neither_read_nor_overwritten() {
 async fn a_listing_goes_on_where_a_page_ends() {
     let place = Place::new().await;
     let directory = place.key("list/");
-    // A page has a thousand keys.
+    // A page contains a thousand keys.
     let mut expected: Vec<_> = (0..1005).map(|number| format!("{directory}{number:04}")).collect();
     expected.extend(["a b", "a+b", "a%20b", "a/b", "a&b=c", "ä"].map(|name| format!("{directory}{name}")));
     expected.sort_unstable();
@@ -150,7 +150,8 @@ async fn a_key_may_be_above_others() {
             assert!(!place.is_seaweedfs, "fixed? then say so in the docs");
             assert_eq!(store.list(&above).await.expect("a listing"), [above, below]);
         }
-        // SeaweedFS takes the directory for the object. Nobody wins wrongly, but such a lock cannot be created.
+        // SeaweedFS mistakes the directory for the object. No writer wins wrongly, but such a lock cannot be
+        // created.
         Err(error) => {
             assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error:?}");
             assert_eq!(store.get(&above).await.expect("read"), None);
@@ -159,7 +160,7 @@ async fn a_key_may_be_above_others() {
     place.clear().await;
 }
 
-/// In a process of its own, because the SDK reads credentials from the environment.
+/// Runs in a process of its own, because the SDK reads credentials from the environment.
 #[tokio::test]
 async fn a_url_opens_the_store() {
     const OPENED: &str = "LEADERELECTION_TEST_OPENED_URL";

@@ -36,7 +36,7 @@ pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = 
     let config = LeaderElectionConfig::builder(lock, callbacks).clock(TokioClock::new()).build().unwrap();
     let elector = DefaultLeaderElector::new(config);
     async move {
-        elector.campaign(CancellationToken::new()).await;
+        elector.campaign(CancellationToken::new()).await.unwrap();
     }
 }
 

@@ -1,6 +1,8 @@
-//! What the callbacks may see, and when.
+//! The checks of the callbacks: their arguments, their order, and their times.
 
-use leaderelection::Leadership;
+use std::time::Duration;
+
+use leaderelection::{Change, Leadership};
 
 use super::terms::GRAIN;
 use super::{Newcomer, Oracle, Property, Watched};
@@ -8,7 +10,7 @@ use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{Event, ProcessId};
 
 impl Oracle {
-    /// The name of the process that begins next.
+    /// Returns the id of the next process.
     pub(in crate::simulation) fn next_process(&self) -> ProcessId {
         self.processes.len()
     }
@@ -22,7 +24,7 @@ impl Oracle {
         process
     }
 
-    /// Its future was dropped.
+    /// Records that the future of a process was dropped.
     pub(in crate::simulation) fn crashed(&mut self, now: TrueTime, process: ProcessId) {
         self.stats.crashes += 1;
         self.log(now, Some(process), Event::Crashed);
@@ -34,7 +36,7 @@ impl Oracle {
         }
     }
 
-    /// It returned, in good order.
+    /// Records that a process returned in good order.
     pub(in crate::simulation) fn ended(&mut self, now: TrueTime, process: ProcessId) {
         self.log(now, Some(process), Event::Ended);
         self.look(now, process);
@@ -42,7 +44,7 @@ impl Oracle {
         self.check_stopped(now, process);
     }
 
-    /// At the end of a run, when nothing runs any more.
+    /// Checks all processes at the end of a run, when none runs any more.
     pub(in crate::simulation) fn check_all_stopped(&mut self, now: TrueTime) {
         for process in 0..self.processes.len() {
             self.check_stopped(now, process);
@@ -58,7 +60,8 @@ impl Oracle {
         self.check_new_leader_calls(now, process);
     }
 
-    pub(in crate::simulation) fn work_started(&mut self, now: TrueTime, process: ProcessId, token: u64) {
+    pub(in crate::simulation) fn work_started(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+        let (token, valid) = (leadership.fencing_token(), leadership.is_valid());
         let watched = &mut self.processes[process];
         let stopped = watched.starts == watched.stops && watched.works == 0;
         watched.starts += 1;
@@ -68,6 +71,10 @@ impl Oracle {
             let what = format!("p{process} starts to lead again before the last term's on_stop_leading");
             self.violated(now, Property::StopOncePerStart, what);
         }
+        if !valid {
+            let what = format!("p{process}'s work of term {token} begins when its window is over");
+            self.violated(now, Property::WorkBeginsInWindow, what);
+        }
     }
 
     pub(in crate::simulation) fn work_ended(&mut self, now: TrueTime, process: ProcessId, token: u64) {
@@ -75,21 +82,25 @@ impl Oracle {
         self.log(now, Some(process), Event::WorkEnded { token });
     }
 
-    /// The leader's future was polled.
+    /// Checks a poll of the leader's future.
     pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
         let timings = self.scenario.timings;
         let watched = &self.processes[process];
-        let lease_end = leadership.valid_until() + (timings.lease - timings.deadline);
-        let local = watched.clock.local_at(now);
-        if local >= lease_end && !watched.may_be_late(local) {
+        let (token, local) = (leadership.fencing_token(), watched.clock.local_at(now));
+        // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
+        let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent + timings.lease);
+        let lease_end = landed.max(Some(leadership.valid_until() + (timings.lease - timings.deadline)));
+        if let Some(lease_end) = lease_end
+            && local >= lease_end
+            && !watched.may_be_late(local)
+        {
             let late = local.saturating_since(lease_end);
-            let token = leadership.fencing_token();
             let what = format!("p{process}'s work of term {token} runs {late:?} after its lease");
             self.violated(now, Property::WorkWithinLease, what);
         }
     }
 
-    /// The work was told that its leadership is lost.
+    /// Checks the moment at which the work learns that its leadership is lost.
     pub(in crate::simulation) fn told_lost(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
         let watched = &self.processes[process];
         let local = watched.clock.local_at(now);
@@ -135,7 +146,7 @@ impl Oracle {
         }
     }
 
-    /// An answer with this holder reached the elector; empty for none.
+    /// Records the holder in an answer that reached the elector; empty for none.
     pub(in crate::simulation) fn heard(&mut self, process: ProcessId, holder: &str) {
         self.processes[process].heard(holder);
     }
@@ -145,14 +156,23 @@ impl Oracle {
         self.log(now, Some(process), event);
     }
 
+    /// Everything was stopped, in the midst of what `process` did. All clocks went on.
+    pub(in crate::simulation) fn stood_still(&mut self, now: TrueTime, process: ProcessId, lasts: Duration) {
+        self.stats.standstills += 1;
+        self.log(now, Some(process), Event::StoodStill { lasts });
+        for live in &self.live {
+            self.processes[*live].went_on(now, false);
+        }
+    }
+
     pub(in crate::simulation) fn went_on(&mut self, now: TrueTime, process: ProcessId, timers_stood: bool) {
         self.log(now, Some(process), Event::WentOn);
         let watched = &mut self.processes[process];
         watched.went_on(now, timers_stood);
     }
 
-    /// The calls must be what was seen, in order. A call may be missing: of holders that were seen only
-    /// when the process did not listen, and of calls that a crash overtook.
+    /// Checks that the calls are the observed holders, in order. A call may be missing if the holder was
+    /// observed only while the process did not listen, or if a crash came before the call.
     fn check_new_leader_calls(&mut self, now: TrueTime, process: ProcessId) {
         let watched = &self.processes[process];
         let calls = watched.calls.lock().unwrap().clone();
@@ -164,7 +184,38 @@ impl Oracle {
         }
     }
 
-    /// When all is quiet, the last call names the leader.
+    /// What the process tells of its own term and of other leaders comes in this order: it leads no more, and
+    /// then another leads.
+    pub(super) fn check_stop_before_next_leader(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let mut leads = None;
+        let broken = watched.handle.transitions().into_iter().find_map(|transition| match transition.change {
+            Change::StartedLeading { fencing_token, .. } => {
+                leads = Some(fencing_token);
+                None
+            }
+            Change::StoppedLeading { .. } => {
+                leads = None;
+                None
+            }
+            Change::LeaderChanged { to, .. } if to.as_ref() != Some(&watched.identity) => Some((leads?, to)),
+            _ => None,
+        });
+        if let Some((token, next)) = broken {
+            let what = format!("p{process} tells that {next:?} leads before it tells that term {token} is over");
+            self.violated(now, Property::StopBeforeNextLeader, what);
+        }
+    }
+
+    /// When all is quiet, nothing holds back a process that was cancelled.
+    pub(in crate::simulation) fn check_cancelled_are_gone(&mut self, now: TrueTime) {
+        if let Some(process) = self.live.iter().copied().find(|live| self.processes[*live].cancelled) {
+            let what = format!("p{process} was cancelled, and goes on");
+            self.violated(now, Property::EndsWhenCancelled, what);
+        }
+    }
+
+    /// Checks that the last call names the leader, when the system is quiet.
     pub(in crate::simulation) fn check_all_know_the_leader(&mut self, now: TrueTime) {
         for process in self.live.clone() {
             let watched = &self.processes[process];

@@ -1,16 +1,16 @@
-//! Clashes of identities: whom an elector reports.
+//! The check of reported clashes of identities.
 
 use super::{Oracle, Property};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{Event, ProcessId, WriteNumber};
 
 impl Oracle {
-    /// What a read showed reached the elector; none if there was no object.
+    /// Records the write that a read showed to the elector; `None` if no object existed.
     pub(in crate::simulation) fn read(&mut self, process: ProcessId, write: Option<WriteNumber>) {
         self.processes[process].read = write;
     }
 
-    /// A clash is reported when a read shows it, so it is about what was read last.
+    /// Checks a reported clash. A clash is reported when a read shows it, so it concerns the last read.
     pub(in crate::simulation) fn clash_reported(&mut self, now: TrueTime, process: ProcessId) {
         self.stats.clashes += 1;
         self.log(now, Some(process), Event::ClashReported);

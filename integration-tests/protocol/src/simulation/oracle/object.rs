@@ -1,4 +1,4 @@
-//! The writes that took effect: no erasure, growing tokens.
+//! The checks of applied writes: no erasure, growing tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::{Property, Watched};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{ProcessId, WriteNumber};
 
-/// The object's history, as far as it matters.
+/// The part of the object's history that the checks need.
 #[derive(Debug, Default)]
 pub(super) struct ObjectHistory {
     newest: Option<Write>,
     highest_token: Option<u64>,
     /// The terms that a write has begun.
     begun: BTreeSet<(ProcessId, u64)>,
-    /// Who made each write. One that says who is to lead next is still its writer's.
+    /// The writer of each write. Adding a preferred holder does not change the writer.
     writers: Vec<ProcessId>,
 }
 
@@ -27,13 +27,14 @@ struct Write {
     holder: String,
     lease: Duration,
     preferred: Option<String>,
-    /// When each was first asked for: a request that is made again may leave the version as it was.
+    /// The first request for each preferred holder. Only the first request on a write begins the courtesy, and
+    /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
 }
 
 impl ObjectHistory {
-    /// Whether `record`, sent by `by` at `sent`, may replace what is there.
+    /// Checks that `record`, sent by `by` at `sent`, may replace the current record.
     pub(super) fn check(
         &self,
         writer: &Watched,
@@ -57,7 +58,7 @@ impl ObjectHistory {
             passed + Duration::from_nanos(1)
         };
         if let Some(preferred) = newest.preferred.as_ref().filter(|preferred| **preferred != writer.identity)
-            && let waited = since(newest.asked.get(preferred).copied().unwrap_or(newest.applied))
+            && let waited = since(newest.asked.values().min().copied().unwrap_or(newest.applied))
             && waited < courtesy
         {
             let what = format!("begins a term {waited:?} after {preferred} was to lead next");
@@ -67,7 +68,7 @@ impl ObjectHistory {
             return Ok(());
         }
         if newest.by == by {
-            // Nobody leads by it: the writer itself did, and has stopped.
+            // The writer itself led by the current record, and has stopped.
             return if writer.works == 0 {
                 Ok(())
             } else {
@@ -86,7 +87,7 @@ impl ObjectHistory {
         Ok(())
     }
 
-    /// A renewal or a release.
+    /// Checks a renewal or a release.
     fn check_own(&self, by: ProcessId, record: &LeaderElectionRecord) -> Result<(), (Property, String)> {
         let token = record.leader_transitions;
         let what = if record.is_released() { "release" } else { "renewal" };
@@ -116,7 +117,7 @@ impl ObjectHistory {
         self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied });
     }
 
-    /// Who is to lead next was written into what is there.
+    /// Records that a preferred holder was written into the current record.
     pub(super) fn asked_for(&mut self, now: TrueTime, identity: &str) {
         if let Some(newest) = &mut self.newest {
             newest.preferred = Some(identity.to_owned());
@@ -125,8 +126,8 @@ impl ObjectHistory {
         }
     }
 
-    /// Whether the object asks for another leader than the one it names, or did before it asked for that one: a
-    /// read may be under way.
+    /// Returns `true` if the object asks for another leader than its holder, now or before the last request: a
+    /// read may be in progress.
     pub(super) fn asks_for_another(&self) -> bool {
         self.newest
             .as_ref()
@@ -145,7 +146,7 @@ impl ObjectHistory {
         self.begun.contains(&(by, token))
     }
 
-    /// Whether the object still is what this term made it.
+    /// Returns `true` if the object is still the record of this term.
     pub(super) fn is_held_by(&self, by: ProcessId, token: u64) -> bool {
         self.newest.as_ref().is_some_and(|newest| newest.by == by && newest.token == token && !newest.holder.is_empty())
     }

@@ -1,4 +1,4 @@
-//! What is known about one process.
+//! The oracle's knowledge about one process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::timeline::{RequestId, WriteNumber};
 
-/// More requests than fit between a write and its renew deadline.
+/// More requests than a leader can send between a write and its renew deadline.
 const REMEMBERED: usize = 128;
 
-/// A process that begins.
+/// A process at its start.
 #[derive(Debug)]
 pub(in crate::simulation) struct Newcomer {
     pub(in crate::simulation) node: usize,
@@ -22,7 +22,7 @@ pub(in crate::simulation) struct Newcomer {
     pub(in crate::simulation) twin: bool,
     pub(in crate::simulation) clock: NodeClock,
     pub(in crate::simulation) handle: LeaderHandle,
-    /// What `on_new_leader` was called with. Filled by another thread, so never part of the history.
+    /// The arguments of `on_new_leader`. Another thread adds them, so they are not part of the history.
     pub(in crate::simulation) calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -34,28 +34,30 @@ pub(in crate::simulation) struct Watched {
     pub(super) handle: LeaderHandle,
     pub(super) open: Option<OpenTerm>,
     pub(super) past: Vec<Leadership>,
-    /// It was cancelled: terms end without a fault.
+    /// The process was cancelled, so its terms end without a fault.
     pub(super) cancelled: bool,
     pub(super) starts: u32,
     pub(super) stops: u32,
     pub(super) works: u32,
-    /// The holders in the answers it got, without repetitions; empty for none.
+    /// The term and the sending of its last write that landed, whether its elector knows that or not.
+    pub(super) landed: Option<(u64, LocalInstant)>,
+    /// The holders in the answers to the process, without repetitions; empty for none.
     pub(super) holders: Vec<String>,
     pub(super) calls: Arc<Mutex<Vec<String>>>,
-    /// The write that it read last, if there was an object.
+    /// The write that the process read last, if an object existed.
     pub(super) read: Option<WriteNumber>,
     tried: VecDeque<Tried>,
     went_on_at: Option<TrueTime>,
-    /// Until when its elector may not have noticed yet that it was stopped.
+    /// The time until which the elector may not have noticed a stop of its process.
     unaware_until: Option<LocalInstant>,
 }
 
-/// A term, as last seen.
+/// A term, as last observed.
 #[derive(Debug)]
 pub(super) struct OpenTerm {
     pub(super) leadership: Leadership,
     pub(super) valid_until: LocalInstant,
-    /// The process itself ended it.
+    /// The process itself ended the term.
     pub(super) given_up: bool,
 }
 
@@ -63,7 +65,7 @@ pub(super) struct OpenTerm {
 struct Tried {
     request: RequestId,
     sent: LocalInstant,
-    /// Answered in time, with the truth.
+    /// The answer arrived in time, and was true.
     good: bool,
     told_to_wait: bool,
 }
@@ -82,6 +84,7 @@ impl From<Newcomer> for Watched {
             starts: 0,
             stops: 0,
             works: 0,
+            landed: None,
             holders: Vec::new(),
             calls,
             read: None,
@@ -116,23 +119,23 @@ impl Watched {
         }
     }
 
-    /// How many requests went wrong since, and whether one of them said how long to wait.
+    /// Returns the number of failed requests since `since`, and `true` if an answer asked to wait.
     pub(super) fn trouble_since(&self, since: LocalInstant) -> (u32, bool) {
         let wrong = || self.tried.iter().filter(|tried| tried.sent >= since && !tried.good);
         (u32::try_from(wrong().count()).unwrap_or(u32::MAX), wrong().any(|tried| tried.told_to_wait))
     }
 
-    /// After a stop, the elector looks at the clock when it next runs. What resumes a process may let its
-    /// work run first, in the same moment; and after a suspend, the timer that wakes the elector goes on
-    /// where it stood: for the rest of a slice.
+    /// Records the end of a stop. After a stop, the elector reads the clock when it next runs. The process may
+    /// run its work before the elector, at the same moment. After a suspend, the timer that wakes the elector
+    /// continues with its remaining time, at most one slice.
     pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
         self.went_on_at = Some(now);
         let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };
-        // A stop that is shorter does not wake it sooner.
+        // A shorter stop does not make the elector notice an earlier stop sooner.
         self.unaware_until = self.unaware_until.max(Some(self.clock.local_at(now) + wakes_after));
     }
 
-    /// Whether a stop excuses that something is done late.
+    /// Returns `true` if a stop excuses a late action.
     pub(super) fn may_be_late(&self, now: LocalInstant) -> bool {
         self.unaware_until.is_some_and(|until| now <= until)
     }
@@ -141,7 +144,7 @@ impl Watched {
         self.went_on_at.is_some_and(|at| self.clock.local_at(at) >= since)
     }
 
-    /// The holder in an answer that reached the elector; empty for none.
+    /// Records the holder in an answer that reached the elector; empty for none.
     pub(super) fn heard(&mut self, holder: &str) {
         if self.holders.last().map(String::as_str) != Some(holder) {
             self.holders.push(holder.to_owned());

@@ -1,8 +1,8 @@
-//! Terms of leadership, as anybody in the process sees them: exclusion, no revival, no spurious loss.
+//! The checks of terms of leadership, as the process sees them: exclusion, no revival, no spurious loss.
 //!
-//! Windows are compared exactly, not sampled. A window opens, or moves its end, only when its elector was
-//! just polled; two windows overlap if and only if one is open when the other opens or moves. Whether a
-//! window is open is asked of the process's own `Leadership`, which reads the process's own clock.
+//! Windows are compared exactly, not sampled. A window opens, or its end moves, only when its elector was just
+//! polled. Two windows overlap if and only if one is open when the other opens or moves. The process's own
+//! `Leadership`, which reads the process's own clock, tells whether a window is open.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::simulation::clock::TrueTime;
 use crate::simulation::scenario::Timings;
 use crate::simulation::timeline::{Event, ProcessId};
 
-/// How much later than asked a timer may end, for every wait.
+/// The greatest delay of a timer, for every wait.
 pub(super) const GRAIN: Duration = Duration::from_millis(5);
 
 impl Oracle {
-    /// Looks at a process whose leadership may just have changed.
+    /// Checks a process whose leadership may just have changed.
     pub(in crate::simulation) fn look(&mut self, now: TrueTime, process: ProcessId) {
         let watched = &mut self.processes[process];
         let leadership = watched.handle.leadership();
@@ -105,7 +105,9 @@ impl Oracle {
             (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
         };
         self.processes[process].past.push(leadership);
+        self.last_led = now;
         self.log(now, Some(process), Event::LeadsNoMore { token });
+        self.check_stop_before_next_leader(now, process);
         if still_valid {
             let what = format!("p{process}'s handle says that term {token} is over, its Leadership that it is valid");
             self.violated(now, Property::EndsAtOnce, what);
@@ -115,7 +117,7 @@ impl Oracle {
         }
     }
 
-    /// The process itself is about to end its term, if it has one.
+    /// Records that the process itself is about to end its term, if it has one.
     pub(in crate::simulation) fn gives_up(&mut self, process: ProcessId) {
         if let Some(open) = &mut self.processes[process].open {
             open.given_up = true;
@@ -148,18 +150,21 @@ impl Oracle {
             let open = self.processes[*process].open.as_ref();
             open.is_some_and(|open| open.leadership.is_valid())
         };
-        if !self.live.iter().any(leads) {
-            let bound = self.scenario.longest_without_leader();
+        let bound = self.scenario.longest_without_leader();
+        // A leader obeys whoever insists on another.
+        let is_between_terms = self.scenario.operator_insists && now < self.last_led + bound;
+        if !self.live.iter().any(leads) && !is_between_terms {
             let what = format!("nobody leads, though nothing went wrong for more than {bound:?}");
             self.violated(now, Property::LeaderInTime, what);
         }
     }
 }
 
-/// How long a leader needs at most from one successful send to the next, if this many requests go wrong.
+/// Returns the longest time from one successful send of a leader to the next, with this number of failed
+/// requests.
 ///
-/// A request that goes wrong costs a timeout, the read that finds out what became of it another, and
-/// either a pause, which is 100 ms at first, doubles, and never exceeds the retry period.
+/// A failed request costs a timeout. The read that finds out the result of that request costs another. Each of
+/// the two is followed by a pause, which is 100 ms at first, doubles, and never exceeds the retry period.
 fn longest_renewal(timings: &Timings, wrong: u32) -> Duration {
     let Timings { retry, timeout, .. } = *timings;
     let pauses: Duration =

@@ -1,0 +1,84 @@
+//! The server that a client would send its requests to, as the client resolves it.
+
+use std::sync::{Arc, OnceLock};
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_s3::config::{Builder, ConfigBag, Credentials, Intercept, RuntimeComponents};
+use aws_sdk_s3::error::BoxError;
+use leaderelection::{StoreError, StoreErrorKind};
+
+/// Lets the client prepare a request up to its signature, and takes the address from it. Nothing is sent.
+pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, StoreError> {
+    let seen = Arc::new(OnceLock::new());
+    // The client looks for credentials before it resolves the address. These sign nothing.
+    let credentials = Credentials::new("none", "none", None, None, "none");
+    let without_signature = Builder::new().credentials_provider(credentials).disable_s3_express_session_auth(true);
+    let stopped = client
+        .head_bucket()
+        .bucket(bucket)
+        .customize()
+        .config_override(without_signature)
+        .interceptor(StopBeforeSigning(Arc::clone(&seen)))
+        .send()
+        .await;
+    match (seen.get(), stopped) {
+        (Some(address), _) => Ok(address.clone()),
+        (None, Err(error)) => {
+            let message = format!("s3://{bucket}: the endpoint cannot be resolved; check region and endpoint");
+            Err(StoreError::new(StoreErrorKind::Fatal, message).with_source(error))
+        }
+        (None, Ok(_)) => {
+            let message = format!("s3://{bucket}: the client did not tell its endpoint; this is a defect, report it");
+            Err(StoreError::new(StoreErrorKind::Fatal, message))
+        }
+    }
+}
+
+#[derive(Debug)]
+struct StopBeforeSigning(Arc<OnceLock<String>>);
+
+impl Intercept for StopBeforeSigning {
+    fn name(&self) -> &'static str {
+        "StopBeforeSigning"
+    }
+
+    fn read_before_signing(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let address = context.request().uri();
+        let address = address.split_once('?').map_or(address, |(address, _)| address);
+        let _first = self.0.set(address.trim_end_matches('/').to_owned());
+        Err("only the address was asked for".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_s3::config::{BehaviorVersion, Config, Region};
+
+    use super::*;
+
+    fn client(change: impl FnOnce(Builder) -> Builder) -> Client {
+        // No credentials, and no HTTP client that could send anything.
+        let config = Config::builder().behavior_version(BehaviorVersion::latest()).region(Region::new("cn-north-1"));
+        Client::from_conf(change(config).build())
+    }
+
+    #[tokio::test]
+    async fn the_client_knows_where_it_sends_its_requests() {
+        let addressed = |client| async move { resolved(&client, "bucket").await.unwrap() };
+        assert_eq!(addressed(client(|config| config)).await, "https://bucket.s3.cn-north-1.amazonaws.com.cn");
+        let other = client(|config| config.endpoint_url("http://127.0.0.1:1").force_path_style(true));
+        assert_eq!(addressed(other).await, "http://127.0.0.1:1/bucket");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_resolved_says_what_to_check() {
+        let error = resolved(&client(|config| config.region(Region::new("a b"))), "bucket").await.unwrap_err();
+        assert_eq!(error.to_string(), "s3://bucket: the endpoint cannot be resolved; check region and endpoint");
+    }
+}

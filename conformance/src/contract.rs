@@ -1,0 +1,31 @@
+//! The clauses of a store's contract, in the words of the trait's documentation, and a breach of one of them:
+//! for the suites and the probe.
+
+use std::fmt::Display;
+
+pub(crate) const CONFLICT: &str = "`put` does nothing and answers Conflict if the precondition does not hold";
+pub(crate) const DELETE: &str = "`delete` does nothing and answers Conflict unless the object has the expected version";
+pub(crate) const HONEST_ERRORS: &str = "honest errors: the kind says what is known about the effect";
+pub(crate) const LINEARIZABLE_READ: &str = "linearizable: a read returns the newest completed write";
+pub(crate) const LINEARIZABLE_WRITE: &str =
+    "linearizable: of any number of writers that name the same precondition at most one succeeds";
+pub(crate) const VERSION: &str = "a version belongs to one content: different bodies have different versions";
+
+/// An act of a store, and the clause that forbids it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}; the contract says: {clause}")]
+pub(crate) struct Breach {
+    what: String,
+    clause: &'static str,
+}
+
+impl Breach {
+    pub(crate) fn new(what: impl Display, clause: &'static str) -> Self {
+        Self { what: what.to_string(), clause }
+    }
+
+    /// Returns a breach unless `holds`.
+    pub(crate) fn unless(holds: bool, what: impl Display, clause: &'static str) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::new(what, clause)) }
+    }
+}

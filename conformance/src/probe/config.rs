@@ -1,0 +1,118 @@
+//! The settings of a probe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock, SystemClock};
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
+
+/// The settings of a [probe](crate::probe()): its place, its races, its limits.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection_conformance::ProbeConfig;
+///
+/// let config = ProbeConfig::new().prefix("scratch/").writers(32).rounds(4).time_limit(Duration::from_secs(20));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ProbeConfig {
+    prefix: String,
+    id: Option<String>,
+    pub(super) writers: usize,
+    pub(super) rounds: usize,
+    pub(super) request_timeout: Duration,
+    pub(super) time_limit: Duration,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+const FOLDER: &str = "leaderelection-probe/";
+
+impl ProbeConfig {
+    /// Creates the default settings: 8 rounds of 16 writers.
+    pub fn new() -> Self {
+        Self {
+            prefix: FOLDER.to_owned(),
+            id: None,
+            writers: 16,
+            rounds: 8,
+            request_timeout: Duration::from_secs(10),
+            time_limit: Duration::from_secs(60),
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Sets the beginning of the keys of the probe's objects; a folder's name ends with `/`. The default is
+    /// `leaderelection-probe/`. Every probe adds an id of its own, so that several probes can run at once.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Puts the probe's objects into a folder beside the object `key`, so that one rule can allow an elector
+    /// to write both.
+    ///
+    /// For `locks/scheduler` that is the prefix `locks/leaderelection-probe/`.
+    pub fn beside(self, key: &str) -> Self {
+        let folder = key.rfind('/').map_or("", |end| &key[..=end]);
+        self.prefix(format!("{folder}{FOLDER}"))
+    }
+
+    /// Sets the number of writers that race for one object. 16 by default, at least 2.
+    pub fn writers(mut self, writers: usize) -> Self {
+        self.writers = writers.max(2);
+        self
+    }
+
+    /// Sets the number of times that each race is run. 8 by default, at least once. The first race opens the
+    /// connections, so the writers of later races start closer together.
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds.max(1);
+        self
+    }
+
+    /// Sets the time after which the outcome of a request counts as unknown. 10 s by default.
+    pub fn request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// Sets the time limit for all checks together, after which the probe is inconclusive. 60 s by default.
+    /// Cleaning up afterwards takes up to 10 s more.
+    pub fn time_limit(mut self, time_limit: Duration) -> Self {
+        self.time_limit = time_limit;
+        self
+    }
+
+    /// Sets another clock than the machine's, for tests.
+    pub fn clock(self, clock: impl Clock) -> Self {
+        self.shared_clock(Arc::new(clock))
+    }
+
+    pub(crate) fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the id to use in place of a random one. The id must be new.
+    pub(crate) fn id(mut self, id: String) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// The folder for the objects of one probe.
+    pub(super) fn folder(&self) -> String {
+        let random = || {
+            let bytes = rand::make_rng::<Xoshiro256PlusPlus>().random();
+            uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+        };
+        format!("{}{}", self.prefix, self.id.clone().unwrap_or_else(random))
+    }
+}
+
+impl Default for ProbeConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,23 @@
+//! The records of a probe: the requests that it has sent, and the objects that it may have left in the store.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) requests: usize,
+    pub(super) latencies: Vec<Duration>,
+    pub(super) last_error: Option<String>,
+    pub(super) keys: usize,
+    pub(super) objects: BTreeMap<String, Object>,
+}
+
+/// An object that may be in the store because of the probe.
+#[derive(Default)]
+pub(super) struct Object {
+    /// The number of creates with an unknown outcome: such a create may take effect after a deletion.
+    pub(super) unsettled: usize,
+    pub(super) swept: bool,
+    /// The store denied the deletion, so another attempt is useless.
+    pub(super) denied: bool,
+}

@@ -1,0 +1,79 @@
+//! The sequence of the checks, and the meaning of their findings.
+
+use leaderelection::StoreErrorKind;
+
+use super::calls::Prober;
+use super::check::{Check, CheckKind, Finding, Outcome, Stopped};
+use crate::contract::{Breach, HONEST_ERRORS};
+use crate::race::Refusal;
+
+impl Prober<'_> {
+    /// Runs the checks, until a required check is inconclusive.
+    pub(super) async fn run(&self, checks: &mut Vec<Check>) {
+        for kind in CheckKind::ALL {
+            let check = self.check(kind).await;
+            let go_on = !(kind.is_required() && check.outcome == Outcome::Inconclusive);
+            checks.push(check);
+            self.sweep().await;
+            if !go_on {
+                break;
+            }
+        }
+        skip_the_rest(checks);
+    }
+
+    /// Completes `checks` after the time limit.
+    pub(super) fn out_of_time(&self, checks: &mut Vec<Check>) {
+        if let Some(&kind) = CheckKind::ALL.get(checks.len()) {
+            let last_error = self.with_ledger(|ledger| ledger.last_error.clone());
+            let because = last_error.map(|error| format!("; the last error was: {error}")).unwrap_or_default();
+            let detail = format!("not finished within {:?}{because}", self.config.time_limit);
+            checks.push(Check { kind, outcome: Outcome::Inconclusive, detail });
+        }
+        skip_the_rest(checks);
+    }
+
+    async fn check(&self, kind: CheckKind) -> Check {
+        const ATTEMPTS: usize = 3;
+        let mut attempt = 1;
+        loop {
+            let (outcome, detail) = match self.attempt(kind).await {
+                Ok(seen) => (Outcome::Passed, seen),
+                Err(Stopped::Broken(breach)) => (Outcome::Failed, breach.to_string()),
+                // A single lost answer, or a conflict that a proxy's repeated request caused, is bad luck.
+                Err(Stopped::Unclear(error))
+                    if attempt < ATTEMPTS
+                        && matches!(error.kind(), StoreErrorKind::Ambiguous | StoreErrorKind::Conflict) =>
+                {
+                    attempt += 1;
+                    self.sweep().await;
+                    self.pause(error.retry_after()).await;
+                    continue;
+                }
+                Err(Stopped::Unclear(error)) if error.kind() == StoreErrorKind::Conflict => {
+                    let what = format!("a call that had nothing to conflict with was answered Conflict ({error})");
+                    (Outcome::Failed, Breach::new(what, HONEST_ERRORS).to_string())
+                }
+                Err(Stopped::Unclear(error)) => (Outcome::Inconclusive, Refusal::from(error).text),
+            };
+            return Check { kind, outcome, detail };
+        }
+    }
+
+    async fn attempt(&self, kind: CheckKind) -> Finding {
+        match kind {
+            CheckKind::CreateTwice => self.create_twice().await,
+            CheckKind::StaleUpdate => self.stale_update().await,
+            CheckKind::UpdateMissing => self.update_missing().await,
+            CheckKind::RacingCreators => self.racing_creators().await,
+            CheckKind::RacingUpdaters => self.racing_updaters().await,
+            CheckKind::StaleDelete => self.stale_delete().await,
+        }
+    }
+}
+
+fn skip_the_rest(checks: &mut Vec<Check>) {
+    for &kind in &CheckKind::ALL[checks.len()..] {
+        checks.push(Check { kind, outcome: Outcome::Skipped, detail: "not tried".to_owned() });
+    }
+}

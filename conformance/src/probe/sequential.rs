@@ -1,0 +1,111 @@
+//! Single calls in sequence: the store must refuse each of them and leave the object unchanged.
+
+use leaderelection::{Precondition, StoreError, StoreErrorKind, VersionedObject};
+
+use super::calls::Prober;
+use super::check::{Finding, Stopped};
+use crate::contract::{Breach, CONFLICT, DELETE, LINEARIZABLE_READ, VERSION};
+
+const FIRST: &str = "the first write of a probe";
+const SECOND: &str = "the second write of a probe";
+const REFUSED: &str = "a write of a probe that must be refused";
+
+impl Prober<'_> {
+    pub(super) async fn create_twice(&self) -> Finding {
+        let key = &self.new_key("create-twice");
+        let first = self.put(key, FIRST, &Precondition::Absent).await?;
+        let second = self.put(key, REFUSED, &Precondition::Absent).await;
+        self.refused("a second create", key, second, Some(&first)).await?;
+        Ok("a second create was answered Conflict, and changed nothing".to_owned())
+    }
+
+    pub(super) async fn stale_update(&self) -> Finding {
+        let key = &self.new_key("stale-update");
+        let (first, second) = self.written_twice(key).await?;
+        let stale = self.put(key, REFUSED, &Precondition::Matches(first.version)).await;
+        self.refused("a stale update", key, stale, Some(&second)).await?;
+        Ok("a stale update was answered Conflict, and changed nothing".to_owned())
+    }
+
+    pub(super) async fn update_missing(&self) -> Finding {
+        // A version that this store has issued, but for another object.
+        let other = self.put(&self.new_key("update-other"), FIRST, &Precondition::Absent).await?;
+        let key = &self.new_key("update-missing");
+        let update = self.put(key, REFUSED, &Precondition::Matches(other.version)).await;
+        self.refused("an update of a missing object", key, update, None).await?;
+        Ok("an update of a missing object was answered Conflict, and created nothing".to_owned())
+    }
+
+    pub(super) async fn stale_delete(&self) -> Finding {
+        let key = &self.new_key("stale-delete");
+        let (first, second) = self.written_twice(key).await?;
+        match self.delete(key, &first.version).await {
+            Ok(()) => Err(Breach::new("a stale deletion was accepted", DELETE).into()),
+            Err(error) => {
+                let found = self.get(key).await?;
+                let what = format!("a stale deletion was answered {:?}, and done all the same", error.kind());
+                Breach::unless(found.is_some(), what, DELETE)?;
+                self.expect("a refused stale deletion", found.as_ref(), Some(&second))?;
+                conflict(error)?;
+                Ok("a stale deletion was answered Conflict, and changed nothing".to_owned())
+            }
+        }
+    }
+
+    /// Writes an object twice and returns both states.
+    async fn written_twice(&self, key: &str) -> Finding<(VersionedObject, VersionedObject)> {
+        let first = self.put(key, FIRST, &Precondition::Absent).await?;
+        self.expect("a create", self.get(key).await?.as_ref(), Some(&first))?;
+        let second = self.put(key, SECOND, &Precondition::Matches(first.version.clone())).await?;
+        let what = format!("two contents have the version {}", first.version);
+        Breach::unless(first.version != second.version, what, VERSION)?;
+        self.expect("an update", self.get(key).await?.as_ref(), Some(&second))?;
+        Ok((first, second))
+    }
+
+    /// Checks that the write `what` was refused, and that the object is still `expected`.
+    async fn refused(
+        &self,
+        what: &str,
+        key: &str,
+        answer: Result<VersionedObject, StoreError>,
+        expected: Option<&VersionedObject>,
+    ) -> Finding<()> {
+        let Err(error) = answer else { return Err(Breach::new(format!("{what} was accepted"), CONFLICT).into()) };
+        let found = self.get(key).await?;
+        let written = found.as_ref().is_some_and(|found| found.body == REFUSED);
+        Breach::unless(
+            !written,
+            format!("{what} was answered {:?}, and written all the same", error.kind()),
+            CONFLICT,
+        )?;
+        self.expect(&format!("{what} that was refused"), found.as_ref(), expected)?;
+        conflict(error)
+    }
+
+    fn expect(
+        &self,
+        after: &str,
+        found: Option<&VersionedObject>,
+        expected: Option<&VersionedObject>,
+    ) -> Result<(), Breach> {
+        let what = format!("after {after}, a read shows {} and not {}", shown(found), shown(expected));
+        Breach::unless(found == expected, what, LINEARIZABLE_READ)
+    }
+}
+
+/// Accepts only a conflict. After any other error, the write may still take effect, or the store might have
+/// accepted it.
+fn conflict(error: StoreError) -> Finding<()> {
+    match error.kind() {
+        StoreErrorKind::Conflict => Ok(()),
+        _ => Err(Stopped::Unclear(error)),
+    }
+}
+
+pub(super) fn shown(object: Option<&VersionedObject>) -> String {
+    object.map_or("no object".to_owned(), |VersionedObject { body, version, .. }| {
+        let body: String = String::from_utf8_lossy(body).chars().take(60).collect();
+        format!("{body:?} at version {version}")
+    })
+}

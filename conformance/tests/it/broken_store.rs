@@ -1,0 +1,215 @@
+//! Stores that are wrong in a known way.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::{
+    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Not a fault: one write in three is rejected, and one in three is applied but answered as ambiguous.
+    Overloaded,
+    /// Not a fault: an object accepts one write or deletion per second.
+    Limited,
+    /// Not a fault: the version is a function of the content.
+    ContentVersions,
+    /// Like `ContentVersions`, but the store claims that its versions are unique.
+    ReusedVersions,
+    ConstantVersion,
+    NoPreconditions,
+    /// Checks the precondition, lets others run, and then writes without another check.
+    CheckThenAct,
+    /// Like `CheckThenAct`, for updates only.
+    CheckThenActOnUpdates,
+    /// Like `CheckThenAct`, but some writers, and all readers of the contested object, are denied access.
+    CheckThenActOrDeny,
+    /// Writes although it refuses.
+    WritesAllTheSame,
+    UpdateCreates,
+    UnconditionalDelete,
+    VersionFromAnotherResponse,
+    /// Sends every write twice and reports the result of the second attempt.
+    HiddenRetry,
+    /// Acknowledges the first write of a race without writing.
+    LostUpdate,
+    /// Answers reads from a cache.
+    Cache,
+    AnySize,
+    ListsEverything,
+}
+
+/// A [`MemoryStore`] with one fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Broken {
+    pub(crate) inner: MemoryStore,
+    fault: Fault,
+    cache: Arc<Mutex<BTreeMap<String, VersionedObject>>>,
+    racing_writes: Arc<AtomicUsize>,
+    /// The time of the last write to each object.
+    written: Arc<Mutex<BTreeMap<String, Instant>>>,
+}
+
+impl Broken {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self {
+            inner: MemoryStore::new(),
+            fault,
+            cache: Arc::default(),
+            racing_writes: Arc::default(),
+            written: Arc::default(),
+        }
+    }
+
+    /// Refuses a write that follows another write too soon.
+    fn limit(&self, key: &str) -> Result<(), StoreError> {
+        let written = self.written.lock().unwrap();
+        let is_too_soon = written.get(key).is_some_and(|written| written.elapsed() < Duration::from_secs(1));
+        if is_too_soon { Err(error(StoreErrorKind::Rejected)) } else { Ok(()) }
+    }
+
+    fn note_write(&self, key: &str) {
+        self.written.lock().unwrap().insert(key.to_owned(), Instant::now());
+    }
+
+    /// Returns the version that this store reports for `object`.
+    fn version(&self, object: &VersionedObject) -> Version {
+        match self.fault {
+            Fault::ConstantVersion => Version::new("same"),
+            Fault::ContentVersions | Fault::ReusedVersions => {
+                let mut hasher = DefaultHasher::new();
+                object.body.hash(&mut hasher);
+                Version::new(hasher.finish().to_string())
+            }
+            _ => object.version.clone(),
+        }
+    }
+
+    /// Translates the precondition into the versions of the inner store.
+    async fn translate(&self, key: &str, precondition: &Precondition) -> Precondition {
+        match (self.inner.get(key).await.unwrap(), precondition) {
+            (Some(object), Precondition::Matches(expected)) if self.version(&object) == *expected => {
+                Precondition::Matches(object.version)
+            }
+            _ => precondition.clone(),
+        }
+    }
+
+    /// Writes unconditionally.
+    async fn force(&self, key: &str, body: Bytes) -> Result<Version, StoreError> {
+        loop {
+            let found = self.inner.get(key).await?;
+            let precondition = found.map_or(Precondition::Absent, |object| Precondition::Matches(object.version));
+            match self.inner.put(key, body.clone(), &precondition).await {
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                answer => return answer,
+            }
+        }
+    }
+}
+
+pub(crate) fn error(kind: StoreErrorKind) -> StoreError {
+    StoreError::new(kind, "broken on purpose")
+}
+
+#[async_trait]
+impl ConditionalStore for Broken {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        let Some(mut object) = self.inner.get(key).await? else { return Ok(None) };
+        match self.fault {
+            Fault::Cache => {
+                return Ok(Some(self.cache.lock().unwrap().entry(key.to_owned()).or_insert(object).clone()));
+            }
+            Fault::CheckThenActOrDeny if key.contains("creators") => return Err(error(StoreErrorKind::Fatal)),
+            Fault::VersionFromAnotherResponse => {
+                yield_now().await;
+                object.version = self.inner.get(key).await?.map_or(object.version, |object| object.version);
+            }
+            _ => object.version = self.version(&object),
+        }
+        Ok(Some(object))
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        StoreError::check_body(&body, String::new).or_else(|error| match self.fault {
+            Fault::AnySize => Ok(()),
+            _ => Err(error),
+        })?;
+        let racing = body.starts_with(b"creator") || body.starts_with(b"{\"holder") && key.starts_with("race");
+        let inner_precondition = self.translate(key, precondition).await;
+        match self.fault {
+            Fault::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
+            Fault::NoPreconditions => return self.force(key, body).await,
+            Fault::Limited => self.limit(key)?,
+            Fault::WritesAllTheSame => {
+                let answer = self.inner.put(key, body.clone(), precondition).await;
+                if answer.is_err() {
+                    self.force(key, body).await?;
+                }
+                return answer;
+            }
+            Fault::CheckThenActOrDeny if body.ends_with(b"1") => return Err(error(StoreErrorKind::Fatal)),
+            Fault::CheckThenActOnUpdates if *precondition == Precondition::Absent => {}
+            Fault::CheckThenAct | Fault::CheckThenActOnUpdates | Fault::CheckThenActOrDeny => {
+                let found = self.inner.get(key).await?.map(|object| object.version);
+                let holds = match precondition {
+                    Precondition::Absent => found.is_none(),
+                    Precondition::Matches(expected) => found.as_ref() == Some(expected),
+                };
+                yield_now().await;
+                return if holds { self.force(key, body).await } else { Err(error(StoreErrorKind::Conflict)) };
+            }
+            Fault::UpdateCreates if self.inner.get(key).await?.is_none() => return self.force(key, body).await,
+            // Only the result of the second attempt is reported.
+            Fault::HiddenRetry => drop(self.inner.put(key, body.clone(), precondition).await),
+            Fault::LostUpdate if racing => {
+                let first = self.racing_writes.fetch_add(1, Ordering::SeqCst) == 0;
+                return if first { Ok(Version::new("lost")) } else { Err(error(StoreErrorKind::Conflict)) };
+            }
+            Fault::Overloaded if racing => match self.racing_writes.fetch_add(1, Ordering::SeqCst) % 3 {
+                0 => return Err(error(StoreErrorKind::Rejected)),
+                1 => {
+                    drop(self.inner.put(key, body, precondition).await);
+                    return Err(error(StoreErrorKind::Ambiguous));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        let version = self.inner.put(key, body.clone(), &inner_precondition).await?;
+        self.note_write(key);
+        Ok(self.version(&VersionedObject::new(body, version)))
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        if self.fault == Fault::Limited {
+            self.limit(key)?;
+        }
+        let found = self.inner.get(key).await?.ok_or_else(|| error(StoreErrorKind::Conflict))?;
+        if self.fault == Fault::UnconditionalDelete || self.version(&found) == *expected {
+            self.note_write(key);
+            return self.inner.delete(key, &found.version).await;
+        }
+        Err(error(StoreErrorKind::Conflict))
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.list(if self.fault == Fault::ListsEverything { "" } else { prefix }).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.inner.describe(key)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        self.fault != Fault::ContentVersions
+    }
+}

@@ -1,0 +1,9 @@
+//! The probe and the suites, on correct stores and on stores with known faults.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod broken_store;
+mod fence;
+mod probe;
+mod probe_first;
+mod suites;
+mod troubled_store;

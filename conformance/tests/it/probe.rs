@@ -1,0 +1,285 @@
+//! The probe passes correct stores, finds every store that would elect two leaders, and blames no store for an
+//! error.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock, LocalInstant, TokioClock};
+use leaderelection::{ConditionalStore, MemoryStore, StoreErrorKind};
+use leaderelection_conformance::{Check, CheckKind, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
+
+use crate::broken_store::{Broken, Fault as Breakage};
+use crate::troubled_store::{Call, Fault, Troubled};
+
+fn config() -> ProbeConfig {
+    ProbeConfig::new().clock(TokioClock::new())
+}
+
+async fn keys(store: &MemoryStore) -> Vec<String> {
+    store.list("").await.unwrap()
+}
+
+fn outcomes(report: &ProbeReport) -> Vec<Outcome> {
+    report.checks().iter().map(Check::outcome).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_right_passes_and_is_left_as_it_was() {
+    let store = Troubled::new(|_, _, _| None);
+    let report = probe(&store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+    assert_eq!(outcomes(&report), [Outcome::Passed; 6]);
+    assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+    assert_eq!(report.requests(), store.requests());
+    assert!((250..330).contains(&report.requests()), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_machines_clock_will_do() {
+    let store = MemoryStore::new();
+    let config = ProbeConfig::new();
+    let (first, second) = tokio::join!(probe(&store, &config), probe(&store, &config));
+    assert_eq!((first.verdict(), second.verdict()), (Verdict::Fit, Verdict::Fit), "{first}\n{second}");
+    assert_eq!(keys(&store).await, Vec::<String>::new());
+    let latency = first.latency().unwrap();
+    assert!(latency.min <= latency.median && latency.median <= latency.p99 && latency.p99 <= first.duration());
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_store_that_would_elect_two_leaders_is_found() {
+    use CheckKind::{CreateTwice, RacingCreators, RacingUpdaters, StaleUpdate, UpdateMissing};
+    for (breakage, failing, what) in [
+        (Breakage::NoPreconditions, CreateTwice, "a second create was accepted"),
+        (Breakage::ConstantVersion, StaleUpdate, "two contents have the version same"),
+        (Breakage::UpdateCreates, UpdateMissing, "an update of a missing object was accepted"),
+        (Breakage::CheckThenAct, RacingCreators, "16 of 16 racing creators of round 1 were told that they won"),
+        (Breakage::CheckThenActOnUpdates, RacingUpdaters, "16 of 16 racing updaters of round 1 were told"),
+        (Breakage::WritesAllTheSame, CreateTwice, "a second create was answered Conflict, and written all the same"),
+        (Breakage::LostUpdate, RacingCreators, "won, and its write is not there"),
+        (Breakage::HiddenRetry, CreateTwice, "a call that had nothing to conflict with was answered Conflict"),
+        (Breakage::Cache, StaleUpdate, "after an update, a read shows \"the first write of a probe\" at version"),
+    ] {
+        let store = Broken::new(breakage);
+        let report = probe(&store, &config()).await;
+        assert_eq!(report.verdict(), Verdict::Unfit, "{breakage:?}: {report}");
+        let check = report.decisive().unwrap();
+        assert_eq!(check.kind(), failing, "{breakage:?}: {report}");
+        assert!(check.detail().contains(what), "{breakage:?} was found for another reason: {report}");
+        assert!(outcomes(&report).iter().all(|&outcome| outcome != Outcome::Skipped), "{breakage:?}: {report}");
+        // A deletion by a version that a cache made up is refused.
+        if breakage != Breakage::Cache {
+            assert_eq!(keys(&store.inner).await, Vec::<String>::new(), "{breakage:?}: {report}");
+            assert!(report.leftovers().is_empty(), "{breakage:?}: {report}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_only_in_a_race_passes_all_but_the_races() {
+    let report = probe(&Broken::new(Breakage::CheckThenAct), &config()).await;
+    let failed = |check: &&Check| check.outcome() == Outcome::Failed;
+    let failed: Vec<CheckKind> = report.checks().iter().filter(failed).map(Check::kind).collect();
+    assert_eq!(failed, [CheckKind::RacingCreators, CheckKind::RacingUpdaters], "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unconditional_deletions_are_found_and_forgiven() {
+    let report = probe(&Broken::new(Breakage::UnconditionalDelete), &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit);
+    let check = report.checks().last().unwrap();
+    assert_eq!((check.kind(), check.outcome()), (CheckKind::StaleDelete, Outcome::Failed));
+    assert!(report.to_string().contains("a stale deletion was accepted; the contract says"), "{report}");
+    assert!(report.to_string().contains("no election depends on it"), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn stores_that_are_only_slow_or_overloaded_pass() {
+    for breakage in [Breakage::ContentVersions, Breakage::Overloaded] {
+        let store = Broken::new(breakage);
+        let report = probe(&store, &config()).await;
+        assert_eq!(report.verdict(), Verdict::Fit, "{breakage:?}: {report}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new(), "{breakage:?}: {report}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_takes_one_write_a_second_passes() {
+    let (clock, written) = (TokioClock::new(), Mutex::new(BTreeMap::<String, LocalInstant>::new()));
+    let store = Troubled::new(move |call, key, _| {
+        let (mut written, now) = (written.lock().unwrap(), clock.now());
+        match written.get(key) {
+            _ if call == Call::Get => None,
+            Some(&last) if now.saturating_since(last) < Duration::from_secs(1) => {
+                Some(Fault::Refuse(StoreErrorKind::Rejected))
+            }
+            _ => {
+                written.insert(key.to_owned(), now);
+                None
+            }
+        }
+    });
+    let report = probe(&store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+    assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+    assert!(report.duration() < Duration::from_secs(30), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_lost_now_and_then_decide_nothing() {
+    for lost in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
+        let store = Troubled::new(move |_, _, before| (before % 7 == 3).then_some(lost));
+        let report = probe(&store, &config().time_limit(Duration::from_secs(1000))).await;
+        assert_ne!(report.verdict(), Verdict::Unfit, "{lost:?}: {report}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
+    for told in [
+        Fault::ApplyThenHang,
+        Fault::ApplyThen(StoreErrorKind::Ambiguous),
+        Fault::ApplyThen(StoreErrorKind::Rejected),
+        Fault::ApplyThen(StoreErrorKind::Conflict),
+    ] {
+        let seen = Mutex::new(0);
+        // The first racer wins every time.
+        let store = Troubled::new(move |call, key, _| {
+            let mut seen = seen.lock().unwrap();
+            *seen += usize::from(call == Call::Put && key.contains("creators"));
+            (call == Call::Put && key.contains("creators") && *seen % 16 == 1).then_some(told)
+        });
+        let report = probe(&store, &config().time_limit(Duration::from_secs(100))).await;
+        assert_eq!(report.verdict(), Verdict::Fit, "{told:?}: {report}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_denied_is_inconclusive() {
+    let store = Troubled::always(Fault::Refuse(StoreErrorKind::Fatal));
+    let report = probe(&store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Inconclusive);
+    assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::CreateTwice));
+    assert_eq!(outcomes(&report)[1..], [Outcome::Skipped; 5]);
+    let text = report.to_string();
+    assert!(text.starts_with("inconclusive: the store answered with errors"), "{text}");
+    assert!(text.contains("broken on purpose"), "{text}");
+    assert!(store.requests() < 5, "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_in_a_race_are_inconclusive() {
+    for fault in [Fault::Refuse(StoreErrorKind::Fatal), Fault::Refuse(StoreErrorKind::Rejected)] {
+        let store = Troubled::new(move |call, key, _| (call == Call::Put && key.contains("updaters")).then_some(fault));
+        let report = probe(&store, &config()).await;
+        assert_eq!(report.verdict(), Verdict::Inconclusive, "{fault:?}: {report}");
+        assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingUpdaters), "{fault:?}: {report}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_winners_condemn_a_store_that_also_denies_access() {
+    let report = probe(&Broken::new(Breakage::CheckThenActOrDeny), &config()).await;
+    assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingCreators), "{report}");
+    assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_deleted_is_named() {
+    let store = Troubled::new(|call, _, _| (call == Call::Delete).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
+    let report = probe(&store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+    let left = keys(&store.inner).await;
+    assert!(!left.is_empty());
+    for key in &left {
+        assert!(report.leftovers().contains(&store.describe(key)), "{key} is not in {report}");
+    }
+    assert!(report.to_string().contains("may have been left behind; delete by hand:\n  memory:leaderelection-probe/"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_lands_after_all_is_named() {
+    let store =
+        Troubled::new(|call, key, _| (call == Call::Put && key.contains("create-twice")).then_some(Fault::Hang));
+    let report = probe(&store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Inconclusive);
+    assert_eq!(report.leftovers().len(), 3, "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
+    for fault in [
+        Fault::Hang,
+        Fault::Refuse(StoreErrorKind::Rejected),
+        Fault::Refuse(StoreErrorKind::Ambiguous),
+        Fault::ApplyThen(StoreErrorKind::Ambiguous),
+        Fault::Refuse(StoreErrorKind::Conflict),
+    ] {
+        let store = Troubled::always(fault);
+        let report = probe(&store, &config()).await;
+        assert_ne!(report.verdict(), Verdict::Fit, "{fault:?}: {report}");
+        assert!(store.requests() < 150, "{fault:?}: {report}");
+        assert!(report.duration() <= Duration::from_secs(70), "{fault:?}: {report}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_is_limited() {
+    let store = Troubled::new(|call, key, _| (call == Call::Get && key.contains("creators")).then_some(Fault::Hang));
+    let report = probe(&store, &config().time_limit(Duration::from_secs(5))).await;
+    let check = report.decisive().unwrap();
+    assert_eq!((check.kind(), check.outcome()), (CheckKind::RacingCreators, Outcome::Inconclusive), "{report}");
+    assert!(check.detail().starts_with("not finished within 5s"), "{report}");
+    assert_eq!(outcomes(&report)[4..], [Outcome::Skipped; 2]);
+    assert!(report.duration() <= Duration::from_secs(15), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_reads_well() {
+    let config = config().prefix("scratch/").writers(4).rounds(2);
+    let report = probe(&MemoryStore::new(), &config).await;
+    let id = report.place().strip_prefix("memory:scratch/").unwrap();
+    let text = report.to_string().replace(id, "ID");
+    let expected = "\
+fit to elect leaders on
+
+  create twice                passed        a second create was answered Conflict, and changed nothing
+  stale update                passed        a stale update was answered Conflict, and changed nothing
+  update of a missing object  passed        an update of a missing object was answered Conflict, and created nothing
+  racing creators             passed        one winner in each of 2 races of 4; the losers: 6 Conflict
+  racing updaters             passed        one winner in each of 2 races of 4; the losers: 6 Conflict
+  stale delete                passed        a stale deletion was answered Conflict, and changed nothing
+
+probed memory:scratch/ID
+54 requests in 0.0ns, races of 4 writers in 2 rounds; latency min 0.0ns, median 0.0ns, p99 0.0ns";
+    assert_eq!(text, expected);
+
+    let text = probe(&Broken::new(Breakage::CheckThenAct), &config).await.to_string();
+    assert!(
+        text.starts_with("UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  racing creators             FAILED        4 of 4 racing creators of round 1 were"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_probe_goes_where_it_is_told() {
+    for (config, place) in [
+        (config(), "memory:leaderelection-probe/"),
+        (config().prefix("a/b-"), "memory:a/b-"),
+        (config().beside("locks/prod/scheduler"), "memory:locks/prod/leaderelection-probe/"),
+        (config().beside("scheduler"), "memory:leaderelection-probe/"),
+    ] {
+        let store = Troubled::new(move |_, key, _| {
+            assert!(format!("memory:{key}").starts_with(place), "{key}");
+            None
+        });
+        let report = probe(&store, &config).await;
+        assert!(report.place().starts_with(place), "{report}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The suites pass correct stores, and find every store with a known fault.
+
+use std::time::Duration;
+
+use leaderelection::{ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, ObjectLock};
+use leaderelection_conformance::{Effort, check_lock, check_store};
+
+use crate::broken_store::{Broken, Fault};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_store_conforms() {
+    let store = MemoryStore::new();
+    check_store(store.clone(), "suite", Effort::default()).await;
+    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new(), "the suite cleans up behind itself");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_lock_conforms() {
+    let store = MemoryStore::new();
+    check_lock(|key, identity| MemoryLock::new(store.clone(), key, identity), Effort::default()).await;
+}
+
+#[tokio::test]
+async fn one_thread_suffices() {
+    check_store(MemoryStore::new(), "suite", Effort { rounds: 2, racers: 8 }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_whose_versions_are_hashes_conforms() {
+    check_store(Broken::new(Fault::ContentVersions), "suite", Effort::default()).await;
+}
+
+#[tokio::test]
+async fn a_lock_whose_versions_are_hashes_conforms() {
+    let store = Broken::new(Fault::ContentVersions);
+    let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+    // With one racer, the creator is certainly the updater as well.
+    check_lock(new_lock, Effort { rounds: 1, racers: 1 }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_rejects_and_loses_answers_under_load_conforms() {
+    check_store(Broken::new(Fault::Overloaded), "suite", Effort::default()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_limits_rates_conforms() {
+    check_store(Broken::new(Fault::Limited), "suite", Effort { rounds: 4, racers: 8 }).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_limits_rates_conforms_and_every_race_has_a_winner() {
+    const ROUNDS: usize = 4;
+    let store = Broken::new(Fault::Limited);
+    let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+    check_lock(new_lock, Effort { rounds: ROUNDS, racers: 8 }).await;
+    for round in 0..ROUNDS {
+        let body = store.get(&format!("race-{round}")).await.unwrap().expect("a record").body;
+        let record = LeaderElectionRecord::from_json(&body, Duration::MAX).unwrap();
+        assert_eq!(record.write_id.as_deref(), Some("updater"), "nobody was allowed to update in round {round}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_broken_store_is_caught() {
+    for (fault, verdict) in [
+        (Fault::ConstantVersion, "a stale update was accepted"),
+        (Fault::NoPreconditions, "an update of a missing object was accepted"),
+        (Fault::CheckThenAct, "at most one succeeds"),
+        (Fault::UpdateCreates, "an update of a missing object was accepted"),
+        (Fault::UnconditionalDelete, "a stale deletion was accepted"),
+        (Fault::VersionFromAnotherResponse, "a body and a version from the same response"),
+        (Fault::HiddenRetry, "must succeed here"),
+        (Fault::LostUpdate, "its write is not there"),
+        (Fault::ReusedVersions, "created anew, it has the version"),
+        (Fault::Cache, "after an update, it holds another body"),
+        (Fault::AnySize, "a write of an empty body was accepted"),
+        (Fault::ListsEverything, "before anything was created, the list is"),
+    ] {
+        let message = verdict_on(check_store(Broken::new(fault), "suite", Effort::default())).await;
+        assert!(message.contains(verdict), "{fault:?} was caught for another reason: {message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_on_broken_stores_are_caught() {
+    for (fault, verdict) in [
+        (Fault::ConstantVersion, "two records have the version same"),
+        (Fault::NoPreconditions, "an update of a missing record was accepted"),
+        (Fault::CheckThenAct, "at most one succeeds"),
+        (Fault::HiddenRetry, "must succeed here"),
+        (Fault::LostUpdate, "its write is not there"),
+        (Fault::Cache, "after an update, it holds"),
+    ] {
+        let store = Broken::new(fault);
+        let new_lock = move |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
+        let message = verdict_on(check_lock(new_lock, Effort::default())).await;
+        assert!(message.contains(verdict), "{fault:?} was caught for another reason: {message}");
+    }
+}
+
+/// The message with which a suite panicked.
+async fn verdict_on(suite: impl Future<Output = ()> + Send + 'static) -> String {
+    let panic = tokio::spawn(suite).await.expect_err("a broken store passed").into_panic();
+    *panic.downcast::<String>().expect("a suite panics with a message")
+}

@@ -1,0 +1,83 @@
+//! The place of the lock and the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::ensure;
+use leaderelection::{ConditionalStore, StoreError};
+use leaderelection_arena::fenced_log::{Entry, FencedLog, ReadError};
+use leaderelection_backends::url::Location;
+
+pub type Log = FencedLog<Arc<dyn ConditionalStore>>;
+
+/// A store, and the keys in it. The log is next to the lock.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub store: Arc<dyn ConditionalStore>,
+    pub lock_key: String,
+    log_key: String,
+}
+
+impl Site {
+    pub async fn open(lock: &Location) -> Result<Self, StoreError> {
+        let (store, lock_key) = (lock.open().await?, lock.key().to_owned());
+        let log_key = format!("{lock_key}.log");
+        Ok(Self { store, lock_key, log_key })
+    }
+
+    pub fn log(&self) -> Log {
+        FencedLog::new(Arc::clone(&self.store), &self.log_key)
+    }
+
+    /// Takes the place for this run: a store that cannot be used shows it here, and a place that is in
+    /// use is refused, where the candidates would compete for somebody's real lock.
+    pub async fn claim(&self) -> anyhow::Result<()> {
+        for key in [&self.lock_key, &self.log_key] {
+            let name = self.store.describe(key);
+            let found = self.store.get(key).await?;
+            ensure!(found.is_none(), "{name} exists already; give --store a key that nothing uses, or delete it");
+        }
+        self.log().create().await?;
+        Ok(())
+    }
+
+    /// The log's entries. A store tries only once, and one lost answer is no verdict.
+    pub async fn entries(&self) -> Result<Vec<Entry>, ReadError> {
+        for _ in 0..5 {
+            if let Ok(entries) = self.log().entries().await {
+                return Ok(entries);
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        self.log().entries().await
+    }
+
+    /// Deletes what this run wrote.
+    pub async fn clear(&self) {
+        for key in [&self.lock_key, &self.log_key] {
+            if let Err(error) = self.delete(key).await {
+                let name = self.store.describe(key);
+                eprintln!("warning: {name} was not deleted: {:#}", anyhow::Error::new(error));
+            }
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match self.store.get(key).await? {
+            Some(object) => self.store.delete(key, &object.version).await,
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_log_is_next_to_the_lock() {
+        let site = Site::open(&"file:///some%20dir/name".parse().unwrap()).await.unwrap();
+        let described = [&site.lock_key, &site.log_key].map(|key| site.store.describe(key));
+        assert_eq!(described, ["file:///some dir/name", "file:///some dir/name.log"]);
+    }
+}

@@ -1,0 +1,49 @@
+//! Stops at moments at which no timer fires: between a look at the clock and what comes of it.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock, LocalInstant};
+
+use super::clock::NodeClock;
+use super::timeline::ProcessId;
+use super::world::World;
+
+/// The clock of a node, as one process reads it.
+///
+/// An elector asks for the wall time within its steps: when it makes a write, when it has an answer, when a term
+/// starts and when its work is about to be polled. Time passes at some of these moments, for everybody, as if the
+/// machine under all nodes had been suspended.
+#[derive(Clone, Debug)]
+pub(super) struct ProcessClock {
+    pub(super) world: Arc<World>,
+    pub(super) process: ProcessId,
+    pub(super) clock: NodeClock,
+}
+
+#[async_trait]
+impl Clock for ProcessClock {
+    fn now(&self) -> LocalInstant {
+        self.clock.now()
+    }
+
+    fn wall_time(&self) -> DateTime<Utc> {
+        self.world.stand_still_at_times(self.process);
+        self.clock.wall_time()
+    }
+
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        self.clock.sleep_until(deadline).await;
+    }
+}
+
+/// Lets time pass while nothing runs. Timers that end meanwhile end now.
+pub(super) fn stand_still(lasts: Duration) {
+    // The clock is moved at once. What is left to wait for is that others run, and they do anyway.
+    let _ = pin!(tokio::time::advance(lasts)).poll(&mut Context::from_waker(Waker::noop()));
+}

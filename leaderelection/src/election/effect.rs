@@ -1,0 +1,195 @@
+//! The effects of the state machine: the orders to its driver, and the facts that it reports.
+
+use crate::clock::LocalInstant;
+use crate::record::LeaderElectionRecord;
+use crate::store::Version;
+
+use super::reason::{BeginReason, EndReason};
+
+/// An order to the driver. The driver carries out effects in the order in which they come.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Effect {
+    /// Sends this request. At most one is in flight.
+    Send(Request),
+    /// Starts the work of a new term. The work may begin only while the term's window is open.
+    Start {
+        /// The term.
+        term: Term,
+        /// The reason for which the lease was free.
+        reason: BeginReason,
+    },
+    /// Moves the end of the leader's window. A driver that finds the old window over gives
+    /// [`Input::Expired`](super::Input::Expired) instead.
+    Extend(Term),
+    /// Ends leadership now, and tells the work to stop. Always comes before the
+    /// [`Fact::LeaderChanged`] that names the next leader, and before any request that gives the lease back.
+    Stop {
+        /// The ended term's token.
+        fencing_token: u64,
+        /// The reason for the end.
+        reason: EndReason,
+        /// The moment by which the work must have stopped; the machine drops it then (rule 8).
+        drop_by: LocalInstant,
+    },
+    /// Drops the work, which has not stopped in time.
+    DropWork,
+    /// Waits for the work no longer: it cannot be dropped, and outlives its lease.
+    Abandon,
+    /// Returns to the caller. Nothing happens any more before the next [`Input::Begin`](super::Input::Begin).
+    Finished(RunOutcome),
+    /// Tells whoever listens. Nothing depends on it.
+    Fact(Fact),
+}
+
+/// Something that the machine found out or did.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fact {
+    /// A write of this candidate won the lease. The term begins with [`Effect::Start`], now or, if the answer
+    /// took too long, after a renewal.
+    Acquired {
+        /// The new term's token.
+        fencing_token: u64,
+    },
+    /// The store said what the object is now: [`Election::observed`](super::Election::observed).
+    Observed,
+    /// The object names another leader, or none.
+    LeaderChanged {
+        /// The new leader.
+        leader: Option<String>,
+    },
+    /// The outcome of a write is unknown.
+    Doubted,
+    /// The outcome of a write that was unknown is known now.
+    Resolved {
+        /// `true` if the write landed.
+        landed: bool,
+    },
+    /// The lease was given back.
+    Released,
+    /// The lease could not be given back in time; it runs out by itself.
+    ReleaseGivenUp,
+    /// The lock's token is the largest that is believed, so that no term can follow.
+    TokensExhausted,
+    /// The object is gone. Somebody deleted it: tokens may start again, and nobody is protected.
+    Vanished,
+}
+
+/// The end of a candidacy: how [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RunOutcome {
+    /// The candidacy was stopped before it had led.
+    NeverLed,
+    /// A term was led, and is over.
+    Led {
+        /// The term's token.
+        fencing_token: u64,
+        /// The reason for its end.
+        reason: EndReason,
+    },
+}
+
+impl RunOutcome {
+    /// The token of the term that was led; `None` if there was none.
+    #[must_use]
+    pub fn fencing_token(&self) -> Option<u64> {
+        match self {
+            Self::NeverLed => None,
+            Self::Led { fencing_token, .. } => Some(*fencing_token),
+        }
+    }
+
+    /// The reason for which the term ended; `None` if there was none.
+    #[must_use]
+    pub fn reason(&self) -> Option<&EndReason> {
+        match self {
+            Self::NeverLed => None,
+            Self::Led { reason, .. } => Some(reason),
+        }
+    }
+}
+
+/// A request to the lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Reads the record.
+    Look,
+    /// Writes the record.
+    Write(Write),
+}
+
+impl Request {
+    /// The kind of the request.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::Look => Operation::Get,
+            Self::Write(Write { purpose: Purpose::Release, .. }) => Operation::Release,
+            Self::Write(Write { expected: None, .. }) => Operation::Create,
+            Self::Write(_) => Operation::Update,
+        }
+    }
+}
+
+/// A kind of request, as logs, metrics and errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// A read of the record.
+    Get,
+    /// A write of the first record.
+    Create,
+    /// A write over a record.
+    Update,
+    /// A write that gives the lease back.
+    Release,
+}
+
+impl Operation {
+    /// The name: `get`, `create`, `update` or `release`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// A write of the record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Write {
+    /// The aim of the write.
+    pub purpose: Purpose,
+    /// The record to write.
+    pub record: LeaderElectionRecord,
+    /// The version to replace; `None` if the write creates the object.
+    pub expected: Option<Version>,
+}
+
+/// The aim of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// To begin a term (rule 3).
+    Acquire,
+    /// To go on leading (rule 5).
+    Renew,
+    /// To give the lease back (rule 9).
+    Release,
+}
+
+/// A term of this candidate that is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Term {
+    /// The token, larger than that of every earlier term.
+    pub fencing_token: u64,
+    /// The moment at which the last write that is known to have landed was sent.
+    pub sent_at: LocalInstant,
+    /// The moment at which leadership ends unless it is renewed.
+    pub valid_until: LocalInstant,
+}

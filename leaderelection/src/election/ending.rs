@@ -1,0 +1,165 @@
+//! Rules 8, 9 and 14: the end of a term. Leadership first, then the work, then the lease.
+
+use std::mem::replace;
+
+use super::effect::{Effect, Fact};
+use super::input::{Command, WorkEnd};
+use super::machine::Election;
+use super::phase::{Ended, Hold, Phase};
+use super::reason::EndReason;
+use crate::clock::LocalInstant;
+use crate::lock::VersionedRecord;
+
+impl Election {
+    /// Ends what has outlived its time.
+    pub(super) fn expire(&mut self, now: LocalInstant) {
+        if let Phase::Leading(hold) = &self.phase
+            && now >= self.valid_until(hold)
+        {
+            self.end_term(EndReason::RenewDeadline, true);
+            // Work that ended before needs no time to stop.
+            self.conclude_if_work_ended(now);
+        }
+        match &mut self.phase {
+            Phase::Stopping { until, dropped, .. } if now >= *until => {
+                if replace(dropped, true) {
+                    self.effects.push_back(Effect::Abandon);
+                    self.conclude(now, false);
+                } else {
+                    // The work takes a moment to be dropped, counted from now: after a suspend, `until` is long past.
+                    *until = now + self.rules.stop_margin();
+                    self.effects.push_back(Effect::DropWork);
+                }
+            }
+            Phase::Releasing { give_up_at, .. } if now >= *give_up_at => {
+                self.tell(Fact::ReleaseGivenUp);
+                self.finish_release(now, |_| true);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_command(&mut self, now: LocalInstant, command: Command) {
+        match (command, &self.phase) {
+            (Command::Stop, phase) => {
+                self.stop_asked = true;
+                match phase {
+                    Phase::Leading(_) => self.end_term(EndReason::Cancelled, true),
+                    Phase::Following | Phase::Won { .. } => self.stop_competing(now),
+                    Phase::Idle | Phase::Stopping { .. } | Phase::Releasing { .. } => {}
+                }
+            }
+            (Command::StepDown, _) => self.end_term(EndReason::SteppedDown, true),
+            (Command::TransferTo(to), _) => self.end_term(EndReason::Transferred { to }, true),
+        }
+    }
+
+    /// Stops without a term. A lease that was just won, or may have been, is given back like any other.
+    fn stop_competing(&mut self, now: LocalInstant) {
+        let won_at = self.phase.hold().map(|hold| hold.sent_at).or_else(|| self.last_acquire_sent());
+        match (won_at, replace(&mut self.phase, Phase::Following)) {
+            (Some(sent_at), phase) if self.rules.release_on_cancel => {
+                let held = if let Phase::Won { hold, .. } = phase { Some(hold) } else { None };
+                self.begin_release(now, held, None, sent_at);
+            }
+            (_, phase) => {
+                self.phase = phase;
+                self.finish(now, None);
+            }
+        }
+    }
+
+    pub(super) fn on_work_ended(&mut self, end: WorkEnd) {
+        self.work_end = Some(end);
+        match end {
+            WorkEnd::Panicked => self.end_term(EndReason::WorkPanicked, true),
+            WorkEnd::Complete if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
+            // The window was seen to be over, which only time or a command can have done. The command follows.
+            WorkEnd::NotBegun => self.end_term(EndReason::RenewDeadline, true),
+            WorkEnd::Complete | WorkEnd::Dropped => {}
+        }
+    }
+
+    /// Ends the term, if one has started. Leadership is over when the driver has carried out [`Effect::Stop`].
+    /// `still_ours` if the record still names us, as far as is known.
+    pub(super) fn end_term(&mut self, reason: EndReason, still_ours: bool) {
+        let mut hold = match replace(&mut self.phase, Phase::Following) {
+            Phase::Leading(hold) => hold,
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        if let EndReason::Transferred { to } = &reason {
+            hold.record.preferred_holder = Some(to.clone());
+        }
+        let fencing_token = hold.token;
+        // Shortly before the first moment at which another may take the lease.
+        let drop_by = hold.sent_at + self.rules.lease_duration - self.rules.stop_margin();
+        self.effects.push_back(Effect::Stop { fencing_token, reason: reason.clone(), drop_by });
+        let (held, ended) = (still_ours.then_some(hold), Ended { fencing_token, reason });
+        self.phase = Phase::Stopping { held, ended, until: drop_by, dropped: false };
+    }
+
+    /// Ends the term if the record asks for another leader (rule 14).
+    pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
+        if let Phase::Leading(hold) = &self.phase
+            && let Some(to) = hold.record.prefers_other_than(&self.rules.identity)
+        {
+            let to = to.to_owned();
+            self.end_term(EndReason::Transferred { to }, true);
+            self.conclude_if_work_ended(now);
+        }
+    }
+
+    /// Goes on to the release as soon as nothing of the term runs any more (rule 8).
+    pub(super) fn conclude_if_work_ended(&mut self, now: LocalInstant) {
+        if let Phase::Stopping { ended, .. } = &self.phase
+            && self.work_end.is_some()
+        {
+            let releases = ended.reason.releases(self.rules.release_on_cancel);
+            self.conclude(now, releases);
+        }
+    }
+
+    fn conclude(&mut self, now: LocalInstant, releases: bool) {
+        let Phase::Stopping { held, ended, .. } = &mut self.phase else { return };
+        let (ended, held) = (ended.clone(), held.take_if(|_| releases));
+        match held {
+            Some(hold) => {
+                let sent_at = hold.sent_at;
+                self.begin_release(now, Some(hold), Some(ended), sent_at);
+            }
+            None => self.finish(now, Some(ended)),
+        }
+    }
+
+    /// Gives the lease back (rule 9). Without a known version the store must say whether there is anything to give
+    /// back. With one, writing over it also fences off a renewal that is still under way.
+    fn begin_release(&mut self, now: LocalInstant, held: Option<Hold>, ended: Option<Ended>, sent_at: LocalInstant) {
+        self.attempts.must_read = held.is_none();
+        self.pacing.restart(now);
+        self.phase = Phase::Releasing { held, ended, give_up_at: sent_at + self.rules.lease_duration };
+        self.expire(now);
+    }
+
+    pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {
+        self.tell(Fact::Released);
+        self.announce("");
+        if let Phase::Releasing { held, .. } = &mut self.phase {
+            *held = None;
+        }
+        self.remember_our_write(now, written);
+        self.finish_release(now, |_| true);
+    }
+
+    /// Finishes if the lease is being released and `is_over` says of what is held that nothing is left to release.
+    pub(super) fn finish_release(&mut self, now: LocalInstant, is_over: impl FnOnce(&Option<Hold>) -> bool) {
+        if let Phase::Releasing { held, ended, .. } = &mut self.phase
+            && is_over(held)
+        {
+            let ended = ended.take();
+            self.finish(now, ended);
+        }
+    }
+}

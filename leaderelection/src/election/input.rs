@@ -1,0 +1,135 @@
+//! The inputs of the state machine.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::lock::{LockError, VersionedRecord};
+use crate::store::{StoreErrorKind, Version};
+
+/// An event that the state machine has to know of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Input {
+    /// The candidate starts to compete for one term.
+    ///
+    /// A term that is still open, because its driver was dropped, is abandoned: its lease runs out or is taken
+    /// over as a new term, and no answer can revive it.
+    Begin {
+        /// The time for which the candidate writes nothing, so that others go first. Reading goes on.
+        stand_back: Duration,
+        /// `true` if the term ends when its work is complete.
+        ends_with_work: bool,
+    },
+    /// Time has passed.
+    Tick,
+    /// The answer to the request in flight. An answer to anything else is ignored.
+    Answer(Answer),
+    /// An order from outside.
+    Command(Command),
+    /// The work of the term has ended.
+    WorkEnded(WorkEnd),
+    /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
+    ///
+    /// Code of this process may have seen that, so the term must not go on.
+    Expired,
+}
+
+/// An order from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Command {
+    /// Ends the candidacy or the term, and does not compete again.
+    Stop,
+    /// Ends the term and releases the lease.
+    StepDown,
+    /// Ends the term and releases the lease to the candidate of this name (rule 14).
+    TransferTo(String),
+}
+
+/// The way in which a term's work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WorkEnd {
+    /// The work was never polled, because the term was over before.
+    NotBegun,
+    /// The work is complete, or there was none.
+    Complete,
+    /// The work panicked.
+    Panicked,
+    /// The work was dropped.
+    Dropped,
+}
+
+/// The result of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Answer {
+    /// The result of a read; `Ok(None)` if there is no object.
+    Read(Result<Option<VersionedRecord>, Failure>),
+    /// The result of a write.
+    Written(Result<Version, Failure>),
+}
+
+impl Answer {
+    /// The failure, if the request failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        match self {
+            Self::Read(Err(failure)) | Self::Written(Err(failure)) => Some(*failure),
+            Self::Read(Ok(_)) | Self::Written(Ok(_)) => None,
+        }
+    }
+}
+
+/// The reason for which a request has no good answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Failure {
+    /// The knowledge about the request's effect.
+    pub kind: StoreErrorKind,
+    /// The time for which the store asked to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl From<&LockError> for Failure {
+    fn from(error: &LockError) -> Self {
+        Self { kind: error.kind(), retry_after: error.retry_after() }
+    }
+}
+
+/// A source of the randomness and the wall time that a step may need.
+pub trait Draw {
+    /// A fraction, evenly spread from 0 to just under 1.
+    fn jitter(&mut self) -> Jitter;
+
+    /// The stamp of a new write. Its id was never used before, by anybody.
+    fn stamp(&mut self) -> Stamp;
+}
+
+/// The marks that make a write unique and dated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The id, never used before by anybody.
+    pub write_id: String,
+    /// The wall time, for the record's times, which no decision reads.
+    pub time: DateTime<Utc>,
+}
+
+/// A fraction of a pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Jitter(u32);
+
+impl Jitter {
+    /// The fraction `numerator / 2^32`, from 0 to just under 1.
+    #[must_use]
+    pub const fn new(numerator: u32) -> Self {
+        Self(numerator)
+    }
+
+    /// This fraction of `duration`.
+    #[must_use]
+    pub fn of(self, duration: Duration) -> Duration {
+        let nanos = (duration.as_nanos() * u128::from(self.0)) >> 32;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,295 @@
+//! The state machine: what a step does, in which order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempts::{Attempt, Attempts};
+use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
+use super::input::{Answer, Draw, Input, Jitter, WorkEnd};
+use super::pacing::Pacing;
+use super::phase::{Ended, Hold, InFlight, Phase, Sight};
+use super::reason::EndReason;
+use super::rules::Rules;
+use crate::clock::LocalInstant;
+use crate::lock::VersionedRecord;
+use crate::record::LeaderElectionRecord;
+use crate::store::Version;
+
+/// One candidate's view of one lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Election {
+    pub(super) rules: Arc<Rules>,
+    pub(super) phase: Phase,
+    /// The object as we last saw it as a candidate.
+    pub(super) sight: Option<Sight>,
+    /// The highest token seen or written. A new term's is one more.
+    pub(super) highest_token: Option<u64>,
+    pub(super) in_flight: Option<InFlight>,
+    /// Writes of ours without a good answer: each may have landed, or may land yet.
+    pub(super) attempts: Attempts,
+    pub(super) pacing: Pacing,
+    pub(super) announced: Option<String>,
+    /// The end of the current term's work; `None` while it runs, or if there is no term.
+    pub(super) work_end: Option<WorkEnd>,
+    pub(super) ends_with_work: bool,
+    /// The caller asked to stop, so that no further term is competed for.
+    pub(super) stop_asked: bool,
+    pub(super) effects: VecDeque<Effect>,
+}
+
+impl Election {
+    /// A candidate that does not take part yet: see [`Input::Begin`].
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules: Arc::new(rules),
+            phase: Phase::Idle,
+            sight: None,
+            highest_token: None,
+            in_flight: None,
+            attempts: Attempts::default(),
+            pacing: Pacing::default(),
+            announced: None,
+            work_end: None,
+            ends_with_work: false,
+            stop_asked: false,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Takes one step. The driver has to carry out all effects, of which [`next`](Self::next) returns one after the
+    /// other, before it waits for anything.
+    ///
+    /// `now` never decreases from call to call. Randomness and wall time come from `draw`, which is asked only for
+    /// what the step needs.
+    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl Draw) {
+        if !matches!(input, Input::Begin { .. }) {
+            // An input that comes too late for its term must not prolong it (rules 6 and 12).
+            self.expire(now);
+        }
+        match input {
+            Input::Begin { stand_back, ends_with_work } => {
+                // Of a term that was left open, nobody is told any more.
+                self.effects.clear();
+                self.rest(now);
+                self.phase = Phase::Following;
+                self.pacing.begin(now, stand_back);
+                (self.ends_with_work, self.stop_asked) = (ends_with_work, false);
+            }
+            Input::Tick => {}
+            Input::Answer(answer) => self.on_answer(now, answer, draw.jitter()),
+            Input::Command(command) => self.on_command(now, command),
+            Input::WorkEnded(end) => self.on_work_ended(end),
+            Input::Expired => self.end_term(EndReason::RenewDeadline, true),
+        }
+        self.conclude_if_work_ended(now);
+        // Not as soon as an answer shows it: what the answer says about the lease must be known first.
+        self.hand_over_if_asked(now);
+        self.send(now, draw);
+    }
+
+    /// The next effect, oldest first.
+    #[allow(clippy::should_implement_trait, reason = "an election is no iterator: a later step has more effects")]
+    pub fn next(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The moment for the next [`Input::Tick`]; `None` if only another input changes anything.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<LocalInstant> {
+        let deadline = match &self.phase {
+            Phase::Leading(hold) => Some(self.valid_until(hold)),
+            Phase::Stopping { until, .. } => Some(*until),
+            Phase::Releasing { give_up_at, .. } => Some(*give_up_at),
+            Phase::Idle | Phase::Following | Phase::Won { .. } => None,
+        };
+        let send = if self.in_flight.is_none() { self.next_send() } else { None };
+        deadline.into_iter().chain(send).min()
+    }
+
+    /// The term that is led at `now`, if any: a comparison with the deadline, never a flag (rule 4).
+    #[must_use]
+    pub fn leading(&self, now: LocalInstant) -> Option<Term> {
+        match &self.phase {
+            Phase::Leading(hold) if now < self.valid_until(hold) => Some(self.term(hold)),
+            _ => None,
+        }
+    }
+
+    /// The object as the store last showed it; `None` if there is none, or if nothing was read yet.
+    #[must_use]
+    pub fn observed(&self) -> Option<(&LeaderElectionRecord, &Version)> {
+        let ours = self.phase.hold().map(|hold| (&hold.record, &hold.version));
+        ours.or_else(|| self.sight.as_ref()?.found.as_ref().map(|found| (&found.record, &found.version)))
+    }
+
+    /// `true` if nothing is left to do before the next [`Input::Begin`].
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle)
+    }
+
+    fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
+        match (self.in_flight.take(), answer) {
+            (Some(InFlight::Read), Answer::Read(Ok(found))) => {
+                self.tell(Fact::Observed);
+                self.attempts.must_read = false;
+                self.on_read(now, found, jitter);
+            }
+            (Some(InFlight::Read), Answer::Read(Err(failure))) => self.on_read_failure(now, failure, jitter),
+            (Some(InFlight::Write { attempt, record }), Answer::Written(Ok(version))) => {
+                self.tell(Fact::Observed);
+                self.on_landed(now, attempt, VersionedRecord { record, version });
+            }
+            (Some(InFlight::Write { attempt, .. }), Answer::Written(Err(failure))) => {
+                self.on_write_failure(now, attempt, failure, jitter);
+            }
+            (in_flight, _) => self.in_flight = in_flight,
+        }
+    }
+
+    fn on_read(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+        if let Some(found) = &found
+            && let Some(attempt) = self.attempts.written_by_us(&found.record)
+        {
+            self.pacing.write_at_once(now);
+            return self.on_landed(now, attempt, found.clone());
+        }
+        match self.phase {
+            Phase::Following => self.follow(now, found, jitter),
+            Phase::Idle => {}
+            _ => self.on_read_while_holding(now, found, jitter),
+        }
+    }
+
+    /// A write of ours landed: the record is ours, and no other attempt can land any more.
+    fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: VersionedRecord) {
+        for other in self.attempts.clear() {
+            self.tell(Fact::Resolved { landed: other.write_id == attempt.write_id });
+        }
+        self.pacing.made_progress();
+        self.saw_token(attempt.token);
+        if attempt.purpose == Purpose::Release {
+            return self.on_released(now, written);
+        }
+        let VersionedRecord { record, version } = written;
+        let hold = Hold { token: attempt.token, record, version, sent_at: attempt.sent_at };
+        let term = self.term(&hold);
+        match &mut self.phase {
+            Phase::Idle => {}
+            Phase::Following => {
+                self.tell(Fact::Acquired { fencing_token: hold.token });
+                let reason = self.opening();
+                self.sight = None;
+                self.phase = Phase::Won { hold, reason };
+            }
+            Phase::Won { hold: held, .. } => *held = hold,
+            Phase::Leading(held) => {
+                *held = hold;
+                self.effects.push_back(Effect::Extend(term));
+            }
+            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => Hold::replace(held, hold),
+        }
+        self.start_if_valid(now);
+    }
+
+    /// Sends what is due. At most one request is in flight.
+    fn send(&mut self, now: LocalInstant, draw: &mut impl Draw) {
+        if self.in_flight.is_some() || self.next_send().is_none_or(|at| now < at) {
+            return;
+        }
+        if self.wants_read(now) {
+            self.in_flight = Some(InFlight::Read);
+            self.effects.push_back(Effect::Send(Request::Look));
+            return;
+        }
+        let stamp = draw.stamp();
+        let (purpose, token, record, expected) = match &self.phase {
+            Phase::Won { hold, .. } | Phase::Leading(hold) => {
+                (Purpose::Renew, hold.token, hold.renewed(&self.rules, &stamp), Some(hold.version.clone()))
+            }
+            Phase::Releasing { held: Some(hold), .. } => {
+                (Purpose::Release, hold.token, hold.released(&stamp), Some(hold.version.clone()))
+            }
+            _ => {
+                let (token, record, expected) = self.candidacy(&stamp);
+                (Purpose::Acquire, token, record, expected)
+            }
+        };
+        // Validity counts from here, before the request is sent (rule 4).
+        let attempt = Attempt { write_id: stamp.write_id, token, sent_at: now, purpose, doubted: false };
+        self.in_flight = Some(InFlight::Write { attempt, record: record.clone() });
+        self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));
+    }
+
+    /// The moment for the next request, if none is in flight.
+    fn next_send(&self) -> Option<LocalInstant> {
+        Some(match &self.phase {
+            Phase::Idle | Phase::Stopping { .. } => return None,
+            _ if self.attempts.must_read => self.pacing.soonest(),
+            Phase::Following => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
+            Phase::Leading(hold) => self.pacing.write(hold.sent_at + self.rules.retry_period),
+            Phase::Won { .. } | Phase::Releasing { .. } => self.pacing.write(LocalInstant::default()),
+        })
+    }
+
+    fn wants_read(&self, now: LocalInstant) -> bool {
+        match &self.phase {
+            _ if self.attempts.must_read => true,
+            Phase::Following => self.takeover_at().is_none_or(|at| now < at),
+            Phase::Releasing { held, .. } => held.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Ends the candidacy, and tells the caller; or follows again, if the term was over before its work could begin.
+    pub(super) fn finish(&mut self, now: LocalInstant, ended: Option<Ended>) {
+        self.rest(now);
+        let was_missed = self.work_end.take() == Some(WorkEnd::NotBegun)
+            && ended.as_ref().is_some_and(|ended| ended.reason == EndReason::RenewDeadline);
+        let outcome = match ended {
+            Some(_) if was_missed && !self.stop_asked => {
+                self.phase = Phase::Following;
+                return self.pacing.begin(now, Duration::ZERO);
+            }
+            Some(Ended { fencing_token, reason }) if !was_missed => RunOutcome::Led { fencing_token, reason },
+            _ => RunOutcome::NeverLed,
+        };
+        self.effects.push_back(Effect::Finished(outcome));
+    }
+
+    /// Forgets every attempt of what has ended (rule 6), and remembers what the object last was.
+    pub(super) fn rest(&mut self, now: LocalInstant) {
+        // Nobody can tell any more what became of them.
+        self.attempts.clear().for_each(drop);
+        self.in_flight = None;
+        self.pacing.restart(now);
+        let phase = std::mem::replace(&mut self.phase, Phase::Idle);
+        if let Some(Hold { record, version, .. }) = phase.hold() {
+            // Nobody leads by this version: we wrote it, and have stopped.
+            let found = VersionedRecord { record: record.clone(), version: version.clone() };
+            self.remember_our_write(now, found);
+        }
+    }
+
+    pub(super) fn term(&self, hold: &Hold) -> Term {
+        Term { fencing_token: hold.token, sent_at: hold.sent_at, valid_until: self.valid_until(hold) }
+    }
+
+    pub(super) fn valid_until(&self, hold: &Hold) -> LocalInstant {
+        hold.sent_at + self.rules.renew_deadline
+    }
+
+    pub(super) fn tell(&mut self, fact: Fact) {
+        self.effects.push_back(Effect::Fact(fact));
+    }
+
+    pub(super) fn announce(&mut self, holder: &str) {
+        let leader = (!holder.is_empty()).then_some(holder);
+        if self.announced.as_deref() != leader {
+            self.announced = leader.map(str::to_owned);
+            self.tell(Fact::LeaderChanged { leader: self.announced.clone() });
+        }
+    }
+}

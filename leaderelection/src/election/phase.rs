@@ -1,0 +1,199 @@
+//! The states of an election, and what each of them knows.
+
+use super::attempts::Attempt;
+use super::input::Stamp;
+use super::reason::{BeginReason, EndReason};
+use super::rules::Rules;
+use crate::clock::LocalInstant;
+use crate::lock::VersionedRecord;
+use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::store::Version;
+
+/// The phase of a candidacy.
+///
+/// ```text
+///            Begin                 a write of ours landed
+///   Idle ------------> Following -------------------------> Won
+///     ^                   |  ^                               |  the window is open: Start
+///     |                   |  | the record is another's       v
+///     |      Stop, and    |  +----------------- Won       Leading --+
+///     |  nothing was won  |                      |           |      | a renewal landed: Extend
+///     |<------------------+                      | Stop      |<-----+
+///     |                   | Stop, and a write    |           |
+///     |                   | may have won         |           | loss, deadline, command, or the work's end: Stop
+///     |                   v                      |           v
+///     |               Releasing <----------------+        Stopping --+
+///     |                   ^                                  |       | drop_by: DropWork
+///     |                   |   the work ended, and the        |<------+
+///     |                   |   lease is to be given back      |
+///     |                   +----------------------------------+
+///     |                   |                                  |
+///     | released, not ours any more, or given up             | the work ended, or cannot be dropped: Abandon
+///     +<------------------+----------------------------------+
+///   Finished
+/// ```
+///
+/// A term whose window closed before its work began does not finish: the candidate follows again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    /// Not taking part.
+    Idle,
+    /// A candidate.
+    Following,
+    /// The record names us, by a write of ours that is known to have landed. The window of that write was over
+    /// when its answer came, so the lease is renewed before the term starts (rule 4).
+    Won { hold: Hold, reason: BeginReason },
+    /// The term has started.
+    Leading(Hold),
+    /// The term is over, and its work may still be winding down. Sends nothing.
+    Stopping {
+        /// The lease, as long as it may still be ours.
+        held: Option<Hold>,
+        ended: Ended,
+        /// The moment at which the work is dropped; or, after that, at which its end is not waited for any longer.
+        until: LocalInstant,
+        dropped: bool,
+    },
+    /// The work is over; the lease is being given back, if it turns out to be ours.
+    Releasing {
+        /// The lease; `None` if the store must say first whether it is ours.
+        held: Option<Hold>,
+        /// The term that led here, if one had started.
+        ended: Option<Ended>,
+        give_up_at: LocalInstant,
+    },
+}
+
+/// A term that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ended {
+    pub(super) fencing_token: u64,
+    pub(super) reason: EndReason,
+}
+
+/// A lease that is ours: the last write of this term that is known to have landed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Hold {
+    pub(super) token: u64,
+    pub(super) record: LeaderElectionRecord,
+    pub(super) version: Version,
+    pub(super) sent_at: LocalInstant,
+}
+
+/// The object as it was when it last changed, seen by a candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sight {
+    pub(super) found: Option<VersionedRecord>,
+    /// The moment at which the lease has run out, if the object does not change (rules 2 and 3).
+    pub(super) lease_until: LocalInstant,
+    /// The moment until which a candidate that was asked for goes first (rule 14).
+    pub(super) courtesy_until: Option<LocalInstant>,
+}
+
+/// The request that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum InFlight {
+    Read,
+    Write { attempt: Attempt, record: LeaderElectionRecord },
+}
+
+impl Phase {
+    /// The lease that is ours in this phase, as far as is known.
+    pub(super) fn hold(&self) -> Option<&Hold> {
+        match self {
+            Self::Idle | Self::Following => None,
+            Self::Won { hold, .. } | Self::Leading(hold) => Some(hold),
+            Self::Stopping { held, .. } | Self::Releasing { held, .. } => held.as_ref(),
+        }
+    }
+
+    pub(super) fn hold_mut(&mut self) -> Option<&mut Hold> {
+        match self {
+            Self::Idle | Self::Following => None,
+            Self::Won { hold, .. } | Self::Leading(hold) => Some(hold),
+            Self::Stopping { held, .. } | Self::Releasing { held, .. } => held.as_mut(),
+        }
+    }
+}
+
+impl Sight {
+    /// A lease that nothing but time ends.
+    pub(super) fn new(found: Option<VersionedRecord>, lease_until: LocalInstant) -> Self {
+        Self { found, lease_until, courtesy_until: None }
+    }
+
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.found.as_ref().map(|found| &found.version)
+    }
+
+    /// The moment from which a new term of the candidate `identity` may begin, if the object does not change.
+    pub(super) fn free_at(&self, identity: &str) -> LocalInstant {
+        let prefers_another =
+            self.found.as_ref().is_some_and(|found| found.record.prefers_other_than(identity).is_some());
+        match self.courtesy_until {
+            Some(courtesy_until) if prefers_another => self.lease_until.max(courtesy_until),
+            _ => self.lease_until,
+        }
+    }
+}
+
+impl Hold {
+    /// Takes over a newer write of a term that is ending, but keeps the name of the candidate that is to lead next.
+    pub(super) fn replace(held: &mut Option<Self>, mut newer: Self) {
+        let successor = held.take().and_then(|hold| hold.successor());
+        newer.record.preferred_holder = successor.or(newer.record.preferred_holder);
+        *held = Some(newer);
+    }
+
+    /// Takes over an [annotation](is_annotation) of our record. The name that we put there ourselves goes first.
+    pub(super) fn annotate(&mut self, annotated: VersionedRecord) {
+        self.version = annotated.version;
+        self.record.unknown = annotated.record.unknown;
+        self.record.preferred_holder = self.successor().or(annotated.record.preferred_holder);
+    }
+
+    /// The candidate that is to lead next. A request for the leader itself asks for nothing, and must not stand in
+    /// the way of the next one.
+    fn successor(&self) -> Option<String> {
+        self.record.prefers_other_than(&self.record.holder_identity).map(str::to_owned)
+    }
+
+    /// The record of the next renewal (rule 5).
+    pub(super) fn renewed(&self, rules: &Rules, stamp: &Stamp) -> LeaderElectionRecord {
+        LeaderElectionRecord {
+            holder_identity: rules.identity.clone(),
+            lease_duration: rules.lease_duration,
+            acquire_time: self.record.acquire_time,
+            renew_time: Some(stamp.time),
+            leader_transitions: self.token,
+            write_id: Some(stamp.write_id.clone()),
+            preferred_holder: self.successor(),
+            unknown: self.record.unknown.clone(),
+        }
+    }
+
+    /// The record that gives the lease back (rule 9).
+    pub(super) fn released(&self, stamp: &Stamp) -> LeaderElectionRecord {
+        LeaderElectionRecord {
+            holder_identity: String::new(),
+            lease_duration: RELEASED_LEASE,
+            acquire_time: Some(stamp.time),
+            renew_time: Some(stamp.time),
+            leader_transitions: self.token,
+            write_id: Some(stamp.write_id.clone()),
+            preferred_holder: self.record.preferred_holder.clone(),
+            unknown: self.record.unknown.clone(),
+        }
+    }
+}
+
+/// Returns `true` if `record` is the write `earlier`, with nothing changed but the candidate that is to lead next
+/// (rule 14), and what others keep in fields of their own.
+pub(super) fn is_annotation(record: &LeaderElectionRecord, earlier: &LeaderElectionRecord) -> bool {
+    // The times are not compared: JSON keeps fewer digits of them.
+    record.write_id.is_some()
+        && record.write_id == earlier.write_id
+        && record.holder_identity == earlier.holder_identity
+        && record.leader_transitions == earlier.leader_transitions
+        && record.lease_duration == earlier.lease_duration
+}

@@ -1,0 +1,48 @@
+//! The settings that a candidate plays by.
+
+use std::time::Duration;
+
+/// The settings of one candidate. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Rules {
+    /// The name that the candidate writes into `holderIdentity`.
+    pub identity: String,
+    /// The time for which other candidates leave the lease alone after they saw it renewed.
+    pub lease_duration: Duration,
+    /// The time for which one write gives leadership, counted from before the write was sent.
+    pub renew_deadline: Duration,
+    /// The pause between renewals, and the shortest pause between a candidate's reads.
+    pub retry_period: Duration,
+    /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
+    pub reclaim_own_identity: bool,
+    /// `true` if the lease is given back at the end of every term, and not only of those that
+    /// [`EndReason::releases`](super::EndReason::releases) names.
+    pub release_on_cancel: bool,
+}
+
+impl Rules {
+    /// The rules of the candidate `identity`. Its own identity is not reclaimed, and its lease not released on
+    /// cancellation.
+    #[must_use]
+    pub fn new(
+        identity: impl Into<String>,
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Self {
+        Self {
+            identity: identity.into(),
+            lease_duration,
+            renew_deadline,
+            retry_period,
+            reclaim_own_identity: false,
+            release_on_cancel: false,
+        }
+    }
+
+    /// The end of a lease that is kept clear of the leader's work (rule 8).
+    pub(crate) fn stop_margin(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline) / 8
+    }
+}

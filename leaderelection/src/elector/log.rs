@@ -1,0 +1,72 @@
+//! The log of an election: information when leadership changes, warnings and errors when the store or the work
+//! misbehaves, debug per request.
+
+use crate::causes::with_causes;
+use crate::election::{BeginReason, EndReason, Fact, Operation};
+use crate::lock::LockError;
+use crate::store::StoreErrorKind;
+
+pub(super) fn sending(operation: Operation) {
+    tracing::debug!(request = operation.name(), "asking the lock");
+}
+
+pub(super) fn failed(error: &LockError) {
+    let chain = with_causes(error);
+    match error.kind() {
+        StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
+        StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
+            tracing::error!(error = chain, "the lock cannot be used; trying again");
+        }
+        StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
+            tracing::warn!(error = chain, "a request to the lock failed; trying again");
+        }
+    }
+}
+
+pub(super) fn started(fencing_token: u64, reason: &BeginReason) {
+    tracing::info!(fencing_token, %reason, "started leading");
+}
+
+pub(super) fn stopped(fencing_token: u64, reason: &EndReason) {
+    tracing::info!(fencing_token, %reason, "stopped leading");
+}
+
+pub(super) fn work_panicked() {
+    tracing::error!("the leader's work panicked; the term ends");
+}
+
+pub(super) fn dropped_work(fencing_token: u64) {
+    tracing::error!(
+        fencing_token,
+        "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
+    );
+}
+
+pub(super) fn abandoned_work(fencing_token: u64) {
+    tracing::error!(
+        fencing_token,
+        "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or exit \
+         the process in on_stop_leading"
+    );
+}
+
+pub(super) fn identity_clash() {
+    tracing::error!("another process renews this lock under our identity; give every process an identity of its own");
+}
+
+pub(super) fn fact(fact: &Fact) {
+    match fact {
+        Fact::Acquired { fencing_token } => tracing::debug!(fencing_token, "won the lease"),
+        Fact::LeaderChanged { leader } => tracing::info!(leader, "leader changed"),
+        Fact::Released => tracing::info!("released the lease"),
+        Fact::ReleaseGivenUp => tracing::warn!("could not release the lease in time; it runs out by itself"),
+        Fact::TokensExhausted => tracing::error!(
+            "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \
+             reset the tokens that its resources remember"
+        ),
+        Fact::Vanished => tracing::error!(
+            "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
+        ),
+        Fact::Observed | Fact::Doubted | Fact::Resolved { .. } => {}
+    }
+}

@@ -1,0 +1,31 @@
+//! The metrics of a build without them: the twin of `meters.rs`.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::request::Answered;
+use crate::election::{EndReason, Fact, Operation};
+
+#[derive(Debug)]
+pub(super) struct Meters;
+
+impl Meters {
+    pub(super) fn new(_name: &str) -> Self {
+        Self
+    }
+
+    pub(super) fn sent(&self, _operation: Operation) {}
+
+    pub(super) fn answered(&mut self, _: Operation, _took: Duration, _: Answered, _wall_time: DateTime<Utc>) {}
+
+    pub(super) fn fact(&mut self, _fact: &Fact) {}
+
+    pub(super) fn overrun(&self) {}
+
+    pub(super) fn identity_clash(&self) {}
+
+    pub(super) fn term_started(&mut self) {}
+
+    pub(super) fn term_ended(&mut self, _reason: &EndReason) {}
+}

@@ -1,0 +1,132 @@
+//! Tells the outside what happens: the log, the metrics, the status and `on_new_leader`. Nothing comes back.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::log;
+use super::meters::Meters;
+use super::new_leader::NewLeaderCalls;
+use super::request::{Answered, Sent};
+use crate::clock::{Clock, LocalInstant};
+use crate::election::{BeginReason, EndReason, Fact, Operation};
+use crate::history::Change;
+use crate::leadership::Leadership;
+use crate::lock::LockError;
+use crate::observation::{Mishap, Sighting};
+use crate::record::LeaderElectionRecord;
+use crate::status::Status;
+use crate::store::{StoreErrorKind, Version};
+
+/// The outside of one run.
+#[derive(Debug)]
+pub(super) struct Report {
+    clock: Arc<dyn Clock>,
+    meters: Meters,
+    status: watch::Sender<Status>,
+    errors: watch::Sender<()>,
+    new_leader_calls: NewLeaderCalls,
+    finished: bool,
+}
+
+impl Report {
+    pub(super) fn new(
+        name: &str,
+        clock: Arc<dyn Clock>,
+        (status, errors): (watch::Sender<Status>, watch::Sender<()>),
+        new_leader_calls: NewLeaderCalls,
+    ) -> Self {
+        Self { clock, meters: Meters::new(name), status, errors, new_leader_calls, finished: false }
+    }
+
+    pub(super) fn sending(&self, operation: Operation) {
+        log::sending(operation);
+        self.meters.sent(operation);
+    }
+
+    pub(super) fn answered(&mut self, now: LocalInstant, sent: &Sent, answered: Answered, error: Option<&LockError>) {
+        let (at, took) = (self.clock.wall_time(), now.saturating_since(sent.sent_at));
+        self.meters.answered(sent.operation, took, answered, at);
+        let Some(error) = error else { return };
+        log::failed(error);
+        // A conflict is how an election goes on, and no fault.
+        if error.kind() != StoreErrorKind::Conflict {
+            let mishap = Mishap::new(now, at, sent.operation, error);
+            self.quietly(|status| status.mishap = Some(mishap));
+            self.errors.send_replace(());
+        }
+    }
+
+    pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
+        let fencing_token = leadership.fencing_token();
+        log::started(fencing_token, &reason);
+        self.meters.term_started();
+        let at = self.clock.wall_time();
+        // Known to everybody before the work can ask.
+        self.status.send_modify(|status| {
+            status.history.record(at, Change::StartedLeading { fencing_token, reason });
+            status.term = Some(leadership.clone());
+        });
+    }
+
+    pub(super) fn stopped(&mut self, fencing_token: u64, reason: EndReason) {
+        log::stopped(fencing_token, &reason);
+        self.meters.term_ended(&reason);
+        let at = self.clock.wall_time();
+        self.status.send_modify(|status| status.history.record(at, Change::StoppedLeading { fencing_token, reason }));
+    }
+
+    pub(super) fn dropped_work(&self, fencing_token: u64) {
+        log::dropped_work(fencing_token);
+        self.meters.overrun();
+    }
+
+    pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
+        self.quietly(|status| {
+            let before = status.sighting.take();
+            status.sighting =
+                observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before.as_ref()));
+        });
+    }
+
+    pub(super) fn identity_clash(&self) {
+        log::identity_clash();
+        self.meters.identity_clash();
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact) {
+        log::fact(&fact);
+        self.meters.fact(&fact);
+        if let Fact::LeaderChanged { leader } = fact {
+            if let Some(leader) = &leader {
+                self.new_leader_calls.call(leader);
+            }
+            let at = self.clock.wall_time();
+            self.status.send_modify(|status| {
+                let from = std::mem::replace(&mut status.leader, leader.clone());
+                status.history.record(at, Change::LeaderChanged { from, to: leader });
+            });
+        }
+    }
+
+    /// The run is over in good order: calls of `on_new_leader` that wait are made.
+    pub(super) fn finished(&mut self) {
+        self.finished = true;
+    }
+
+    /// Changes the status, and wakes nobody: it is no change of leadership.
+    fn quietly(&self, change: impl FnOnce(&mut Status)) {
+        self.status.send_if_modified(|status| {
+            change(status);
+            false
+        });
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.new_leader_calls.forget_waiting();
+        }
+    }
+}

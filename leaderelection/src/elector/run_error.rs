@@ -1,0 +1,25 @@
+//! The error of [`run_while_leading`](crate::DefaultLeaderElector::run_while_leading).
+
+use crate::election::EndReason;
+use crate::store_check::StoreUnfit;
+
+/// The reason for which [`DefaultLeaderElector::run_while_leading`](crate::DefaultLeaderElector::run_while_leading) has
+/// no output.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Cancelled before it led; the work was never started.
+    #[error("cancelled before it could lead; the work was not started")]
+    Cancelled,
+    /// The store failed its [check](crate::StoreCheck); the work was never started.
+    #[error("the work was not started: {0}")]
+    StoreUnfit(#[from] StoreUnfit),
+    /// The term ended before the work did, or while it was being cancelled; the work was started.
+    #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
+    Lost {
+        /// The term's token.
+        fencing_token: u64,
+        /// The reason for its end.
+        reason: EndReason,
+    },
+}

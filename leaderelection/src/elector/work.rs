@@ -1,0 +1,44 @@
+//! The work of a run: what starts with a term, and whether the term ends with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::callbacks::{LeaderCallbacks, Start, Work};
+use crate::leadership::Leadership;
+
+/// The work of a run. A run may have to start it more than once, if a term was over before its work could begin.
+pub(super) enum StartWork {
+    /// The configured `on_start_leading`. When it completes, the leader goes on leading, as in client-go.
+    Callback(LeaderCallbacks),
+    /// Work that is done once. The term ends with it.
+    Once(Arc<Mutex<Option<Start>>>),
+}
+
+impl StartWork {
+    pub(super) fn once(start: impl FnOnce(Leadership) -> Work + Send + 'static) -> Self {
+        Self::Once(Arc::new(Mutex::new(Some(Box::new(start)))))
+    }
+
+    pub(super) fn ends_term(&self) -> bool {
+        matches!(self, Self::Once(_))
+    }
+
+    /// Returns the function that begins the work; `None` if there is no work to do.
+    pub(super) fn prepare(&self) -> Option<Start> {
+        match self {
+            Self::Callback(callbacks) => {
+                let callback = Arc::clone(callbacks.on_start_leading.as_ref()?);
+                Some(Box::new(move |leadership| callback(leadership)))
+            }
+            Self::Once(start) => {
+                let start = Arc::clone(start);
+                Some(Box::new(move |leadership| {
+                    // No code that could panic runs under the lock.
+                    match start.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                        Some(start) => start(leadership),
+                        None => Box::pin(std::future::ready(())),
+                    }
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The errors of a fenced object, each with a different reaction of the caller.
+
+use super::stale::StaleToken;
+use crate::store::StoreError;
+
+/// A failed read or write of a [`FencedObject`](crate::fence::FencedObject).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FencedError {
+    /// A later leader has written. This write has not happened and will not happen.
+    #[error("cannot write {object}: {stale}")]
+    Stale {
+        /// The store's name for the object.
+        object: String,
+        /// The token of the write, and the larger token in the object.
+        stale: StaleToken,
+    },
+    /// The object does not contain a fenced value of this type. Such an object is never overwritten.
+    #[error("{object} does not hold a fenced value of this type; give the fenced object a key of its own")]
+    Unreadable {
+        /// The store's name for the object.
+        object: String,
+        /// The first mismatch.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The value has no JSON form. Nothing has been written.
+    #[error("cannot write {object}, because the value cannot be serialized as JSON; change the value's type")]
+    Unserializable {
+        /// The store's name for the object.
+        object: String,
+        /// The reason.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The store refused the request, repeatedly if the refusal was temporary. Nothing has been written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The answer to the write was lost, and a read of the object did not show whether the write has happened.
+    ///
+    /// The write may also happen later, until another write to the object succeeds. After a successful
+    /// [`claim`](crate::fence::FencedObject::claim), the returned value is final in this respect.
+    #[error("cannot tell if {object} was written; claim it again, and look at the value")]
+    Unknown {
+        /// The store's name for the object.
+        object: String,
+        /// The error that came in place of the answer.
+        #[source]
+        source: StoreError,
+    },
+}
+
+impl FencedError {
+    /// Returns the refusal, if the write was refused for its token: the caller no longer leads.
+    #[must_use]
+    pub fn stale(&self) -> Option<StaleToken> {
+        match self {
+            Self::Stale { stale, .. } => Some(*stale),
+            _ => None,
+        }
+    }
+}

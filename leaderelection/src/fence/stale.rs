@@ -1,0 +1,20 @@
+//! The refusal.
+
+/// The refusal of a fencing token that is smaller than the largest token that the resource has seen.
+///
+/// The leader that sent the token no longer leads, and should stop its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("fencing token {token} is stale, because {highest} has been seen; stop working: another leader has taken over")]
+#[non_exhaustive]
+pub struct StaleToken {
+    /// The refused token.
+    pub token: u64,
+    /// The largest token that the resource has seen.
+    pub highest: u64,
+}
+
+impl StaleToken {
+    pub(super) fn unless_highest(token: u64, highest: u64) -> Result<(), Self> {
+        if token < highest { Err(Self { token, highest }) } else { Ok(()) }
+    }
+}

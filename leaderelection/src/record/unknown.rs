@@ -1,0 +1,73 @@
+//! The fields of a record that this library does not know.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// The fields of a record that this library does not know, as raw JSON.
+#[derive(Clone, Debug, Default)]
+pub struct UnknownFields(pub(super) BTreeMap<String, Box<RawValue>>);
+
+impl UnknownFields {
+    /// Returns the raw JSON of a field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.get())
+    }
+
+    /// Returns `true` if there are no such fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
+    }
+}
+
+impl PartialEq for UnknownFields {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts().eq(other.texts())
+    }
+}
+
+impl Eq for UnknownFields {}
+
+impl Hash for UnknownFields {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.len().hash(state);
+        self.texts().for_each(|field| field.hash(state));
+    }
+}
+
+impl<'de> Deserialize<'de> for UnknownFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = BTreeMap<String, Box<RawValue>>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    if fields.contains_key(&name) {
+                        return Err(A::Error::custom(format_args!("field {name:?} occurs twice")));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(Fields).map(Self)
+    }
+}

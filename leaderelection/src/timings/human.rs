@@ -1,0 +1,100 @@
+//! Timings as people write them: `{ "lease_duration": "15s" }`.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Timings, Unchecked};
+use crate::config_error::ConfigError;
+
+/// Timings as text. The fields are read as text first, so that an error can name the field and its value.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    #[serde(default)]
+    lease_duration: Option<Text>,
+    #[serde(default)]
+    renew_deadline: Option<Text>,
+    #[serde(default)]
+    retry_period: Option<Text>,
+    #[serde(default)]
+    request_timeout: Option<Text>,
+}
+
+impl From<Timings> for Written {
+    fn from(timings: Timings) -> Self {
+        let text = |duration| Some(Text(humantime::format_duration(duration).to_string()));
+        Self {
+            lease_duration: text(timings.lease_duration),
+            renew_deadline: text(timings.renew_deadline),
+            retry_period: text(timings.retry_period),
+            request_timeout: text(timings.request_timeout),
+        }
+    }
+}
+
+impl TryFrom<Written> for Timings {
+    type Error = ConfigError;
+
+    fn try_from(written: Written) -> Result<Self, ConfigError> {
+        let default = Unchecked::default();
+        let read = |field, text: Option<Text>| text.map(|text| text.read(field)).transpose();
+        Unchecked {
+            lease_duration: read("lease_duration", written.lease_duration)?.unwrap_or(default.lease_duration),
+            renew_deadline: read("renew_deadline", written.renew_deadline)?.unwrap_or(default.renew_deadline),
+            retry_period: read("retry_period", written.retry_period)?.unwrap_or(default.retry_period),
+            request_timeout: read("request_timeout", written.request_timeout)?,
+        }
+        .check()
+    }
+}
+
+/// A duration as it was written. A bare number is kept too, so that the error can say that the unit is missing.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Text(String);
+
+impl Text {
+    fn read(&self, field: &'static str) -> Result<Duration, ConfigError> {
+        humantime::parse_duration(&self.0).map_err(|error| {
+            let text = &self.0;
+            let problem =
+                format!("({text}) is not a duration: {error}; write a number and a unit, such as 15s or 400ms");
+            ConfigError::new(field, problem)
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"15s\" or \"400ms\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
+        Ok(Text(text.to_owned()))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Text, E> {
+        Ok(Text(number.to_string()))
+    }
+}

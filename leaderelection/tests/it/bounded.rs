@@ -1,0 +1,102 @@
+//! Locks and stores whose every call is answered within a limit.
+
+use std::error::Error;
+use std::future::pending;
+use std::time::Duration;
+
+use bytes::Bytes;
+use leaderelection::clock::TokioClock;
+use leaderelection::{
+    Bounded, ConditionalStore, LeaderElectionRecord, MemoryStore, NoAnswer, ObjectStoreBasedLock, Precondition,
+    StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait,
+};
+use tokio::time::Instant;
+
+use crate::support::{Fault, LEASE, Op, TestLock};
+
+const LIMIT: Duration = Duration::from_millis(2500);
+
+fn limit() -> TimeLimit {
+    TimeLimit::new(LIMIT).on_clock(TokioClock::new())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_lock_is_told_by_its_limit_and_the_outcome_counts_as_unknown() {
+    let silent = TestLock::new(&MemoryStore::new(), "node-1");
+    silent.set_outage(Some(Fault::ApplyThenHang));
+    let lock = Bounded::new(silent, limit().of_setting("--request-timeout"));
+    let record = LeaderElectionRecord::new("node-1", LEASE);
+    let began = Instant::now();
+    for (error, message) in [
+        (lock.get().await.unwrap_err(), "cannot read lock memory:lock"),
+        (lock.create(&record).await.unwrap_err(), "cannot create lock memory:lock"),
+        (lock.update(&record, &Version::new("1")).await.unwrap_err(), "cannot update lock memory:lock"),
+    ] {
+        assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
+        assert_eq!(error.to_string(), message);
+        let cause = error.source().unwrap();
+        assert!(cause.is::<NoAnswer>());
+        assert_eq!(
+            cause.to_string(),
+            "no answer within 2.5s (--request-timeout); check the network and the endpoint, or allow more time"
+        );
+    }
+    assert_eq!(began.elapsed(), LIMIT * 3);
+}
+
+/// A store that never answers.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl ConditionalStore for Silent {
+    async fn get(&self, _key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        pending().await
+    }
+
+    async fn put(&self, _key: &str, _body: Bytes, _precondition: &Precondition) -> Result<Version, StoreError> {
+        pending().await
+    }
+
+    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
+        pending().await
+    }
+
+    async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
+        pending().await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("silent:{key}")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_store_is_told_by_its_limit() {
+    let store = Bounded::new(Silent, limit());
+    let version = Version::new("1");
+    for error in [
+        store.get("key").await.unwrap_err(),
+        store.put("key", "{}".into(), &Precondition::Absent).await.unwrap_err(),
+        store.delete("key", &version).await.unwrap_err(),
+        store.list("key").await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
+        assert!(error.to_string().starts_with("silent:key: no answer within 2.5s (request_timeout)"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_else_passes_through() {
+    let lock = Bounded::new(TestLock::new(&MemoryStore::new(), "node-1"), limit());
+    assert_eq!((lock.identity(), lock.describe().as_str()), ("node-1", "memory:lock"));
+    let version = lock.create(&LeaderElectionRecord::new("node-1", LEASE)).await.unwrap();
+    assert_eq!(lock.get().await.unwrap().unwrap().version, version);
+    assert_eq!(lock.get_ref().ops(), [Op::Create, Op::Get]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_at_the_last_moment_counts() {
+    let limit = limit();
+    assert_eq!(limit.answer(async { tokio::time::sleep(LIMIT).await }).await, Ok(()));
+}

@@ -1,0 +1,321 @@
+//! The state machine, one step after the other.
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{
+    Answer, Command, Effect, Election, EndReason, Fact, Failure, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
+};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+use super::{Count, effects};
+use crate::support::record;
+
+/// An election, its clock, and the last request that it sent.
+struct Play {
+    election: Election,
+    now: LocalInstant,
+    draw: Count,
+    effects: Vec<Effect>,
+}
+
+impl Play {
+    fn new(rules: Rules, jitter: u32) -> Self {
+        let mut play = Self {
+            election: Election::new(rules),
+            now: LocalInstant::default(),
+            draw: Count { ids: 0, jitter },
+            effects: Vec::new(),
+        };
+        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false });
+        play
+    }
+
+    /// A leader from the start of its clock on.
+    fn leader(rules: Rules) -> Self {
+        let mut play = Self::new(rules, 0);
+        assert_eq!(play.request(), Some(Request::Look));
+        play.handle(Input::Answer(Answer::Read(Ok(None))));
+        assert_eq!(play.purpose(), Some(Purpose::Acquire));
+        play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
+        assert!(play.election.leading(play.now).is_some());
+        play
+    }
+
+    fn handle(&mut self, input: Input) {
+        self.election.handle(self.now, input, &mut self.draw);
+        self.effects = effects(&mut self.election).collect();
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.handle(Input::Tick);
+    }
+
+    fn fail(&mut self, kind: StoreErrorKind, retry_after: Option<Duration>) {
+        let failure = Failure { kind, retry_after };
+        let is_read = self.effects.contains(&Effect::Send(Request::Look));
+        self.handle(Input::Answer(if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) }));
+    }
+
+    /// The request that the last step sent.
+    fn request(&self) -> Option<Request> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Send(request) => Some(request.clone()),
+            _ => None,
+        })
+    }
+
+    fn written(&self) -> Option<LeaderElectionRecord> {
+        match self.request() {
+            Some(Request::Write(write)) => Some(write.record),
+            _ => None,
+        }
+    }
+
+    fn purpose(&self) -> Option<Purpose> {
+        match self.request() {
+            Some(Request::Write(write)) => Some(write.purpose),
+            _ => None,
+        }
+    }
+
+    /// Where among the effects of the last step the first is that `is` of.
+    fn position(&self, is: impl Fn(&Effect) -> bool) -> usize {
+        self.effects.iter().position(is).unwrap_or_else(|| panic!("not among {:?}", self.effects))
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn unhurried() -> Rules {
+    Rules::new("a", SECOND * 15, SECOND * 10, SECOND * 2)
+}
+
+fn releasing() -> Rules {
+    let mut rules = unhurried();
+    rules.release_on_cancel = true;
+    rules
+}
+
+/// A win that was answered with an error, and is seen to have landed 50 ms before its window closes.
+fn late_win(retry_after: Option<Duration>) -> Play {
+    let mut play = Play::new(unhurried(), u32::MAX);
+    play.handle(Input::Answer(Answer::Read(Ok(None))));
+    let record = play.written().expect("nothing bars a first write");
+    play.pass(SECOND * 10 - Duration::from_millis(50) - retry_after.unwrap_or_default());
+    play.fail(StoreErrorKind::Ambiguous, retry_after);
+    if let Some(asked) = retry_after {
+        assert_eq!(play.request(), None);
+        play.pass(asked);
+    }
+    assert_eq!(play.request(), Some(Request::Look));
+    let landed = VersionedRecord::new(record, Version::new("1"));
+    play.handle(Input::Answer(Answer::Read(Ok(Some(landed)))));
+    assert!(play.election.leading(play.now).is_some());
+    play
+}
+
+#[test]
+fn a_win_that_is_seen_late_is_renewed_at_once() {
+    for asked in [None, Some(Duration::from_millis(30))] {
+        let mut play = late_win(asked);
+        play.handle(Input::Tick);
+        // The window is not over for 50 ms, so the term has started.
+        let late = late_win(asked);
+        assert_eq!(late.purpose(), Some(Purpose::Renew), "waits out a pause after a failure");
+    }
+}
+
+#[test]
+fn no_request_goes_out_before_the_store_asked_for_it_whatever_the_failure() {
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+    let asked = SECOND * 3;
+    for kind in [Ambiguous, Conflict, Fatal, Rejected] {
+        // A leader's renewal, a candidate's read and a candidate's write.
+        let mut leader = Play::leader(unhurried());
+        leader.pass(SECOND * 2);
+        let mut reader = Play::new(unhurried(), 0);
+        let mut writer = Play::new(unhurried(), 0);
+        writer.handle(Input::Answer(Answer::Read(Ok(None))));
+        for (what, play) in [("renewal", &mut leader), ("read", &mut reader), ("write", &mut writer)] {
+            if what == "read" && kind == Conflict {
+                continue;
+            }
+            assert!(play.request().is_some(), "{what}");
+            play.fail(kind, Some(asked));
+            assert_eq!(play.request(), None, "{what} {kind:?}");
+            play.pass(asked - Duration::from_nanos(1));
+            assert_eq!(play.request(), None, "{what} {kind:?}");
+            let wake_at = play.election.wake_at().unwrap();
+            play.now = wake_at.max(play.now);
+            play.handle(Input::Tick);
+            assert!(play.request().is_some(), "{what} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_release_is_sent_no_sooner_than_the_store_asked() {
+    let mut play = Play::leader(releasing());
+    play.pass(SECOND * 2);
+    play.fail(StoreErrorKind::Rejected, Some(SECOND * 3));
+    play.handle(Input::Command(Command::Stop));
+    play.handle(Input::WorkEnded(WorkEnd::Complete));
+    assert_eq!(play.request(), None);
+    play.pass(SECOND * 3);
+    assert_eq!(play.purpose(), Some(Purpose::Release));
+}
+
+#[test]
+fn a_candidate_begins_no_sooner_than_the_store_asked_in_the_term_before() {
+    let mut play = Play::leader(unhurried());
+    play.pass(SECOND * 8);
+    play.fail(StoreErrorKind::Rejected, Some(SECOND * 5));
+    play.pass(SECOND * 2);
+    play.handle(Input::WorkEnded(WorkEnd::Complete));
+    play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false });
+    assert_eq!(play.request(), None);
+    play.pass(SECOND * 3);
+    assert_eq!(play.purpose(), Some(Purpose::Acquire), "over our own record of before");
+}
+
+#[test]
+fn a_lock_that_is_deleted_during_its_release_is_missed() {
+    let mut play = Play::leader(releasing());
+    play.handle(Input::Command(Command::Stop));
+    play.handle(Input::WorkEnded(WorkEnd::Complete));
+    assert_eq!(play.purpose(), Some(Purpose::Release));
+    play.fail(StoreErrorKind::Conflict, None);
+    assert_eq!(play.request(), Some(Request::Look));
+    play.handle(Input::Answer(Answer::Read(Ok(None))));
+    assert!(play.position(|effect| *effect == Effect::Fact(Fact::Vanished)) < play.effects.len() - 1);
+    assert!(matches!(play.effects.last(), Some(Effect::Finished(_))));
+}
+
+#[test]
+fn leadership_stops_before_the_next_leader_is_told() {
+    let mut play = Play::leader(unhurried());
+    play.pass(SECOND * 2);
+    play.fail(StoreErrorKind::Conflict, None);
+    let other = VersionedRecord::new(record("b", SECOND * 15, 1), Version::new("2"));
+    play.handle(Input::Answer(Answer::Read(Ok(Some(other)))));
+    let stop = play.position(|effect| matches!(effect, Effect::Stop { reason: EndReason::TakenOver { .. }, .. }));
+    let changed = play.position(|effect| matches!(effect, Effect::Fact(Fact::LeaderChanged { .. })));
+    assert!(stop < changed);
+}
+
+#[test]
+fn work_is_dropped_in_time_and_abandoned_when_it_does_not_let_itself_be_dropped() {
+    let mut play = Play::leader(releasing());
+    play.handle(Input::Command(Command::StepDown));
+    let margin = SECOND * 5 / 8;
+    let drop_by = LocalInstant::default() + SECOND * 15 - margin;
+    let stop = Effect::Stop { fencing_token: 0, reason: EndReason::SteppedDown, drop_by };
+    assert_eq!(play.effects, [stop]);
+    assert_eq!(play.election.wake_at(), Some(drop_by));
+    play.pass(SECOND * 15 - margin);
+    assert_eq!(play.effects, [Effect::DropWork]);
+    play.pass(margin);
+    let outcome = RunOutcome::Led { fencing_token: 0, reason: EndReason::SteppedDown };
+    assert_eq!(play.effects, [Effect::Abandon, Effect::Finished(outcome)], "and is not released");
+}
+
+#[test]
+fn a_term_that_was_over_before_its_work_began_is_competed_for_again() {
+    let mut play = Play::leader(unhurried());
+    play.now = play.now + SECOND * 20;
+    play.handle(Input::WorkEnded(WorkEnd::NotBegun));
+    assert!(matches!(play.effects[0], Effect::Stop { reason: EndReason::RenewDeadline, .. }), "{:?}", play.effects);
+    assert_eq!(play.purpose(), Some(Purpose::Acquire));
+    play.handle(Input::Command(Command::Stop));
+    assert_eq!(play.effects, [Effect::Finished(RunOutcome::NeverLed)]);
+}
+
+#[test]
+fn a_write_in_its_own_window_is_known_again_however_many_came_after_it() {
+    let mut play = Play::leader(unhurried());
+    play.pass(SECOND * 2);
+    let first = play.written().expect("a renewal");
+    let held = VersionedRecord::new(record("a", SECOND * 15, 0), Version::new("1"));
+    for _ in 0..60 {
+        play.fail(StoreErrorKind::Ambiguous, None);
+        assert_eq!(play.request(), Some(Request::Look));
+        play.handle(Input::Answer(Answer::Read(Ok(Some(held.clone())))));
+        assert_eq!(play.purpose(), Some(Purpose::Renew));
+    }
+    play.fail(StoreErrorKind::Ambiguous, None);
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(first, Version::new("2")))))));
+    assert!(play.election.leading(play.now).is_some(), "{:?}", play.effects);
+}
+
+#[test]
+fn a_request_to_hand_over_does_not_renew_a_dead_holders_lease() {
+    let mut play = Play::new(unhurried(), 0);
+    let seen = |preferred: Option<&str>, version: &str| {
+        let mut record = record("dead", SECOND * 15, 3);
+        record.preferred_holder = preferred.map(str::to_owned);
+        Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new(version))))))
+    };
+    play.handle(seen(None, "1"));
+    // Operators ask for other candidates again and again.
+    let mut version = 1;
+    for preferred in ["b", "c"].into_iter().cycle() {
+        let wake_at = play.election.wake_at().expect("a candidate goes on");
+        play.now = wake_at;
+        play.handle(Input::Tick);
+        if play.purpose() == Some(Purpose::Acquire) {
+            break;
+        }
+        version += 1;
+        play.handle(seen(Some(preferred), &version.to_string()));
+        assert!(version < 40, "is kept out for ever");
+    }
+    // The lease, and one lease of courtesy for those who were asked for.
+    assert_eq!(play.now, LocalInstant::default() + SECOND * 30);
+    // The candidate that is asked for does not wait for the others.
+    let mut named = Play::new(unhurried(), 0);
+    named.handle(seen(None, "1"));
+    named.pass(SECOND * 14);
+    named.handle(seen(Some("a"), "2"));
+    named.pass(SECOND);
+    assert_eq!(named.purpose(), Some(Purpose::Acquire));
+}
+
+#[test]
+fn an_absurd_token_bars_only_as_long_as_the_record_shows_it() {
+    let mut play = Play::new(unhurried(), 0);
+    let seen = |token, version: &str| {
+        let found = VersionedRecord::new(record("", SECOND, token), Version::new(version));
+        Input::Answer(Answer::Read(Ok(Some(found))))
+    };
+    play.handle(seen((1 << 53) - 1, "1"));
+    assert_eq!(play.request(), None);
+    assert!(play.effects.contains(&Effect::Fact(Fact::TokensExhausted)));
+    play.pass(SECOND * 5);
+    assert_eq!(play.request(), Some(Request::Look));
+    play.handle(seen(7, "2"));
+    assert_eq!(play.written().map(|record| record.leader_transitions), Some(8));
+}
+
+#[test]
+fn a_lease_of_the_longest_duration_there_is_overflows_nothing() {
+    let mut rules = unhurried();
+    rules.lease_duration = Duration::MAX;
+    let mut play = Play::new(rules, u32::MAX);
+    let mut record = record("b", Duration::MAX, 1);
+    record.preferred_holder = Some("c".to_owned());
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new("1")))))));
+    assert_eq!(play.request(), None);
+}
+
+#[test]
+fn a_window_that_was_seen_to_be_over_is_not_led_on() {
+    let mut play = Play::leader(releasing());
+    play.pass(SECOND * 2);
+    play.handle(Input::Answer(Answer::Written(Ok(Version::new("2")))));
+    assert!(matches!(play.effects[..], [Effect::Fact(Fact::Observed), Effect::Extend(_)]));
+    play.handle(Input::Expired);
+    assert!(matches!(play.effects[..], [Effect::Stop { reason: EndReason::RenewDeadline, .. }]));
+    assert_eq!(play.election.leading(play.now), None);
+}

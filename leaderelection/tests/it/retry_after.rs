@@ -1,0 +1,54 @@
+//! A lock that is not over a store, and asks to be left alone.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leaderelection::{
+    LeaderElectionRecord, LockError, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Journal, Op, TestLock, elector};
+
+const ASKED: Duration = Duration::from_secs(9);
+
+/// A lock that refuses to create anything, and asks to be left alone.
+#[derive(Debug)]
+struct Overloaded(TestLock);
+
+#[async_trait]
+impl ObjectStoreBasedLock for Overloaded {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.0.get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.0.create(record).await?;
+        let error = LockError::new(StoreErrorKind::Rejected, "cannot create lock", self.describe(), "overloaded");
+        Err(error.with_retry_after(Some(ASKED)))
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.0.update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        self.0.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_lock_that_asks_to_be_left_alone_is_left_alone() {
+    let inner = TestLock::new(&MemoryStore::new(), "node-1");
+    let elector = elector(Overloaded(inner.clone()), Journal::default().callbacks());
+    let mut running = Box::pin(elector.run(CancellationToken::new()));
+    let almost = ASKED - Duration::from_millis(1);
+    assert!(tokio::time::timeout(almost, &mut running).await.is_err());
+    assert_eq!(inner.take_ops(), [Op::Get, Op::Create]);
+    assert!(tokio::time::timeout(ASKED, &mut running).await.is_err());
+    assert!(!inner.ops().is_empty());
+}

@@ -1,0 +1,120 @@
+//! One term for one piece of work, and callers that wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::{EndReason, LeaderCallbacks, MemoryStore, RunError, RunOutcome};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{LEASE, RETRY, TestLock, elector, plant, record, spawn_run, stored};
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_returns_the_output_and_releases() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    for token in 0..3 {
+        let output = elector
+            .run_while_leading(CancellationToken::new(), |leadership| async move {
+                sleep(RETRY * 2).await;
+                assert!(leadership.is_valid());
+                leadership.fencing_token()
+            })
+            .await;
+        assert_eq!(output, Ok(token));
+        let released = stored(&store).await.record;
+        assert!(released.is_released());
+        assert_eq!(released.leader_transitions, token);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_tells_that_leadership_was_lost() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    let usurper = tokio::spawn({
+        let store = store.clone();
+        async move {
+            sleep(RETRY * 3).await;
+            plant(&store, &record("b", LEASE, 9)).await;
+        }
+    });
+    let result = elector
+        .run_while_leading(CancellationToken::new(), |leadership| async move {
+            leadership.lost().await;
+            "too late"
+        })
+        .await;
+    usurper.await.unwrap();
+    let reason = EndReason::TakenOver { by: "b".to_owned() };
+    assert_eq!(result, Err(RunError::Lost { fencing_token: 0, reason }));
+
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_eq!(elector.run_while_leading(cancel, |_| async {}).await, Err(RunError::Cancelled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_while_leading_gives_cancelled_work_time_to_finish() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let cancel = CancellationToken::new();
+    let canceller = cancel.clone();
+    tokio::spawn(async move {
+        sleep(RETRY).await;
+        canceller.cancel();
+    });
+    let result = elector
+        .run_while_leading(cancel, |leadership| async move {
+            leadership.lost().await;
+            sleep(RETRY).await;
+            "checkpoint"
+        })
+        .await;
+    assert_eq!(result, Ok("checkpoint"));
+    assert!(!stored(&store).await.record.is_released(), "release_on_cancel is off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_call_hears_its_cancellation_while_it_waits_for_the_first() {
+    let store = MemoryStore::new();
+    let elector = Arc::new(elector(TestLock::new(&store, "a"), LeaderCallbacks::new()));
+    let first = Arc::clone(&elector);
+    let _running = tokio::spawn(async move { first.run(CancellationToken::new()).await });
+    sleep(MOMENT).await;
+    let cancel = CancellationToken::new();
+    let mut second = Box::pin(elector.run(cancel.clone()));
+    assert!(timeout(LEASE, &mut second).await.is_err(), "one election at a time");
+    cancel.cancel();
+    let outcome = timeout(MOMENT, second).await.expect("hears its token");
+    assert_eq!(outcome, Ok(RunOutcome::NeverLed));
+    let work = |_| async { panic!("the work was started") };
+    let output = timeout(MOMENT, elector.run_while_leading(cancel.clone(), work)).await.expect("hears its token");
+    assert_eq!(output, Err(RunError::Cancelled));
+    assert_eq!(timeout(MOMENT, elector.campaign(cancel)).await.expect("hears its token"), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_runs_until_leadership_is_lost() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let handle = elector.handle();
+    let mut watching = handle.clone();
+    let (cancel, running) = spawn_run(elector);
+    let leadership = watching.elected().await.unwrap();
+    assert_eq!(leadership.fencing_token(), 0);
+    assert_eq!(leadership.run_until_lost(async { 42 }).await, Some(42));
+    let never = leadership.run_until_lost(std::future::pending::<()>());
+    let (outcome, ()) = tokio::join!(never, async {
+        sleep(RETRY).await;
+        handle.step_down();
+    });
+    assert_eq!(outcome, None);
+    assert_eq!(leadership.run_until_lost(async { 42 }).await, None, "nothing runs after the term");
+    drop((cancel, running.await.unwrap()));
+    watching.elected().await.unwrap_err();
+}

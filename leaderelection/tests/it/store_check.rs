@@ -1,0 +1,128 @@
+//! `store_check`: no candidacy before the store has passed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leaderelection::{
+    Candidacy, ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock,
+    MemoryStore, RunError, RunOutcome, StoreCheck, StoreFitness,
+};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Journal, LEASE, RETRY, TestLock, builder, spawn_run, stored};
+
+/// A check with a prepared answer, which remembers the id of each check.
+#[derive(Clone, Debug)]
+struct Answering {
+    answer: Arc<Mutex<Option<StoreFitness>>>,
+    ids: Arc<Mutex<Vec<String>>>,
+}
+
+impl Answering {
+    /// A check that never ends if there is no answer.
+    fn new(answer: Option<StoreFitness>) -> Self {
+        Self { answer: Arc::new(Mutex::new(answer)), ids: Arc::default() }
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.ids.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl StoreCheck for Answering {
+    async fn check(&self, candidacy: Candidacy<'_>) -> StoreFitness {
+        assert_eq!((candidacy.key, candidacy.pause), ("lock", LEASE));
+        assert_eq!(candidacy.store.describe(candidacy.key), "memory:lock");
+        self.ids.lock().unwrap().push(candidacy.id);
+        let answer = self.answer.lock().unwrap().clone();
+        match answer {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn elector(store: &MemoryStore, check: &Answering, journal: &Journal) -> DefaultLeaderElector {
+    let lock = MemoryLock::new(store.clone(), "lock", "a");
+    DefaultLeaderElector::new(builder(lock, journal.callbacks()).store_check(check.clone()).build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_elected_on_a_store_that_fails() {
+    let unfit = StoreFitness::Unfit { why: "two writers won".to_owned() };
+    let (store, check, journal) = (MemoryStore::new(), Answering::new(Some(unfit)), Journal::default());
+    let elector = elector(&store, &check, &journal);
+
+    let unfit = timeout(LEASE, elector.run(CancellationToken::new())).await.unwrap().unwrap_err();
+    assert_eq!(unfit.why, "two writers won");
+    assert_eq!(elector.campaign(CancellationToken::new()).await, Err(unfit));
+    let work = |_| async { panic!("the work was started") };
+    let error = elector.run_while_leading(CancellationToken::new(), work).await.unwrap_err();
+    assert!(matches!(error, RunError::StoreUnfit { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("the store failed the probe: two writers won; elect leaders on another one"));
+
+    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    assert_eq!(journal.entries(), Vec::<String>::new());
+    assert_eq!(check.ids().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_passes_is_checked_once() {
+    let (store, check, journal) = (MemoryStore::new(), Answering::new(Some(StoreFitness::Fit)), Journal::default());
+    let elector = elector(&store, &check, &journal);
+    for token in 0..2 {
+        let cancel = CancellationToken::new();
+        let lead_for_a_while = async {
+            sleep(LEASE * 2).await;
+            cancel.cancel();
+        };
+        let (outcome, ()) = tokio::join!(elector.run(cancel.clone()), lead_for_a_while);
+        assert_eq!(outcome.unwrap().fencing_token(), Some(token));
+    }
+    assert_eq!(check.ids().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inconclusive_check_is_repeated_after_a_lease_duration() {
+    let inconclusive = StoreFitness::Inconclusive { why: "denied".to_owned() };
+    let (store, check) = (MemoryStore::new(), Answering::new(Some(inconclusive)));
+    let (cancel, running) = spawn_run(elector(&store, &check, &Journal::default()));
+    sleep(LEASE * 3 + RETRY).await;
+    let ids = check.ids();
+    assert_eq!(ids.len(), 4);
+    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    assert!((1..4).all(|n| ids[n] != ids[n - 1]), "{ids:?}");
+
+    *check.answer.lock().unwrap() = Some(StoreFitness::Fit);
+    sleep(LEASE).await;
+    assert_eq!(stored(&store).await.record.holder_identity, "a");
+    cancel.cancel();
+    assert_eq!(running.await.unwrap().fencing_token(), Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_interrupts_a_check_and_the_pause_after_it() {
+    for answer in [None, Some(StoreFitness::Inconclusive { why: "denied".to_owned() })] {
+        let (store, check) = (MemoryStore::new(), Answering::new(answer));
+        let (cancel, running) = spawn_run(elector(&store, &check, &Journal::default()));
+        sleep(RETRY).await;
+        assert_eq!(check.ids().len(), 1);
+        cancel.cancel();
+        let outcome = timeout(Duration::from_millis(1), running).await.unwrap().unwrap();
+        assert_eq!(outcome, RunOutcome::NeverLed);
+    }
+}
+
+#[test]
+fn a_lock_that_names_no_store_cannot_be_checked() {
+    let lock = TestLock::new(&MemoryStore::new(), "a");
+    let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).store_check(Answering::new(None));
+    let error = config.build().unwrap_err();
+    assert_eq!(error.field(), "store_check");
+    let text = error.to_string();
+    assert!(text.starts_with("store_check (Answering {"), "{text}");
+    assert!(text.ends_with(") needs a lock that names its store, such as ObjectLock; memory:lock does not"), "{text}");
+}
