@@ -137,10 +137,11 @@ impl Job {
                 }
             }
         }
+        // While this process was stopped, the watchdog may have killed the command. Then both ends are news at once.
+        let over = lost || !leadership.is_valid();
         let status = running.clean_up(self.patience(leadership)).await;
         match status {
-            // This process killed the command, or the watchdog did while this process was stopped.
-            Ok(status) if lost && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
+            Ok(status) if over && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
             _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
             Ok(status) => Ended::ByItself(exit(status)),
             Err(error) => {
