@@ -3,7 +3,7 @@
 pub mod lead;
 pub mod timing;
 
-pub use leaderelection_arena::{fenced_log, logs, shutdown};
+pub use leaderelection_arena::{logs, shutdown};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

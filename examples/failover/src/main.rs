@@ -2,8 +2,8 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `candidate` | one of the processes: how an application elects a leader. Begin here |
-//! | `thaw`, `report` | what a candidate does only for the demonstration |
+//! | `candidate` | one of the processes; `leaderelection_arena::candidate` shows how an application elects a leader |
+//! | `thaw` | what a candidate does only for the demonstration |
 //! | `scenario` | what is done to the leaders |
 //! | `stage`, `cluster`, `observer`, `world` | the processes, the lock seen from outside, what is known |
 //! | `view`, `verdict` | what the person sees, and whether all went as it must |
@@ -15,7 +15,6 @@ mod candidate;
 mod cluster;
 mod observer;
 mod place;
-mod report;
 mod scenario;
 mod stage;
 mod thaw;
@@ -96,7 +95,7 @@ async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     let mut stage = Stage::new(settings, site.clone(), View::new(settings))?;
     let findings = scenario::play(&mut stage).await;
     stage.close();
-    let log = site.entries().await?;
+    let log = site.log().entries().await?;
     let verdict = Verdict::new(&stage.world, &log, &findings);
     print!("\n{verdict}");
     Ok(verdict.passed())

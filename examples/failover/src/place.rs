@@ -1,14 +1,11 @@
 //! The place of the lock and the log.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::ensure;
 use leaderelection::{ConditionalStore, StoreError};
-use leaderelection_arena::fenced_log::{Entry, FencedLog, ReadError};
+use leaderelection_arena::fenced_log::FencedLog;
 use leaderelection_backends::url::Location;
-
-pub type Log = FencedLog<Arc<dyn ConditionalStore>>;
 
 /// A store, and the keys in it. The log is next to the lock.
 #[derive(Clone, Debug)]
@@ -25,7 +22,7 @@ impl Site {
         Ok(Self { store, lock_key, log_key })
     }
 
-    pub fn log(&self) -> Log {
+    pub fn log(&self) -> FencedLog {
         FencedLog::new(Arc::clone(&self.store), &self.log_key)
     }
 
@@ -39,17 +36,6 @@ impl Site {
         }
         self.log().create().await?;
         Ok(())
-    }
-
-    /// The log's entries. A store tries only once, and one lost answer is no verdict.
-    pub async fn entries(&self) -> Result<Vec<Entry>, ReadError> {
-        for _ in 0..5 {
-            if let Ok(entries) = self.log().entries().await {
-                return Ok(entries);
-            }
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-        self.log().entries().await
     }
 
     /// Deletes what this run wrote.

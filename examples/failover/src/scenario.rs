@@ -133,7 +133,7 @@ async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
 }
 
 async fn entries_of(stage: &Stage, token: u64) -> anyhow::Result<usize> {
-    let entries = stage.site.entries().await?;
+    let entries = stage.site.log().entries().await?;
     Ok(entries.iter().filter(|entry| entry.token == token).count())
 }
 

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use leaderelection::LeaderHandle;
-use leaderelection_arena::fenced_log::{AppendError, Entry};
+use leaderelection_arena::fenced_log::{Entry, FencedLog};
+use leaderelection_arena::report::Report;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::place::Log;
-use crate::report::Report;
-
 /// Reports after every SIGCONT whether we still lead. If not, does what no candidate should: it writes
 /// with the token of its last term all the same, to show that the log refuses it.
-pub async fn watch(mut handle: LeaderHandle, log: Log, name: String) {
+pub async fn watch(mut handle: LeaderHandle, log: FencedLog, name: String) {
     let Ok(mut go_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
         tracing::error!("cannot listen for SIGCONT");
         return;
@@ -34,16 +32,16 @@ pub async fn watch(mut handle: LeaderHandle, log: Log, name: String) {
     }
 }
 
-async fn try_stale_token(log: &Log, token: u64, name: &str) -> Report {
+async fn try_stale_token(log: &FencedLog, token: u64, name: &str) -> Report {
     let entry = Entry::new(token, name, "written by a leader of the past");
     loop {
         match log.append(&entry).await {
             Ok(()) => return Report::TriedStaleToken { token, refused: false, answer: "accepted".to_owned() },
-            Err(error @ AppendError::Fenced { .. }) => {
-                return Report::TriedStaleToken { token, refused: true, answer: error.to_string() };
-            }
-            // Connections do not always survive a freeze, and an error of the store proves nothing.
-            Err(error) => tracing::warn!(error = format!("{:#}", anyhow::Error::new(error)), "trying again"),
+            Err(error) => match error.stale() {
+                Some(stale) => return Report::TriedStaleToken { token, refused: true, answer: stale.to_string() },
+                // Connections do not always survive a freeze, and an error of the store proves nothing.
+                None => tracing::warn!(error = format!("{:#}", anyhow::Error::new(error)), "trying again"),
+            },
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -1,21 +1,21 @@
 //! The known state of candidates and lock, from the candidates' reports and from reading the lock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use leaderelection_arena::report::Report;
+use leaderelection_arena::verdict::Evidence;
 
 use crate::cluster::{Happening, Slot};
 use crate::observer::Sighting;
-use crate::report::Report;
 
 #[derive(Debug, Default)]
 pub struct World {
     pub candidates: Vec<Candidate>,
     /// Every term that the lock has shown, by fencing token.
     pub terms: BTreeMap<u64, Term>,
-    /// The candidates that claimed each token, according to the lock or to their own reports.
-    pub claims: BTreeMap<u64, BTreeSet<String>>,
-    /// Every append that was reported as done: token and number.
-    pub appended: Vec<(u64, u64)>,
+    /// The claims and the appends, according to the lock and to the candidates' own reports.
+    pub evidence: Evidence,
     /// The latest failure of a store or a candidate, for the day on which nothing moves any more.
     pub trouble: Option<String>,
 }
@@ -115,17 +115,15 @@ impl World {
     fn on_report(&mut self, slot: Slot, report: Report) {
         let candidate = &mut self.candidates[slot];
         match report {
-            Report::Leading { token } => {
+            Report::Inside { token, .. } => {
                 candidate.state = State::Leading { token };
-                self.claims.entry(token).or_default().insert(candidate.name.clone());
+                self.evidence.claims.entry(token).or_default().insert(candidate.name.clone());
             }
-            Report::Appended { token, entry } => {
-                self.appended.push((token, entry));
-            }
+            Report::Appended { token, number } => self.evidence.appended.push((token, number)),
             Report::NotAppended { token, error } => {
                 self.trouble = Some(format!("{} with token {token}: {error}", candidate.name));
             }
-            Report::StoppedLeading => candidate.state = State::Following,
+            Report::Ended { .. } => candidate.state = State::Following,
             Report::Thawed { leading } => {
                 candidate.frozen = false;
                 candidate.thawed = Some(leading);
@@ -145,7 +143,7 @@ impl World {
             return;
         }
         let holder = sighting.record.holder_identity.clone();
-        self.claims.entry(token).or_default().insert(holder.clone());
+        self.evidence.claims.entry(token).or_default().insert(holder.clone());
         match self.terms.get_mut(&token) {
             Some(term) => term.last_renewal = sighting,
             None => {
@@ -167,6 +165,6 @@ impl World {
 
     /// The number of appends that were reported as done in the term with this token.
     pub fn entries(&self, token: u64) -> usize {
-        self.appended.iter().filter(|&&(of, _)| of == token).count()
+        self.evidence.appended.iter().filter(|&&(of, _)| of == token).count()
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use leaderelection::JITTER_FACTOR;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection_integration_tests::contender::Report;
+use leaderelection_arena::report::Report;
 use leaderelection_integration_tests::servers::unique_name;
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;

@@ -1,23 +1,22 @@
 //! The contenders: processes, each behind a network of its own.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{ConditionalStore, Timings};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
+use leaderelection_arena::process::Process;
+use leaderelection_arena::report::Report;
 use leaderelection_backends::file::FileStore;
-use leaderelection_integration_tests::contender::{Report, timings};
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
-use rustix::process::{Pid, Signal, kill_process};
+use leaderelection_integration_tests::timings;
+use rustix::process::Signal;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::process::Command;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::verdict::Said;
@@ -38,23 +37,17 @@ pub(super) struct Cluster {
     contenders: Vec<Contender>,
     processes: usize,
     said: Arc<watch::Sender<Vec<Said>>>,
-    listening: JoinSet<()>,
 }
 
 struct Contender {
     identity: String,
+    /// The number of the process: every process has a different number.
+    number: usize,
     process: Process,
     /// The proxy of a contender; `None` for a store without a network.
     proxy: Option<Proxy>,
     is_frozen: bool,
     is_cut_off: bool,
-}
-
-struct Process {
-    number: usize,
-    child: Child,
-    /// The process ends when its standard input closes, and so does not outlive the test.
-    _lifeline: ChildStdin,
 }
 
 impl Cluster {
@@ -64,29 +57,21 @@ impl Cluster {
             Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
             Site::Directory(_) => (unique_name(), quick),
         };
-        let mut cluster = Self {
-            site,
-            key,
-            timings,
-            contenders: Vec::new(),
-            processes: 0,
-            said: Arc::default(),
-            listening: JoinSet::new(),
-        };
+        let mut cluster = Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default() };
         for slot in 0..size {
             let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
                 Site::Directory(_) => None,
             };
             let identity = format!("contender-{slot}");
-            let process = cluster.spawn(&identity, proxy.as_ref());
-            let contender = Contender { identity, process, proxy, is_frozen: false, is_cut_off: false };
+            let (number, process) = cluster.spawn(&identity, proxy.as_ref());
+            let contender = Contender { identity, number, process, proxy, is_frozen: false, is_cut_off: false };
             cluster.contenders.push(contender);
         }
         cluster
     }
 
-    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> Process {
+    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> (usize, Process) {
         let (url, environment) = match (&self.site, proxy) {
             (Site::Cloud(cloud), Some(proxy)) => cloud.url_by(proxy, &self.key),
             (Site::Directory(directory), _) => {
@@ -94,30 +79,19 @@ impl Cluster {
             }
             (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
         };
-        let mut child = Command::new(env!("CARGO_BIN_EXE_contender"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contender"));
+        command
             .args([&url, identity])
             .arg(serde_json::to_string(&self.timings).expect("timings as JSON"))
-            .envs(environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .expect("a process");
+            .envs(environment);
         self.processes += 1;
-        let number = self.processes;
-        let lifeline = child.stdin.take().expect("piped");
-        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let said = Arc::clone(&self.said);
-        self.listening.spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                // A last line that a kill has cut short is ignored.
-                if let Ok(report) = line.parse() {
-                    said.send_modify(|said| said.push(Said { process: number, report }));
-                }
+        let (number, said) = (self.processes, Arc::clone(&self.said));
+        let hear = move |report| {
+            if let Some(report) = report {
+                said.send_modify(|said| said.push(Said { process: number, report }));
             }
-        });
-        Process { number, child, _lifeline: lifeline }
+        };
+        (number, Process::start(command, hear).expect("a process"))
     }
 
     pub(super) fn timings(&self) -> Timings {
@@ -133,7 +107,7 @@ impl Cluster {
         let said = self.said.borrow();
         let last = said.iter().rev().find(|said| matches!(said.report, Report::Inside { .. }))?;
         let Report::Inside { until, .. } = last.report else { return None };
-        let slot = self.contenders.iter().position(|contender| contender.process.number == last.process)?;
+        let slot = self.contenders.iter().position(|contender| contender.number == last.process)?;
         (until > SystemClock.now()).then_some(slot)
     }
 
@@ -174,7 +148,7 @@ impl Cluster {
     /// Kills a contender, and starts it again under the same name or another.
     pub(super) async fn kill(&mut self, slot: usize, under_the_same_name: bool) {
         self.signal(slot, Signal::KILL);
-        self.contenders[slot].process.child.wait().await.expect("it ends");
+        self.contenders[slot].process.wait().await.expect("it ends");
         if !under_the_same_name {
             self.contenders[slot].identity.push('\'');
         }
@@ -192,14 +166,14 @@ impl Cluster {
 
     fn start_again(&mut self, slot: usize) {
         let (identity, proxy) = (self.contenders[slot].identity.clone(), self.contenders[slot].proxy.take());
-        let process = self.spawn(&identity, proxy.as_ref());
+        let (number, process) = self.spawn(&identity, proxy.as_ref());
         let contender = &mut self.contenders[slot];
-        (contender.process, contender.proxy, contender.is_frozen) = (process, proxy, false);
+        *contender = Contender { identity, number, process, proxy, is_frozen: false, ..*contender };
     }
 
     async fn end(&mut self, slot: usize) {
         self.signal(slot, Signal::TERM);
-        let ended = timeout(PATIENCE, self.contenders[slot].process.child.wait()).await;
+        let ended = timeout(PATIENCE, self.contenders[slot].process.wait()).await;
         let status = ended.expect("it ends in time").expect("it is our child");
         // The signal may arrive before the process has installed its handler.
         let killed = status.signal() == Some(Signal::TERM.as_raw());
@@ -216,15 +190,10 @@ impl Cluster {
         for slot in 0..self.size() {
             self.end(slot).await;
         }
-        // This reads the remaining output of the processes.
-        while self.listening.join_next().await.is_some() {}
     }
 
     fn signal(&self, slot: usize, signal: Signal) {
-        // A child that was not waited for keeps its process id, so the signal cannot hit another process.
-        let id = self.contenders[slot].process.child.id().expect("it was not waited for");
-        let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("an id");
-        kill_process(id, signal).expect("a signal");
+        self.contenders[slot].process.signal(signal).expect("a signal");
     }
 
     pub(super) fn said(&self) -> Vec<Said> {
@@ -243,7 +212,7 @@ impl Cluster {
     }
 
     async fn wait_behind(&self, heard: usize, what: &str, is_it: impl Fn(&Report) -> bool) -> Report {
-        let find = |said: &Vec<Said>| said[heard..].iter().map(|said| said.report).find(|report| is_it(report));
+        let find = |said: &Vec<Said>| said[heard..].iter().map(|said| said.report.clone()).find(|report| is_it(report));
         let mut said = self.said.subscribe();
         match timeout(PATIENCE, said.wait_for(|said| find(said).is_some())).await {
             Ok(said) => find(&said.expect("kept")).expect("found before"),

@@ -1,14 +1,15 @@
 //! The verdict on the reports of the contenders and on their log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection_arena::fenced_log::Entry;
-use leaderelection_integration_tests::contender::Report;
+use leaderelection_arena::report::Report;
+use leaderelection_arena::verdict::{Evidence, check_log};
 
 /// A report, and the process that made it: every process has a different number.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) process: usize,
     pub(super) report: Report,
@@ -33,8 +34,8 @@ impl fmt::Display for Window {
 /// Returns all windows, in the order of their beginnings.
 pub(super) fn windows(said: &[Said]) -> Vec<Window> {
     let mut windows = BTreeMap::<(usize, u64), Window>::new();
-    for &Said { process, report } in said {
-        match report {
+    for &Said { process, ref report } in said {
+        match *report {
             Report::Inside { token, at, until } => {
                 let fresh = Window { token, process, from: at, until };
                 let window = windows.entry((process, token)).or_insert(fresh);
@@ -46,7 +47,7 @@ pub(super) fn windows(said: &[Said]) -> Vec<Window> {
                     window.until = window.until.min(at);
                 }
             }
-            Report::Appended { .. } | Report::Fenced { .. } => {}
+            _ => {}
         }
     }
     let mut windows: Vec<_> = windows.into_values().collect();
@@ -66,8 +67,8 @@ pub(super) fn problems(said: &[Said], log: &[Entry]) -> Vec<String> {
             problems.push(format!("a token that is not larger: {before}; {after}"));
         }
     }
-    for &Said { process, report } in said {
-        if let Report::Inside { token, at, until } = report
+    for &Said { process, ref report } in said {
+        if let Report::Inside { token, at, until } = *report
             && at >= until
         {
             let (at, until) = (at.as_nanos(), until.as_nanos());
@@ -75,56 +76,67 @@ pub(super) fn problems(said: &[Said], log: &[Entry]) -> Vec<String> {
                 .push(format!("process {process} leads by token {token} at {at}, past its window's end at {until}"));
         }
     }
-    for pair in log.windows(2) {
-        if let [before, after] = pair
-            && (after.token < before.token || (after.token == before.token && after.writer != before.writer))
-        {
-            problems.push(format!("in the log: {after:?} after {before:?}"));
-        }
-    }
-    for Said { report, .. } in said {
-        if let Report::Appended { token, number } = report
-            && !log.iter().any(|entry| entry.token == *token && entry.text == number.to_string())
-        {
-            problems.push(format!("entry {number} with token {token} was taken and is not in the log"));
-        }
-    }
+    problems.extend(check_log(log, &evidence(said, log)));
     problems
 }
 
-fn said(process: usize, line: &str) -> Said {
-    Said { process, report: line.parse().expect("a report") }
+/// Returns the facts that the log is checked against. A term may have no report: a kill can come before the first one.
+/// The log's writers are therefore claims, too.
+fn evidence(said: &[Said], log: &[Entry]) -> Evidence {
+    let mut evidence = Evidence::default();
+    for Entry { token, writer, .. } in log {
+        evidence.claims.entry(*token).or_insert_with(BTreeSet::new).insert(writer.clone());
+    }
+    let appended = said.iter().filter_map(|said| match said.report {
+        Report::Appended { token, number } => Some((token, number)),
+        _ => None,
+    });
+    evidence.appended.extend(appended);
+    evidence
+}
+
+fn inside(process: usize, token: u64, at: u64, until: u64) -> Said {
+    let [at, until] = [at, until].map(LocalInstant::from_nanos);
+    Said { process, report: Report::Inside { token, at, until } }
+}
+
+fn appended(process: usize, token: u64, number: u64) -> Said {
+    Said { process, report: Report::Appended { token, number } }
+}
+
+/// A log with one entry, which is no problem.
+fn log() -> [Entry; 1] {
+    [Entry::numbered(0, "a", 7)]
 }
 
 #[test]
 fn leaders_one_after_another_pass() {
-    let said =
-        [said(1, "inside 0 10 20"), said(1, "appended 0 7"), said(1, "inside 0 15 25"), said(2, "inside 1 25 35")];
-    assert_eq!(problems(&said, &[Entry::new(0, "a", "7")]), Vec::<String>::new());
+    let said = [inside(1, 0, 10, 20), appended(1, 0, 7), inside(1, 0, 15, 25), inside(2, 1, 25, 35)];
+    assert_eq!(problems(&said, &log()), Vec::<String>::new());
 }
 
 #[test]
 fn leaders_that_overlap_fail() {
-    // The second report prolongs the first window.
-    let said = [said(1, "inside 0 10 20"), said(2, "inside 1 24 34"), said(1, "inside 0 15 25")];
-    assert!(problems(&said, &[])[0].starts_with("two leaders at a time"));
+    // The third report prolongs the first window.
+    let said = [inside(1, 0, 10, 20), inside(2, 1, 24, 34), inside(1, 0, 15, 25)];
+    assert!(problems(&said, &log())[0].starts_with("two leaders at a time"));
 }
 
 #[test]
 fn a_leader_past_its_window_fails() {
-    assert!(problems(&[said(1, "inside 0 20 20")], &[])[0].contains("past its window's end"));
+    assert!(problems(&[inside(1, 0, 20, 20)], &log())[0].contains("past its window's end"));
 }
 
 #[test]
 fn a_successor_may_begin_when_its_predecessor_has_ended() {
-    let said = [said(1, "inside 0 10 20"), said(1, "ended 0 12"), said(2, "inside 1 13 23")];
-    assert_eq!(problems(&said, &[]), Vec::<String>::new());
+    let ended = Said { process: 1, report: Report::Ended { token: 0, at: LocalInstant::from_nanos(12) } };
+    assert_eq!(problems(&[inside(1, 0, 10, 20), ended, inside(2, 1, 13, 23)], &log()), Vec::<String>::new());
 }
 
 #[test]
 fn tokens_that_do_not_grow_fail() {
-    let same = [said(1, "inside 3 10 20"), said(2, "inside 3 30 40")];
-    assert!(problems(&same, &[])[0].starts_with("a token that is not larger"));
+    let same = [inside(1, 3, 10, 20), inside(2, 3, 30, 40)];
+    assert!(problems(&same, &log())[0].starts_with("a token that is not larger"));
 }
 
 #[test]
@@ -135,5 +147,6 @@ fn a_log_that_goes_back_fails() {
 
 #[test]
 fn a_lost_entry_fails() {
-    assert_eq!(problems(&[said(1, "appended 0 7")], &[]), ["entry 7 with token 0 was taken and is not in the log"]);
+    let lost = problems(&[appended(1, 0, 8)], &log());
+    assert_eq!(lost, ["entry 8 with token 0 was accepted and is not in the log"]);
 }

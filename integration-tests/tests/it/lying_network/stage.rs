@@ -12,9 +12,9 @@ use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
     Precondition, RunOutcome, StoreError, StoreUnfit, Timings, Version, VersionedObject, VersionedRecord,
 };
-use leaderelection_integration_tests::contender::timings;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
+use leaderelection_integration_tests::timings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
