@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use leaderelection::fence::{FencedError, FencedObject};
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, Leadership, MemoryLock, MemoryStore,
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock, MemoryStore,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -33,8 +33,8 @@ async fn main() -> anyhow::Result<()> {
     let store = MemoryStore::new();
     let log = Log::new(store.clone(), "log");
 
-    let zombie = candidate(&store, "zombie")?;
-    let first = leadership(&zombie).await?;
+    let mut zombie = candidate(&store, "zombie")?;
+    let first = zombie.elected().await?;
     append(&log, first.fencing_token(), "zombie").await?;
     println!("zombie leads and writes with token {}", first.fencing_token());
 
@@ -48,9 +48,9 @@ async fn main() -> anyhow::Result<()> {
         }
     });
 
-    let successor = candidate(&store, "successor")?;
+    let mut successor = candidate(&store, "successor")?;
     zombie.transfer_to("successor")?;
-    let second = leadership(&successor).await?;
+    let second = successor.elected().await?;
     append(&log, second.fencing_token(), "successor").await?;
     println!("successor leads and writes with token {}", second.fencing_token());
 
@@ -78,16 +78,6 @@ fn candidate(store: &MemoryStore, identity: &str) -> anyhow::Result<LeaderHandle
     let handle = elector.handle();
     tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
     Ok(handle)
-}
-
-async fn leadership(candidate: &LeaderHandle) -> anyhow::Result<Leadership> {
-    let mut changes = candidate.clone();
-    loop {
-        if let Some(leadership) = candidate.leadership() {
-            return Ok(leadership);
-        }
-        changes.changed().await?;
-    }
 }
 
 async fn append(log: &Log, token: u64, writer: &str) -> Result<(), FencedError> {

@@ -39,12 +39,11 @@ async fn main() -> anyhow::Result<()> {
     let job = move |leadership: Leadership| async move {
         println!("begun with fencing token {}", leadership.fencing_token());
         let mut done = 0;
+        // Every write of a step should carry the fencing token.
         while done < steps && leadership.is_valid() {
-            // Every write of a step should carry the fencing token.
-            tokio::select! {
-                biased;
-                () = leadership.lost() => break,
-                () = tokio::time::sleep(step) => done += 1,
+            match leadership.run_until_lost(tokio::time::sleep(step)).await {
+                Some(()) => done += 1,
+                None => break,
             }
         }
         done

@@ -5,7 +5,7 @@
 //! $ cargo run -p leaderelection-examples --features operator --bin operator -- file:///var/tmp/operator/lock --listen 127.0.0.1:8081
 //! ```
 //!
-//! The controller copies the object `lock.desired` to `lock.actual`.
+//! The controller copies the object `lock.desired` to the fenced object `lock.actual`.
 //! SIGTERM stops the controller, releases the lease, and ends the process, in this order.
 
 mod controller;
