@@ -6,6 +6,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::identity;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::random;
+use crate::refused::RefusedWrites;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
 use crate::store::StoreErrorKind;
 
@@ -151,8 +152,13 @@ async fn change(
     wanted: impl Fn(&LeaderElectionRecord) -> Result<LeaderElectionRecord, AdminError>,
 ) -> Result<Intervention, AdminError> {
     let mut sent: Option<Intervention> = None;
+    let mut refused = RefusedWrites::default();
     for _ in 0..MOST_ATTEMPTS {
-        let Some(VersionedRecord { record: before, version }) = lock.get().await? else {
+        let found = lock.get().await?;
+        if let Some(error) = refused.saw(found.as_ref(), || lock.describe()) {
+            return Err(error.into());
+        }
+        let Some(VersionedRecord { record: before, version }) = found else {
             return Err(AdminError::Missing { lock: lock.describe() });
         };
         // The answer to our write was lost, or our write conflicted with itself.
@@ -163,7 +169,9 @@ async fn change(
         if after == before {
             return Ok(Intervention { before, after });
         }
-        match lock.update(&after, &version).await {
+        let answer = lock.update(&after, &version).await;
+        refused.answered(Some(&version), answer.as_ref().map_err(LockError::kind));
+        match answer {
             Ok(_) => return Ok(Intervention { before, after }),
             Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Ambiguous) => {
                 sent = Some(Intervention { before, after });

@@ -109,6 +109,7 @@ mod observe;
 pub mod protocol {}
 mod random;
 mod record;
+mod refused;
 mod status;
 mod store;
 mod store_check;

@@ -19,10 +19,12 @@ use crate::bounded::TimeLimit;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::election::{
-    Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Request, RunOutcome, Term, WorkEnd,
+    Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
+    WorkEnd,
 };
 use crate::leadership::Leadership;
 use crate::lock::LockError;
+use crate::refused::RefusedWrites;
 use crate::status::Status;
 use crate::store_check::StoreUnfit;
 
@@ -32,6 +34,7 @@ pub(super) struct Driver {
     election: Election,
     stamper: Stamper,
     clash_watch: ClashWatch,
+    refused: RefusedWrites,
     status: watch::Sender<Status>,
     errors: watch::Sender<()>,
     new_leader_calls: NewLeaderCalls,
@@ -63,6 +66,7 @@ impl Driver {
             election: Election::new(config.rules.clone()),
             stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
             clash_watch: ClashWatch::new(&config.rules.identity),
+            refused: RefusedWrites::default(),
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
@@ -137,13 +141,32 @@ impl Driver {
             Woken::Answer(result) => {
                 let Some(sent) = run.in_flight.take() else { return };
                 let (answer, error) = sent.answered(result);
-                let answered = Answered::of(&answer);
+                let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
                 run.report.answered(now, &sent, answered, error.as_ref());
+                if let Some((operation, error)) = blame {
+                    run.report.failed(now, operation, &error);
+                }
             }
         }
         while let Some(effect) = self.election.next() {
             self.carry_out(now, effect, run);
+        }
+    }
+
+    /// Finds out whether the store refuses writes that it has to accept. Nothing is decided by it.
+    fn blame(&mut self, sent: &Sent, answer: &Answer) -> Option<(Operation, LockError)> {
+        match answer {
+            Answer::Written(written) => {
+                self.refused.answered(sent.replaces.as_ref(), written.as_ref().map_err(|failure| failure.kind));
+                None
+            }
+            Answer::Read(Ok(found)) => {
+                let operation = if found.is_some() { Operation::Update } else { Operation::Create };
+                let error = self.refused.saw(found.as_ref(), || self.config.lock.describe())?;
+                Some((operation, error))
+            }
+            Answer::Read(Err(_)) => None,
         }
     }
 

@@ -47,14 +47,20 @@ impl Report {
     pub(super) fn answered(&mut self, now: LocalInstant, sent: &Sent, answered: Answered, error: Option<&LockError>) {
         let (at, took) = (self.clock.wall_time(), now.saturating_since(sent.sent_at));
         self.meters.answered(sent.operation, took, answered, at);
-        let Some(error) = error else { return };
-        log::failed(error);
-        // A conflict is how an election goes on, and no fault.
-        if error.kind() != StoreErrorKind::Conflict {
-            let mishap = Mishap::new(now, at, sent.operation, error);
-            self.quietly(|status| status.mishap = Some(mishap));
-            self.errors.send_replace(());
+        match error {
+            // A conflict is how an election goes on, and no fault.
+            Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(error),
+            Some(error) => self.failed(now, sent.operation, error),
+            None => {}
         }
+    }
+
+    /// Something is wrong with the lock or its store.
+    pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
+        log::failed(error);
+        let mishap = Mishap::new(now, self.clock.wall_time(), operation, error);
+        self.quietly(|status| status.mishap = Some(mishap));
+        self.errors.send_replace(());
     }
 
     pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {

@@ -8,11 +8,13 @@ use crate::bounded::{Bounded, TimeLimit};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::lock::{LockError, ObjectStoreBasedLock};
-use crate::store::StoreErrorKind;
+use crate::store::{StoreErrorKind, Version};
 
 /// The request on its way. Dropping it abandons the answer; a write may still land.
 pub(super) struct Sent {
     pub(super) operation: Operation,
+    /// The version that a write replaces; `None` for a read or a create.
+    pub(super) replaces: Option<Version>,
     pub(super) sent_at: LocalInstant,
     pub(super) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
@@ -60,6 +62,10 @@ pub(super) fn send(
     sent_at: LocalInstant,
 ) -> Sent {
     let operation = request.operation();
+    let replaces = match &request {
+        Request::Look => None,
+        Request::Write(write) => write.expected.clone(),
+    };
     let answer = Box::pin(async move {
         let lock = Bounded::new(lock, limit);
         match request {
@@ -73,5 +79,5 @@ pub(super) fn send(
             }
         }
     });
-    Sent { operation, sent_at, answer }
+    Sent { operation, replaces, sent_at, answer }
 }

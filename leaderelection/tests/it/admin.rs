@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
-use leaderelection::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, MemoryLock, MemoryStore, StoreErrorKind};
+use leaderelection::{
+    LeaderElectionRecord, MAX_LEADER_TRANSITIONS, MemoryLock, MemoryStore, StoreErrorKind, with_causes,
+};
 use tokio::time::sleep;
 
 use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, elector, plant, record, spawn_run, stored};
@@ -121,4 +123,19 @@ async fn a_creation_whose_answer_is_lost_is_found() {
     let empty = MemoryStore::new();
     let error = recreate(&TestLock::new(&empty, "operator").with_fault(Op::Create, 0, fault), 41).await.unwrap_err();
     assert!(matches!(error, AdminError::Lock(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_what_it_has_to_accept_is_named_as_such() {
+    let store = MemoryStore::new();
+    plant(&store, &held()).await;
+    let lock = TestLock::new(&store, "operator").with_every(Op::Update, Fault::Refuse(StoreErrorKind::Conflict));
+    for error in [force_release(&lock).await.unwrap_err(), request_transfer(&lock, "b").await.unwrap_err()] {
+        let AdminError::Lock(error) = error else { panic!("{error}") };
+        let text = with_causes(&error);
+        assert_eq!(error.kind(), StoreErrorKind::Fatal, "{text}");
+        assert!(text.contains("the store refused 3 writes in a row"), "{text}");
+        assert!(text.contains("run `leaderelect probe`"), "{text}");
+    }
+    assert_eq!(stored(&store).await.record, held());
 }

@@ -16,6 +16,7 @@ mod metrics;
 mod observe;
 mod observers;
 mod record;
+mod refused;
 mod retry_after;
 mod run_while_leading;
 mod semantics;

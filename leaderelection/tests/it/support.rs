@@ -73,6 +73,7 @@ struct Shared {
     seen: BTreeMap<Op, usize>,
     /// By operation and how many of its kind came before.
     faults: BTreeMap<(Op, usize), Fault>,
+    always: BTreeMap<Op, Fault>,
     /// For every call from now on.
     outage: Option<Fault>,
 }
@@ -85,6 +86,12 @@ impl TestLock {
     /// Lets the `nth` operation of a kind, counted from 0, go wrong.
     pub(crate) fn with_fault(self, op: Op, nth: usize, fault: Fault) -> Self {
         self.shared.lock().unwrap().faults.insert((op, nth), fault);
+        self
+    }
+
+    /// Lets every operation of a kind go wrong that no other fault spoils.
+    pub(crate) fn with_every(self, op: Op, fault: Fault) -> Self {
+        self.shared.lock().unwrap().always.insert(op, fault);
         self
     }
 
@@ -105,7 +112,7 @@ impl TestLock {
         let mut shared = self.shared.lock().unwrap();
         shared.ops.push(op);
         let nth = *shared.seen.entry(op).and_modify(|n| *n += 1).or_insert(0);
-        shared.outage.or_else(|| shared.faults.get(&(op, nth)).copied())
+        shared.outage.or_else(|| shared.faults.get(&(op, nth)).or_else(|| shared.always.get(&op)).copied())
     }
 
     fn error(&self, kind: StoreErrorKind) -> LockError {
