@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, Intervention};
-use leaderelection::{TimeLimit, with_causes};
+use leaderelection::{LeaderElectionRecord, ObjectStoreBasedLock, TimeLimit, with_causes};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -22,6 +22,14 @@ pub(crate) async fn within<T, E: Into<Failure>>(
     match limit.answer(operation).await {
         Ok(result) => result.map_err(Into::into),
         Err(silence) => Err(silence.of(&lock.to_string()).into()),
+    }
+}
+
+/// Reads the record on which the operator decides.
+pub(crate) async fn look(url: &LockUrl, lock: &impl ObjectStoreBasedLock) -> Result<LeaderElectionRecord, Failure> {
+    match within(url, lock.get()).await? {
+        Some(found) => Ok(found.record),
+        None => Err(AdminError::Missing { lock: url.to_string() }.into()),
     }
 }
 
@@ -61,7 +69,8 @@ impl From<AdminError> for Failure {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Lock(error) => error.into(),
-            AdminError::Contended { .. } => Self::new(Exit::Held, with_causes(&error)),
+            AdminError::Contended { .. } | AdminError::MovedOn { .. } => Self::new(Exit::Held, with_causes(&error)),
+            AdminError::Unknown { .. } => Self::new(Exit::Unavailable, with_causes(&error)),
             _ => Self::usage(with_causes(&error)),
         }
     }

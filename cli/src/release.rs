@@ -1,6 +1,5 @@
 //! `leaderelect release`.
 
-use leaderelection::ObjectStoreBasedLock as _;
 use leaderelection::admin::force_release;
 
 use crate::confirm::{Beforehand, confirmed};
@@ -38,12 +37,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         return Err(Failure::usage(message));
     }
     let lock = args.lock.open_to_look().await?;
-    if let Some(found) = intervene::within(&args.lock, lock.get()).await?
-        && !found.record.is_released()
-    {
+    let seen = intervene::look(&args.lock, &lock).await?;
+    if !seen.is_released() {
         let question = format!(
             "{} holds {} (fencing token {}). If it is alive, two leaders are possible. Take the lease away?",
-            found.record.holder_identity, args.lock, found.record.leader_transitions
+            seen.holder_identity, args.lock, seen.leader_transitions
         );
         let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::AskIfPossible };
         if !confirmed(&question, beforehand)? {
@@ -51,8 +49,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             return Ok(Exit::Held);
         }
     }
-    let intervention = intervene::within(&args.lock, force_release(&lock)).await?;
-    let next = "the next candidate that looks takes over, with a larger fencing token";
+    let intervention = intervene::within(&args.lock, force_release(&lock, &seen)).await?;
+    let next = match intervention.after.is_released() {
+        true => "the next candidate that looks takes over, with a larger fencing token",
+        false => "another candidate has taken over already",
+    };
     intervene::print(&args.lock, &intervention, next, args.output, output)?;
     Ok(Exit::Done)
 }

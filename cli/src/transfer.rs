@@ -1,6 +1,5 @@
 //! `leaderelect transfer`.
 
-use leaderelection::ObjectStoreBasedLock as _;
 use leaderelection::admin::request_transfer;
 
 use crate::confirm::{Beforehand, confirmed};
@@ -32,20 +31,21 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
-    let found = intervene::within(&args.lock, lock.get()).await?;
-    let holder = found.map(|found| found.record.holder_identity).filter(|holder| !holder.is_empty());
-    let question = match &holder {
-        Some(holder) => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
-        None => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
+    let seen = intervene::look(&args.lock, &lock).await?;
+    let question = match seen.holder_identity.as_str() {
+        "" => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
+        holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
     };
     let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::Ask };
     if !confirmed(&question, beforehand)? {
         output.say("nothing was changed");
         return Ok(Exit::Held);
     }
-    let intervention = intervene::within(&args.lock, request_transfer(&lock, &args.to)).await?;
+    let intervention = intervene::within(&args.lock, request_transfer(&lock, &seen, &args.to)).await?;
     let next = if intervention.after.is_released() {
         format!("{} takes over when it next looks, and the others hold back for one lease", args.to)
+    } else if intervention.after.holder_identity == args.to {
+        format!("{} has taken over already", args.to)
     } else {
         "the leader hands over when it next renews".to_owned()
     };

@@ -1,13 +1,14 @@
 //! The changes that an operator makes to a lock from outside, by compare-and-swap like every candidate.
 //!
-//! No function here competes for the lock, and none lowers or reuses a fencing token.
+//! No function here competes for the lock, and none lowers or reuses a fencing token. A change of a held lock is bound to
+//! the term that the operator has seen: it never hits the next leader.
 
 use crate::clock::{Clock, SystemClock};
 use crate::identity;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::random;
-use crate::refused::RefusedWrites;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
+use crate::refused::RefusedWrites;
 use crate::store::StoreErrorKind;
 
 /// The number of times that a change is tried while a leader renews at the same time.
@@ -34,10 +35,22 @@ pub enum AdminError {
         lock: String,
     },
     /// An object exists, but must not exist for this intervention.
-    #[error("{lock} exists; nothing was changed")]
+    #[error("{lock} exists, with fencing token {token}; only a lock whose object is gone can be created again")]
     Exists {
         /// The lock.
         lock: String,
+        /// The fencing token in the object.
+        token: u64,
+    },
+    /// The term that the intervention was about is over.
+    #[error("{lock} was {seen}, and is {now} now; look again, and decide about the new term")]
+    MovedOn {
+        /// The lock.
+        lock: String,
+        /// The term that the intervention was about.
+        seen: String,
+        /// The term that the lock shows now.
+        now: String,
     },
     /// The named candidate leads already.
     #[error("{identity:?} holds {lock} already; name another candidate")]
@@ -67,36 +80,54 @@ pub enum AdminError {
         /// The lock.
         lock: String,
     },
+    /// The answer to the write was lost, and the lock did not show afterwards whether the write has happened.
+    #[error("cannot tell if {lock} was changed; look at it before trying again")]
+    Unknown {
+        /// The lock.
+        lock: String,
+        /// The error that came in place of the answer.
+        #[source]
+        source: LockError,
+    },
     /// The lock could not be read or written.
     #[error(transparent)]
     Lock(#[from] LockError),
 }
 
-/// Takes the lease away from its holder. Use it for a holder that is known to be dead or stuck.
+/// Takes the lease away from its holder, if the lock still shows the term of `seen`. Use it for a holder that is
+/// known to be dead or stuck.
 ///
 /// **Two leaders are possible.** A living holder goes on leading until its next renewal attempt, up to a retry
 /// period and a request timeout later, while another candidate may begin at once. Prefer [`request_transfer`]:
 /// a living leader lets its work end before it hands over. The release keeps the fencing token and the next
 /// term raises it, so the token protects resources in either case.
 ///
+/// `seen` is the record on which the operator has decided. If another term has begun since, nothing happens to it.
+///
 /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
 /// still happen.
 ///
 /// # Errors
 ///
-/// [`AdminError`]. A lock without a holder stays unchanged and causes no error.
-pub async fn force_release(lock: &dyn ObjectStoreBasedLock) -> Result<Intervention, AdminError> {
+/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. A lease that was released since stays unchanged
+/// and causes no error.
+pub async fn force_release(
+    lock: &dyn ObjectStoreBasedLock,
+    seen: &LeaderElectionRecord,
+) -> Result<Intervention, AdminError> {
     let write_id = write_id();
-    change(lock, |before| {
+    let released = |before: &LeaderElectionRecord| {
         if before.is_released() {
-            return Ok(before.clone());
+            return before.clone();
         }
-        Ok(LeaderElectionRecord { unknown: before.unknown.clone(), ..released(before.leader_transitions, &write_id) })
-    })
-    .await
+        LeaderElectionRecord { unknown: before.unknown.clone(), ..released(before.leader_transitions, &write_id) }
+    };
+    // Any other term is what the release was for.
+    change(lock, seen, released, |_| true).await
 }
 
-/// Asks the leader to hand over to the candidate `to`, by writing that name into `preferredHolder`.
+/// Asks the leader to hand over to the candidate `to`, by writing that name into `preferredHolder`, if the lock still
+/// shows the term of `seen`.
 ///
 /// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named
 /// candidate takes over at its next poll. All other candidates wait one lease duration of their own longer, so
@@ -109,19 +140,25 @@ pub async fn force_release(lock: &dyn ObjectStoreBasedLock) -> Result<Interventi
 ///
 /// # Errors
 ///
-/// [`AdminError`]; [`AdminError::AlreadyLeads`] if `to` holds the lease.
-pub async fn request_transfer(lock: &dyn ObjectStoreBasedLock, to: &str) -> Result<Intervention, AdminError> {
+/// [`AdminError`]; [`AdminError::AlreadyLeads`] if `to` holds the lease; [`AdminError::MovedOn`] if the term of another
+/// candidate has begun.
+pub async fn request_transfer(
+    lock: &dyn ObjectStoreBasedLock,
+    seen: &LeaderElectionRecord,
+    to: &str,
+) -> Result<Intervention, AdminError> {
     if let Some(problem) = identity::problem_with(to) {
         return Err(AdminError::BadIdentity { identity: identity::excerpt(to), problem });
     }
-    change(lock, |before| {
-        if before.holder_identity == to {
-            return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
-        }
-        // The write id of the holder's own write stays, so that the holder recognises its lease (rule 14).
-        Ok(LeaderElectionRecord { preferred_holder: Some(to.to_owned()), ..before.clone() })
-    })
-    .await
+    if seen.holder_identity == to {
+        return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
+    }
+    // The write id of the holder's own write stays, so that the holder recognises its lease (rule 14).
+    let asked = |before: &LeaderElectionRecord| LeaderElectionRecord {
+        preferred_holder: Some(to.to_owned()),
+        ..before.clone()
+    };
+    change(lock, seen, asked, |now| now.holder_identity == to).await
 }
 
 /// Creates a deleted lock again, without a holder. The fencing token of the next term is `fencing_token` plus
@@ -129,57 +166,99 @@ pub async fn request_transfer(lock: &dyn ObjectStoreBasedLock, to: &str) -> Resu
 ///
 /// # Errors
 ///
-/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`].
+/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`];
+/// [`AdminError::Unknown`] if the answer was lost and a read did not settle it.
 pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Result<LeaderElectionRecord, AdminError> {
     if fencing_token >= MAX_LEADER_TRANSITIONS {
         return Err(AdminError::BadToken { token: fencing_token });
     }
     let record = released(fencing_token, &write_id());
-    let error = match lock.create(&record).await {
+    let source = match lock.create(&record).await {
         Ok(_) => return Ok(record),
         Err(error) => error,
     };
-    match lock.get().await? {
-        Some(found) if found.record.write_id == record.write_id => Ok(record),
-        Some(_) => Err(AdminError::Exists { lock: lock.describe() }),
-        None => Err(error.into()),
+    let in_doubt = source.kind() == StoreErrorKind::Ambiguous;
+    match lock.get().await {
+        Ok(Some(found)) if found.record.write_id == record.write_id => Ok(record),
+        // A candidate was faster than this read. The lock has what the creation was for: no term has a smaller token.
+        Ok(Some(found)) if in_doubt && found.record.leader_transitions > fencing_token => Ok(found.record),
+        Ok(Some(found)) => Err(AdminError::Exists { lock: lock.describe(), token: found.record.leader_transitions }),
+        Ok(None) | Err(_) if in_doubt => Err(AdminError::Unknown { lock: lock.describe(), source }),
+        Ok(None) => Err(source.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Replaces the record with the result of `wanted`, unless the two are equal.
+/// Replaces the record of the term that was `seen` with the result of `wanted`, unless the two are equal. `is_goal`
+/// tells of the record of another term whether the change was for that.
 async fn change(
     lock: &dyn ObjectStoreBasedLock,
-    wanted: impl Fn(&LeaderElectionRecord) -> Result<LeaderElectionRecord, AdminError>,
+    seen: &LeaderElectionRecord,
+    wanted: impl Fn(&LeaderElectionRecord) -> LeaderElectionRecord,
+    is_goal: impl Fn(&LeaderElectionRecord) -> bool,
 ) -> Result<Intervention, AdminError> {
     let mut sent: Option<Intervention> = None;
+    // The error that came in place of an answer. From then on, the write may land at any time.
+    let mut doubt: Option<LockError> = None;
     let mut refused = RefusedWrites::default();
+    let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
+        Some(source) => AdminError::Unknown { lock: lock.describe(), source },
+        None => error,
+    };
     for _ in 0..MOST_ATTEMPTS {
-        let found = lock.get().await?;
+        let found = match lock.get().await {
+            Ok(found) => found,
+            Err(error) => return Err(give_up(doubt, error.into())),
+        };
         if let Some(error) = refused.saw(found.as_ref(), || lock.describe()) {
-            return Err(error.into());
+            return Err(give_up(doubt, error.into()));
         }
         let Some(VersionedRecord { record: before, version }) = found else {
-            return Err(AdminError::Missing { lock: lock.describe() });
+            return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
         // The answer to our write was lost, or our write conflicted with itself.
         if let Some(landed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
             return Ok(landed);
         }
-        let after = wanted(&before)?;
+        if !is_term_of(seen, &before) {
+            if doubt.is_some() && is_goal(&before) {
+                return Ok(Intervention { before: seen.clone(), after: before });
+            }
+            let moved_on = AdminError::MovedOn { lock: lock.describe(), seen: in_words(seen), now: in_words(&before) };
+            return Err(give_up(doubt, moved_on));
+        }
+        let after = wanted(&before);
         if after == before {
-            return Ok(Intervention { before, after });
+            let sent = sent.filter(|_| doubt.is_some());
+            return Ok(Intervention { before: sent.map_or(before, |sent| sent.before), after });
         }
         let answer = lock.update(&after, &version).await;
         refused.answered(Some(&version), answer.as_ref().map_err(LockError::kind));
         match answer {
             Ok(_) => return Ok(Intervention { before, after }),
-            Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Ambiguous) => {
-                sent = Some(Intervention { before, after });
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => match error.kind() {
+                StoreErrorKind::Conflict => {}
+                StoreErrorKind::Ambiguous => doubt = Some(error),
+                _ => return Err(give_up(doubt, error.into())),
+            },
         }
+        sent = Some(Intervention { before, after });
     }
-    Err(AdminError::Contended { lock: lock.describe() })
+    Err(give_up(doubt, AdminError::Contended { lock: lock.describe() }))
+}
+
+/// Returns `true` if `now` shows the term of `seen`, or the end of that term.
+fn is_term_of(seen: &LeaderElectionRecord, now: &LeaderElectionRecord) -> bool {
+    now.leader_transitions == seen.leader_transitions
+        && (now.is_released() || now.holder_identity == seen.holder_identity)
+}
+
+fn in_words(record: &LeaderElectionRecord) -> String {
+    let token = record.leader_transitions;
+    match record.is_released() {
+        true => format!("held by nobody, after fencing token {token}"),
+        false => format!("held by {:?} with fencing token {token}", record.holder_identity),
+    }
 }
 
 /// Compares two records without their times, because JSON stores times with fewer digits.

@@ -99,9 +99,11 @@ mod tests {
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, Some("1"), Some("1"))).collect();
         assert_eq!(
             texts,
-            ["cannot write lock memory:lock: the store refused 3 writes in a row because of their condition, although \
+            [
+                "cannot write lock memory:lock: the store refused 3 writes in a row because of their condition, although \
               the record still has the version that they named; nobody can lead on it: run `leaderelect probe` to find \
-              out how it treats conditions"]
+              out how it treats conditions"
+            ]
         );
         let mut refused = RefusedWrites::default();
         let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, None, None)).collect();

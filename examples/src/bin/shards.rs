@@ -110,10 +110,17 @@ async fn claim(mut handle: LeaderHandle, lock: impl ObjectStoreBasedLock) {
         if handle.leader().is_none_or(|leader| leader == lock.identity()) {
             continue;
         }
-        match request_transfer(&lock, lock.identity()).await {
-            Ok(_) | Err(AdminError::AlreadyLeads { .. }) => {}
-            // Another member leads the shard for now, which is harmless.
-            Err(error) => tracing::warn!(%error, "could not ask for a shard"),
+        // After an error, another member leads the shard for now, which is harmless.
+        if let Err(error) = ask(&lock).await {
+            tracing::warn!(%error, "could not ask for a shard");
         }
+    }
+}
+
+async fn ask(lock: &impl ObjectStoreBasedLock) -> Result<(), AdminError> {
+    let Some(found) = lock.get().await? else { return Ok(()) };
+    match request_transfer(lock, &found.record, lock.identity()).await {
+        Ok(_) | Err(AdminError::AlreadyLeads { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::admin::request_transfer;
+use leaderelection::admin::{AdminError, Intervention, request_transfer};
 use leaderelection::{
     BeginReason, Change, DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore,
     ObjectStoreBasedLock as _, StoreErrorKind, TransferError,
@@ -45,6 +45,11 @@ async fn three(store: &MemoryStore) -> [LeaderHandle; 3] {
 
 fn operator(store: &MemoryStore) -> MemoryLock {
     MemoryLock::new(store.clone(), "lock", "operator")
+}
+
+/// Asks the leader of the moment to hand over.
+async fn ask(store: &MemoryStore, to: &str) -> Result<Intervention, AdminError> {
+    request_transfer(&operator(store), &stored(store).await.record, to).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +113,7 @@ async fn a_leader_obeys_a_request_that_an_operator_wrote() {
     let [a, b, c] = three(&store).await;
     sleep(RETRY * 3).await;
     let start = Instant::now();
-    let done = request_transfer(&operator(&store), "c").await.unwrap();
+    let done = ask(&store, "c").await.unwrap();
     assert_eq!((done.before.preferred_holder, done.after.preferred_holder), (None, Some("c".to_owned())));
     assert_eq!(done.after.holder_identity, "a", "the leader goes on until it has seen it");
     until_leading(&c).await;
@@ -127,7 +132,7 @@ async fn a_request_that_meets_a_renewal_without_an_answer_is_obeyed() {
     let a = campaign(elector(lock.clone(), journal.callbacks()));
     until_leading(&a).await;
     until("the second renewal is sent", || lock.ops().iter().filter(|op| **op == Op::Update).count() == 2).await;
-    request_transfer(&operator(&store), "b").await.unwrap();
+    ask(&store, "b").await.unwrap();
     until("the term is over", || journal.entries().len() == 3).await;
     sleep(Duration::from_millis(10)).await;
     assert_eq!(stored(&store).await.record.preferred_holder.as_deref(), Some("b"));
@@ -153,7 +158,7 @@ async fn a_dead_leaders_lease_runs_out_and_the_named_candidate_goes_first() {
     for named in ["b", "c"].into_iter().cycle().take(10) {
         let store = MemoryStore::new();
         plant(&store, &record("dead", LEASE, 4)).await;
-        request_transfer(&operator(&store), named).await.unwrap();
+        ask(&store, named).await.unwrap();
         let start = Instant::now();
         let [b, c] =
             ["b", "c"].map(|name| campaign(elector(TestLock::new(&store, name), Journal::default().callbacks())));
