@@ -1,12 +1,16 @@
 //! The view that a leader's work has of its term.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod window;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
+
+use window::Window;
 
 /// One term of leadership, as its work sees it. Clones are views of the same term.
 ///
@@ -23,25 +27,13 @@ pub struct Leadership {
 struct TermState {
     fencing_token: u64,
     clock: Arc<dyn Clock>,
-    window: Mutex<Window>,
+    window: Window,
     lost: CancellationToken,
-}
-
-/// The window of the term. The clock is read while it is locked, so that no reader can see the window over before a
-/// renewal extends it.
-#[derive(Debug)]
-struct Window {
-    sent_at: LocalInstant,
-    valid_until: LocalInstant,
-    closed: bool,
-    /// The order with which the term was closed from within this process.
-    command: Option<Command>,
 }
 
 impl Leadership {
     pub(crate) fn new(term: Term, clock: Arc<dyn Clock>) -> Self {
-        let Term { fencing_token, sent_at, valid_until } = term;
-        let window = Mutex::new(Window { sent_at, valid_until, closed: false, command: None });
+        let (fencing_token, window) = (term.fencing_token, Window::new(&term));
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
     }
 
@@ -62,13 +54,13 @@ impl Leadership {
     /// The time for which we lead unless the lease is renewed; zero when the term is over.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.window().remaining(&*self.term.clock)
+        self.term.window.remaining(&*self.term.clock)
     }
 
     /// The moment at which leadership ends unless the lease is renewed, on this process's monotonic clock.
     #[must_use]
     pub fn valid_until(&self) -> LocalInstant {
-        self.window().valid_until
+        self.term.window.valid_until()
     }
 
     /// Completes when the term is over. Cancellation safe.
@@ -115,52 +107,32 @@ impl Leadership {
     /// Closes the window now, and leaves `command` to the elector. The first command counts. `false` if the term was
     /// over before.
     pub(crate) fn command(&self, command: Command) -> bool {
-        let mut window = self.window();
-        let is_open = !window.remaining(&*self.term.clock).is_zero();
-        if is_open {
-            window.command = Some(command);
-            window.closed = true;
+        let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
+        if is_closed_by_this {
             self.term.lost.cancel();
         }
-        is_open
+        is_closed_by_this
     }
 
     /// The command that closed the window, once.
     pub(crate) fn take_command(&self) -> Option<Command> {
-        self.window().command.take()
+        self.term.window.take_command()
     }
 
     /// Moves the end of the window; `false` if the window was over before, which somebody may have seen.
     pub(crate) fn extend(&self, term: Term) -> bool {
-        let mut window = self.window();
-        let is_open = !window.remaining(&*self.term.clock).is_zero();
-        if is_open {
-            (window.sent_at, window.valid_until) = (term.sent_at, term.valid_until);
-        }
-        is_open
+        self.term.window.extend(&term, &*self.term.clock)
     }
 
     /// Ends the view of the term.
     pub(crate) fn close(&self) {
-        self.window().closed = true;
+        self.term.window.close();
         self.term.lost.cancel();
     }
 
     /// The time since the last renewal was sent.
     pub(crate) fn renewal_age(&self) -> Duration {
-        let sent_at = self.window().sent_at;
-        self.term.clock.now().saturating_since(sent_at)
-    }
-
-    fn window(&self) -> MutexGuard<'_, Window> {
-        // A clock that panics leaves the window as it was.
-        self.term.window.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Window {
-    fn remaining(&self, clock: &dyn Clock) -> Duration {
-        if self.closed { Duration::ZERO } else { self.valid_until.saturating_since(clock.now()) }
+        self.term.clock.now().saturating_since(self.term.window.sent_at())
     }
 }
 

@@ -113,6 +113,7 @@ mod refused;
 mod status;
 mod store;
 mod store_check;
+mod sync;
 mod timings;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
