@@ -1,8 +1,8 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
 mod access;
+mod connections;
 mod facts;
-mod limit;
 mod metrics;
 mod page;
 mod server;

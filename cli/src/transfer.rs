@@ -2,7 +2,7 @@
 
 use leaderelection::admin::request_transfer;
 
-use crate::confirm::{Beforehand, confirmed};
+use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene;
 use crate::lock::LockUrl;
@@ -21,9 +21,8 @@ pub(crate) struct Args {
     /// The identity of the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
-    /// Do not ask
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    confirmation: Confirmation,
     /// The output format of the record before and after
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
@@ -36,8 +35,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         "" => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
         holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
     };
-    let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::Ask };
-    if !confirmed(&question, beforehand)? {
+    if !args.confirmation.of(&question, output)? {
         output.say("nothing was changed");
         return Ok(Exit::Held);
     }

@@ -32,6 +32,15 @@ pub struct ObservedLease {
     pub checked_for: Duration,
 }
 
+impl ObservedLease {
+    /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder does not lead then, unless a
+    /// renewal has not been read yet.
+    #[must_use]
+    pub fn has_run_out(&self) -> bool {
+        self.unchanged_for >= self.lease_duration
+    }
+}
+
 /// The last error between an elector and its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

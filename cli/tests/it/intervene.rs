@@ -68,13 +68,15 @@ fn where_nobody_leads_there_is_nobody_to_hand_over() {
 }
 
 #[test]
-fn release_needs_force() {
+fn release_needs_force_and_where_it_cannot_ask_yes_too() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let before = place.record("a");
-    let ended = end(&["release", &place.lock("a")]);
-    assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("--force"), "{ended:?}");
+    for (args, text) in [(&["release"][..], "--force"), (&["release", "--force"], "add --yes")] {
+        let ended = end(&[args, &[&place.lock("a")]].concat());
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.stderr.contains(text), "{ended:?}");
+    }
     assert_eq!(place.record("a"), before);
 }
 
@@ -85,7 +87,7 @@ fn a_lease_that_is_released_by_force_is_taken_over_at_once_with_a_larger_token()
     let lock = place.lock("a");
     let mut next = Running::start(&run(&lock, &LONG, &WORKS));
     next.wait_for_note("dead leads");
-    let ended = end(&["release", "--force", "-o", "json", &lock]);
+    let ended = end(&["release", "--force", "--yes", "-o", "json", &lock]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let said: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&said["before"]["holder"], &said["before"]["fencingToken"]), (&"dead".into(), &7.into()), "{said}");

@@ -163,6 +163,13 @@ impl Running {
         }
     }
 
+    /// Waits for a line of standard output that contains `text`.
+    pub(crate) fn wait_for_line(&mut self, text: &str) {
+        if let Err(lines) = self.stdout.wait_for(|line| line.contains(text).then_some(())) {
+            panic!("no {text:?} in {lines:?}; standard error: {:?}", self.stderr.so_far());
+        }
+    }
+
     /// Waits for a line of standard error that contains `text`.
     pub(crate) fn wait_for_note(&mut self, text: &str) {
         if let Err(lines) = self.stderr.wait_for(|line| line.contains(text).then_some(())) {

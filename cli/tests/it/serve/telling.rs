@@ -125,11 +125,16 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
 
     std::fs::rename(&store, &aside).unwrap();
     std::fs::write(&store, "").unwrap();
+    assert_eq!(sidecar.sees("").await["leading"], false);
     let reason = sidecar.answers("/readyz", StatusCode::SERVICE_UNAVAILABLE).await;
     assert!(reason.contains("the store last answered 3."), "{reason}");
     assert_eq!(sidecar.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    let leader = sidecar.leader().await;
+    assert_eq!((&leader["name"], &leader["holder"]), (&"".into(), &"alpha".into()), "{leader}");
+    assert_eq!((&leader["leading"], &leader["fencingToken"]), (&false.into(), &().into()), "{leader}");
     let (_, page) = sidecar.ask("/").await;
     assert!(page.contains("led when the store last answered. That is too long ago to tell."), "{page}");
+    assert!(page.contains("<title>Leader not known · "), "{page}");
     assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
 
     std::fs::remove_file(&store).unwrap();
