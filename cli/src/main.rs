@@ -10,6 +10,7 @@ mod exit;
 mod intervene;
 mod list;
 mod lock;
+mod logged;
 mod man;
 mod observe;
 mod output;

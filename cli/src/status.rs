@@ -76,7 +76,11 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
     let expired = observed.is_some_and(|age| age.expired);
     let style = if view.holder.is_some() && !expired { good } else { bad };
-    line("leader", style, view.leader())?;
+    let leader = match &view.holder {
+        Some(holder) if expired => format!("nobody: the lease of {holder} has run out"),
+        _ => view.leader().to_owned(),
+    };
+    line("leader", style, &leader)?;
     if let Some(problem) = &view.problem {
         line("problem", bad, problem)?;
     }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::causes::with_causes;
 use crate::clock::LocalInstant;
 use crate::election::Operation;
 use crate::lock::LockError;
@@ -66,7 +65,7 @@ pub(crate) struct Mishap {
 
 impl Mishap {
     pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
-        let (kind, message) = (error.kind(), with_causes(error));
+        let (kind, message) = (error.kind(), error.in_full());
         Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
     }
 

@@ -19,8 +19,9 @@ fn the_named_candidate_takes_over() {
     for other in &mut others {
         other.wait_for_note("node-1 leads");
     }
-    let ended = end(&["transfer", &lock, "--to", "node-3", "--yes"]);
+    let ended = end(&["transfer", &lock, "--to", "node-3", "--yes", "--wait-for", "60s"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.record("a").holder_identity, "node-3");
     assert!(ended.stdout.contains("  before  node-1 leads, fencing token 0\n"), "{ended:?}");
     assert!(
         ended.stdout.contains("  after   node-1 leads, fencing token 0, to be handed over to node-3\n"),
@@ -51,6 +52,17 @@ fn transfer_asks_where_it_can_and_refuses_where_not() {
     let ended = end(&["transfer", &place.lock("absent"), "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
     assert!(ended.stderr.contains("does not exist"), "{ended:?}");
+}
+
+#[test]
+fn a_name_that_nobody_has_is_noticed_by_who_waits() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let ended = end(&["transfer", &place.lock("a"), "--to", "nod-2", "--yes", "--wait-for", "300ms"]);
+    assert_eq!(ended.code, Some(75), "{ended:?}");
+    assert!(ended.stderr.contains("nod-2 did not take over within 300ms; check its name"), "{ended:?}");
+    let ended = end(&["transfer", &place.lock("a"), "--to", "nod-3", "--yes"]);
+    assert!(ended.code == Some(0) && ended.stderr.contains("nobody has checked that nod-3 competes"), "{ended:?}");
 }
 
 #[test]

@@ -35,6 +35,11 @@ impl Place {
         format!("file://{}/locks/{name}", self.0.path().display())
     }
 
+    /// A lock in a directory that exists.
+    pub(crate) fn file(&self, name: &str) -> String {
+        format!("file://{}/{name}", self.0.path().display())
+    }
+
     pub(crate) fn prefix(&self) -> String {
         format!("file://{}/locks/", self.0.path().display())
     }

@@ -87,6 +87,7 @@ async fn metrics_are_those_of_the_table() {
     assert!(documented.len() >= 11, "the table is not found any more");
     for (name, kind) in &documented {
         assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name} ({kind}) is missing: {text}");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} has no help: {text}");
     }
     assert!(text.contains(&format!("leader_election_master_status{{name=\"{lock}\"}} 1\n")), "{text}");
     for edge in ["0.005", "1", "10", "+Inf"] {
