@@ -1,5 +1,6 @@
 //! Output: results on standard output, everything else on standard error.
 
+mod damping;
 mod log;
 mod stderr;
 

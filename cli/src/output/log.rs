@@ -6,12 +6,13 @@ use anstyle::Style;
 use tracing::Level;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt as _, Targets};
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
+use super::damping::Damping;
 use super::stderr::Stderr;
 use crate::plain::plain;
 
@@ -24,8 +25,8 @@ pub(super) fn install(level: Level, colour: bool, stderr: Stderr) {
         .with_ansi(colour)
         .fmt_fields(debug_fn(field).delimited(" "))
         .log_internal_errors(false)
-        .with_writer(stderr)
-        .with_filter(wanted.unwrap_or_else(ours));
+        .with_writer(stderr.clone())
+        .with_filter(wanted.unwrap_or_else(ours).and(Damping::new(stderr)));
     tracing_subscriber::registry().with(log).init();
 }
 

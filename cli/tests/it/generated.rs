@@ -61,7 +61,10 @@ fn a_man_page_for_the_whole_and_for_each_command() {
     assert!(page.stdout.contains(".TH leaderelect 1"), "{page:?}");
     let (_, codes) = page.stdout.split_once("\n.SH \"EXIT STATUS\"\n").expect("no codes");
     assert!(codes.split_once(".SH").unwrap().0.contains("leadership was lost"), "{page:?}");
-    assert!(page.stdout.contains("\n.SH ENVIRONMENT\n") && page.stdout.contains("LEADERELECTION_HTTP_TOKEN"), "{page:?}");
+    assert!(
+        page.stdout.contains("\n.SH ENVIRONMENT\n") && page.stdout.contains("LEADERELECTION_HTTP_TOKEN"),
+        "{page:?}"
+    );
 
     let place = Place::new();
     let directory = place.path("");

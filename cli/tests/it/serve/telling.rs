@@ -113,6 +113,15 @@ async fn a_store_that_never_answered_is_not_ready() {
     let leader = sidecar.leader().await;
     assert_eq!((&leader["name"], &leader["leading"]), (&"".into(), &false.into()));
     assert_eq!((&leader["fencingToken"], &leader["ageSeconds"]), (&().into(), &().into()));
+
+    eventually("it has tried a few times", async || {
+        let (_, text) = sidecar.ask("/metrics").await;
+        let tries = text.lines().filter(|line| line.starts_with("leader_election_store_requests_total{"));
+        tries.filter_map(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).any(|tries| tries > 5).then_some(())
+    })
+    .await;
+    let said = sidecar.said();
+    assert_eq!(said.matches("a request to the lock failed").count(), 1, "the same is told once: {said}");
 }
 
 #[tokio::test]
