@@ -1,34 +1,31 @@
 //! Asks for confirmation before an action that cannot be undone.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::exit::{Exit, Failure};
+use crate::output::Output;
 
-/// The answer that the command line gives in advance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beforehand {
-    /// Proceed without asking.
-    Yes,
-    /// Ask on a terminal, and proceed where there is none.
-    AskIfPossible,
-    /// Ask on a terminal, and refuse where there is none.
-    Ask,
+/// The arguments of a command that asks.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Confirmation {
+    /// Do not ask. Required where there is no terminal to ask on
+    #[arg(short, long)]
+    yes: bool,
 }
 
-/// Returns `true` if the action should proceed.
-pub(crate) fn confirmed(question: &str, beforehand: Beforehand) -> Result<bool, Failure> {
-    let possible = io::stdin().is_terminal() && io::stderr().is_terminal();
-    match beforehand {
-        Beforehand::Yes => return Ok(true),
-        Beforehand::AskIfPossible if !possible => return Ok(true),
-        Beforehand::Ask if !possible => {
+impl Confirmation {
+    /// Returns `true` if the action should proceed.
+    pub(crate) fn of(self, question: &str, output: &Output) -> Result<bool, Failure> {
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(Failure::usage("there is no terminal to ask on; add --yes if you are sure"));
         }
-        Beforehand::Ask | Beforehand::AskIfPossible => {}
+        output.ask(format_args!("{question} [y/N]"));
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        read.map_err(|error| Failure::new(Exit::Internal, format!("cannot ask on this terminal: {error}")))?;
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
-    let mut answer = String::new();
-    let asked =
-        write!(anstream::stderr(), "{question} [y/N] ").and_then(|()| io::stdin().lock().read_line(&mut answer));
-    asked.map_err(|error| Failure::new(Exit::Internal, format!("cannot ask on this terminal: {error}")))?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

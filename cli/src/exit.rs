@@ -7,6 +7,9 @@ use std::process::ExitCode;
 use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind, with_causes};
 use leaderelection_backends::url::UrlError;
 
+/// The name of this program.
+pub(crate) const PROGRAM: &str = "leaderelect";
+
 /// The exit codes, for `--help` and the man page. The codes that `run` adds to those of its command are far
 /// from the codes that commands usually choose.
 pub(crate) const TABLE: &str = "\
@@ -100,7 +103,7 @@ impl fmt::Display for Failure {
 
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
-        Self::new(exit_of(error.kind()), with_causes(&error))
+        Self::new(exit_of(error.kind()), error.in_full())
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::{BOLD, Format, Output};
+use crate::plain::plain;
 use crate::view::View;
 
 /// Limits an operation on the lock, all its attempts included, to this time.
@@ -47,9 +48,9 @@ pub(crate) fn print(
     }
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
-    writeln!(out, "  before  {}", in_short(&before))?;
-    writeln!(out, "  after   {}", in_short(&after))?;
-    writeln!(out, "{}", if before == after { "nothing was changed" } else { next })?;
+    writeln!(out, "  before  {}", plain(in_short(&before)))?;
+    writeln!(out, "  after   {}", plain(in_short(&after)))?;
+    writeln!(out, "{}", plain(if before == after { "nothing was changed" } else { next }))?;
     Ok(out.flush()?)
 }
 

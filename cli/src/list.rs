@@ -13,6 +13,7 @@ use leaderelection::{Bounded, ConditionalStore, ObjectStoreBasedLock as _};
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::output::{Format, Output};
+use crate::plain::plain;
 use crate::timing::{duration, request_limit};
 use crate::view::{self, State, View};
 
@@ -96,8 +97,8 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a View)>, now: DateTime<Utc>
         };
         let lease = view.lease_duration.filter(|_| view.holder.is_some());
         table.add_row([
-            Cell::new(key),
-            Cell::new(holder),
+            Cell::new(plain(key)),
+            Cell::new(plain(holder)),
             Cell::new(view.fencing_token.map_or_else(|| "-".to_owned(), |token| token.to_string()))
                 .set_alignment(CellAlignment::Right),
             Cell::new(lease.map_or_else(|| "-".to_owned(), |lease| humantime::format_duration(lease).to_string())),

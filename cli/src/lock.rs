@@ -11,6 +11,7 @@ use leaderelection::{ConditionalStore, ObjectLock, StoreError, with_causes};
 use leaderelection_backends::url::{Location, UrlError};
 
 use crate::exit::Failure;
+use crate::logged::Logged;
 
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
@@ -25,7 +26,17 @@ pub(crate) struct LockUrl(Location);
 impl LockUrl {
     /// Parses the URL of a lock. Error messages do not repeat the URL, which may contain a secret.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
-        QuietParser(|text| text.parse().map(Self))
+        QuietParser(|text| text.parse().map(Self).map_err(|error: UrlError| error.to_string()))
+    }
+
+    /// Parses the URL of a lock for a candidate, whose rivals are in other processes.
+    pub(crate) fn shared() -> impl TypedValueParser<Value = Self> {
+        QuietParser(|text| match text.parse().map_err(|error: UrlError| error.to_string())? {
+            Location::Memory(_) => Err("memory: is seen by no other process, so it keeps none of them from leading; \
+                                        name a store, or file:///directory/name"
+                .to_owned()),
+            location => Ok(Self(location)),
+        })
     }
 
     /// Opens the lock for the candidate `identity`.
@@ -35,7 +46,20 @@ impl LockUrl {
 
     /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
-        self.open(ONLOOKER).await
+        let store: Arc<dyn ConditionalStore> = Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?));
+        Ok(Lock::new(store, self.0.key(), ONLOOKER))
+    }
+
+    /// Refuses a local directory that does not exist, and that a write would create.
+    #[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it can fail elsewhere"))]
+    pub(crate) fn must_have_directory(&self) -> Result<(), Failure> {
+        #[cfg(unix)]
+        if let Location::File(location) = &self.0
+            && !std::path::Path::new(&location.directory).is_dir()
+        {
+            return Err(Failure::usage(format!("{} is no directory; create it, or check the URL", location.directory)));
+        }
+        Ok(())
     }
 
     pub(crate) fn location(&self) -> &Location {
@@ -59,7 +83,7 @@ pub(crate) struct PrefixUrl(
 impl PrefixUrl {
     /// Parses the URL of a prefix. Error messages do not repeat the URL.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
-        QuietParser(Self::parse)
+        QuietParser(|text| Self::parse(text).map_err(|error| error.to_string()))
     }
 
     /// Parses a prefix, which may be empty although a key may not. The parser therefore appends a character
@@ -79,7 +103,7 @@ impl PrefixUrl {
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        self.0.open().await.map_err(wrong_settings)
+        Ok(Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?)))
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -105,7 +129,7 @@ fn wrong_settings(error: StoreError) -> Failure {
 
 /// A value parser whose error messages do not show the value.
 #[derive(Clone)]
-struct QuietParser<T>(fn(&str) -> Result<T, UrlError>);
+struct QuietParser<T>(fn(&str) -> Result<T, String>);
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for QuietParser<T> {
     type Value = T;

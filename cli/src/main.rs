@@ -10,9 +10,11 @@ mod exit;
 mod intervene;
 mod list;
 mod lock;
+mod logged;
 mod man;
 mod observe;
 mod output;
+mod plain;
 mod probe;
 mod release;
 mod require_probe;
@@ -96,7 +98,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
-    let output = Output::new(&cli.output);
+    let output = match Output::new(&cli.output) {
+        Ok(output) => output,
+        Err(failure) => return output::fail_early(&failure),
+    };
     // The runtime has one thread. The system ends a command of `run` together with the thread that started the
     // command.
     let result = tokio::runtime::Builder::new_current_thread()
@@ -104,10 +109,12 @@ fn main() -> ExitCode {
         .build()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
         .and_then(|runtime| runtime.block_on(cli.command.run(&output)));
-    match result {
+    let code = match result {
         Ok(exit) => exit.into(),
         Err(failure) => output.fail(&failure),
-    }
+    };
+    output.flush();
+    code
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
 //! `leaderelect man`.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::exit::{Exit, Failure};
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::exit::{self, Exit, Failure};
 use crate::output::Output;
 
 /// Print the man page, or write one for every command
@@ -19,17 +25,123 @@ pub(crate) struct Args {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, command: clap::Command, output: &Output) -> Result<Exit, Failure> {
+/// The variables that the program reads.
+const ENVIRONMENT: &str = "\
+RUST_LOG
+    The log's levels, such as debug or leaderelection=debug,aws_config=info; overrides --quiet and --verbose.
+NO_COLOR
+    No colours, if set to anything.
+LEADERELECTION_HTTP_TOKEN
+    The token that `leaderelect serve` requires, if there is no --token-file.
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL_S3, ...
+    Credentials and settings for s3:// URLs, as the AWS command line reads them.
+GOOGLE_APPLICATION_CREDENTIALS, STORAGE_EMULATOR_HOST
+    Credentials, or an emulator, for gs:// URLs.
+AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, ...
+    Credentials for az:// and https:// URLs, as the Azure libraries read them.
+
+`leaderelect run` sets LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK for its command.";
+
+pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit, Failure> {
+    let pages = pages(command);
     match args.directory {
-        Some(directory) => clap_mangen::generate_to(command, &directory).map_err(|error| {
-            let problem = format!("cannot write to {}: {error}; name a directory that exists", directory.display());
-            Failure::new(Exit::Internal, problem)
-        })?,
+        Some(directory) => {
+            let written = pages.iter().try_for_each(|page| {
+                let mut file = File::create(directory.join(page.get_filename()))?;
+                file.write_all(&render(page)?)
+            });
+            written.map_err(|error| {
+                let problem = format!("cannot write to {}: {error}; name a directory that exists", directory.display());
+                Failure::new(Exit::Internal, problem)
+            })?;
+        }
         None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
-            output.raw(&page)?;
+            if let Some(page) = pages.first() {
+                output.raw(&render(page)?)?;
+            }
         }
     }
     Ok(Exit::Done)
+}
+
+/// A page about the program, and one about each of its commands.
+fn pages(command: Command) -> Vec<Page> {
+    // There is no page about `help`.
+    let mut program = command.disable_help_subcommand(true);
+    program.build();
+    let commands: Vec<_> = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let names = commands.iter().map(|command| command.get_display_name().unwrap_or_default().to_owned()).collect();
+    let page = |command, see_also| Page { man: man(&command), command, see_also };
+    let others = commands.into_iter().map(|command| page(command, vec![exit::PROGRAM.to_owned()]));
+    let others: Vec<_> = others.collect();
+    std::iter::once(page(program, names)).chain(others).collect()
+}
+
+struct Page {
+    man: Man,
+    command: Command,
+    see_also: Vec<String>,
+}
+
+impl Page {
+    fn get_filename(&self) -> String {
+        self.man.get_filename()
+    }
+}
+
+/// The usage line of `--help` names values and what is required; the one that is made for man pages does not.
+fn man(command: &Command) -> Man {
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();
+    Man::new(command.override_usage(usage))
+}
+
+fn render(page: &Page) -> io::Result<Vec<u8>> {
+    let Page { man, command, see_also } = page;
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    if let Some(about) = command.get_long_about().or_else(|| command.get_about()) {
+        section("DESCRIPTION", &about.to_string(), &mut text)?;
+    }
+    man.render_options_section(&mut text)?;
+    let is_program = command.has_subcommands();
+    if is_program {
+        man.render_subcommands_section(&mut text)?;
+        section("EXIT STATUS", without_heading(exit::TABLE), &mut text)?;
+        section("ENVIRONMENT", ENVIRONMENT, &mut text)?;
+    } else if let Some(examples) = command.get_after_long_help() {
+        section("EXAMPLES", without_heading(&examples.to_string()), &mut text)?;
+    }
+    section("SEE ALSO", &see_also.iter().map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", "), &mut text)?;
+    man.render_version_section(&mut text)?;
+    Ok(text)
+}
+
+fn without_heading(text: &str) -> &str {
+    text.split_once(":\n").map_or(text, |(_, rest)| rest)
+}
+
+/// Writes a section. Indented lines stay as they are, and other lines are paragraphs.
+fn section(heading: &str, text: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut roff = Roff::default();
+    roff.control("SH", [heading]);
+    let mut is_table = false;
+    for line in text.lines() {
+        if line.starts_with(' ') != is_table && !line.is_empty() {
+            is_table = !is_table;
+            roff.control(if is_table { "nf" } else { "fi" }, []);
+        }
+        if line.is_empty() {
+            roff.control("PP", []);
+        } else {
+            roff.text([roman(line)]);
+        }
+    }
+    if is_table {
+        roff.control("fi", []);
+    }
+    roff.to_writer(out)
 }

@@ -1,25 +1,29 @@
 //! Output: results on standard output, everything else on standard error.
 
+mod damping;
+mod log;
+mod stderr;
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::Style;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing::Level;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Layer as _, fmt};
 
+use self::stderr::Stderr;
 use crate::exit::{Exit, Failure};
+use crate::plain::{plain, plain_json};
 
 /// The style of the program's name before every message.
 pub(crate) const BOLD: Style = Style::new().bold();
+
+/// The time that messages get to be written before the process ends, or before it waits for an answer.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// The output arguments of every command.
 #[derive(Clone, Debug, Args)]
@@ -27,9 +31,21 @@ pub(crate) struct OutputArgs {
     /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Log more: transitions (-v), or every request as well (-vv). RUST_LOG overrides this option
+    /// Log more: transitions and failed requests (-v), or every request as well (-vv). RUST_LOG overrides this
+    /// option
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+impl OutputArgs {
+    fn level(&self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::ERROR,
+            (_, 0) => Level::WARN,
+            (_, 1) => Level::INFO,
+            _ => Level::DEBUG,
+        }
+    }
 }
 
 /// The format in which a result is printed.
@@ -46,39 +62,37 @@ pub(crate) enum Format {
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     quiet: bool,
+    stderr: Stderr,
+    /// Standard error shows colours.
+    colour: bool,
     /// Standard error is a terminal that can erase the progress line.
     wiping: bool,
-    /// A progress line is on the screen.
-    shown: Arc<AtomicBool>,
 }
 
 impl Output {
     /// Creates the output and sets up the log.
-    pub(crate) fn new(args: &OutputArgs) -> Self {
-        let level = match (args.quiet, args.verbose) {
-            (true, _) => Level::ERROR,
-            (_, 0) => Level::WARN,
-            (_, 1) => Level::INFO,
-            _ => Level::DEBUG,
-        };
-        let wanted: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
-        // The names of the project's other crates begin with the same word.
-        let ours = || Targets::new().with_targets([("leaderelection", level), ("leaderelect", level)]);
-        let filter = wanted.unwrap_or_else(ours);
-        // Without colour, the stream removes all escape sequences, including those that erase a line.
+    pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
+        let stderr = Stderr::start().map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))?;
         let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        let log = fmt::layer().with_ansi(colour).with_writer(io::stderr).with_filter(filter);
-        tracing_subscriber::registry().with(log).init();
-        Self { quiet: args.quiet, wiping: colour && io::stderr().is_terminal(), shown: Arc::default() }
+        log::install(args.level(), colour, stderr.clone());
+        let output = Self { quiet: args.quiet, stderr, colour, wiping: colour && io::stderr().is_terminal() };
+        let panicking = output.clone();
+        // The standard hook would wait for standard error.
+        std::panic::set_hook(Box::new(move |panic| panicking.print(plain(panic))));
+        Ok(output)
     }
 
     /// Prints a message about an event on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {
-            self.done();
-            // A closed standard error is no reason to stop.
-            let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {what}");
+            self.print(plain(what));
         }
+    }
+
+    /// Prints a question on standard error, which stays there while the answer is read.
+    pub(crate) fn ask(&self, question: impl Display) {
+        self.stderr.text(self.styled(format_args!("{} ", plain(question))));
+        self.flush();
     }
 
     /// The stream for results.
@@ -95,37 +109,57 @@ impl Output {
 
     /// Prints a result as one line of JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        serde_json::to_writer(&mut stdout, value).map_err(io::Error::from)?;
-        writeln!(stdout)?;
-        Ok(stdout.flush()?)
+        let json = serde_json::to_string(value).map_err(io::Error::from)?;
+        self.raw(format!("{}\n", plain_json(&json)).as_bytes())
     }
 
     /// Shows the current state on a terminal until the next message or until [`done`](Self::done).
     pub(crate) fn progress(&self, what: impl Display) {
         if self.wiping && !self.quiet {
-            self.done();
-            self.shown.store(true, Ordering::Relaxed);
-            let _ = write!(anstream::stderr(), "{what}");
+            self.stderr.progress(self.styled(plain(what)));
         }
     }
 
-    /// Erases the progress line.
+    /// Erases the progress line, before something else is written to the terminal.
     pub(crate) fn done(&self) {
-        if self.shown.swap(false, Ordering::Relaxed) {
-            let _ = write!(anstream::stderr(), "\r\x1b[K");
+        if self.wiping {
+            self.stderr.done();
+            self.flush();
         }
     }
 
     /// Prints the reason for which the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
-        self.done();
         if failure.exit != Exit::Done {
-            let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
-            let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {red}error:{red:#} {failure}");
+            self.print(error_line(failure));
         }
         failure.exit.into()
     }
+
+    /// Waits until all messages are written, but not for long.
+    pub(crate) fn flush(&self) {
+        self.stderr.flush(FLUSH);
+    }
+
+    fn print(&self, line: impl Display) {
+        self.stderr.text(self.styled(format_args!("{BOLD}leaderelect:{BOLD:#} {line}\n")));
+    }
+
+    fn styled(&self, text: impl Display) -> String {
+        let text = text.to_string();
+        if self.colour { text } else { anstream::adapter::strip_str(&text).to_string() }
+    }
+}
+
+fn error_line(failure: &Failure) -> String {
+    let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
+    format!("{red}error:{red:#} {}", plain(failure))
+}
+
+/// Prints the reason for which the process ends before there is an [`Output`].
+pub(crate) fn fail_early(failure: &Failure) -> ExitCode {
+    let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {}", error_line(failure));
+    failure.exit.into()
 }
 
 /// Prints clap's help or error message. An error message repeats no secret of the command line.

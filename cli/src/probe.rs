@@ -57,6 +57,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
     let timings = args.timing.timings()?;
     LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
+    args.lock.must_have_directory()?;
     output.progress(format_args!("probing {}", args.lock));
     let config = ProbeConfig::new()
         .beside(lock.key())

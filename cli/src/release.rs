@@ -2,7 +2,7 @@
 
 use leaderelection::admin::force_release;
 
-use crate::confirm::{Beforehand, confirmed};
+use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene;
 use crate::lock::LockUrl;
@@ -19,12 +19,11 @@ pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// Confirm that two leaders are possible. On a terminal, the command asks once more
+    /// Confirm that two leaders are possible. The command asks once more, unless --yes is given too
     #[arg(long)]
     force: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    yes: bool,
+    #[command(flatten)]
+    confirmation: Confirmation,
     /// The output format of the record before and after
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
@@ -43,8 +42,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             "{} holds {} (fencing token {}). If it is alive, two leaders are possible. Take the lease away?",
             seen.holder_identity, args.lock, seen.leader_transitions
         );
-        let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::AskIfPossible };
-        if !confirmed(&question, beforehand)? {
+        if !args.confirmation.of(&question, output)? {
             output.say("nothing was changed");
             return Ok(Exit::Held);
         }

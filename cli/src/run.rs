@@ -56,7 +56,7 @@ pub(crate) use self::helper::Helper;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(long, value_name = "URL", value_parser = LockUrl::parser())]
+    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
     lock: LockUrl,
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long)]
     campaign: bool,
     /// Give up after this time without leadership. Without a limit, leaderelect waits for ever: for another
-    /// holder and, once the lock was read, for a store that fails or refuses writes
+    /// holder and, once the lock was read, for a store that fails or refuses writes. 0s is the same as --no-wait
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
     /// Give up at once if another candidate holds the lock, or if the store refuses. The lease of a crashed
@@ -106,7 +106,8 @@ impl Args {
     }
 }
 
-pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure> {
+    args.no_wait |= args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some();
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
@@ -265,5 +266,8 @@ fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>)
 }
 
 fn held(lock: &LockUrl, holder: &str) -> Failure {
-    Failure::new(Exit::Held, format!("{lock} is held by {holder}; leave out --no-wait to wait for it"))
+    Failure::new(
+        Exit::Held,
+        format!("{lock} is held by {holder}; to wait for it, give a longer --wait-timeout and no --no-wait"),
+    )
 }

@@ -1,8 +1,8 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
 mod access;
+mod connections;
 mod facts;
-mod limit;
 mod metrics;
 mod page;
 mod server;
@@ -29,40 +29,43 @@ use crate::require_probe::RequireProbe;
 use crate::timing::{Timing, duration};
 
 /// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
-///
-/// Serves
-///
-///   /         a page for people
-///   /leader   JSON: {"name": "…"}, and the age of that information
-///   /leading  200 while this process leads, else 503
-///   /readyz   200 if the store has answered within a lease, else 503
-///   /healthz  200 unless a leader has stopped renewing, else 500
-///   /metrics  for Prometheus
-///
-/// An answer is true at the moment of the answer, and a program that acts on it may act a little late. Let the
-/// program pass the fencing token of /leader to every resource that it writes to, and let those resources
-/// refuse smaller tokens.
-///
-/// At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is
-/// released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and
-/// key again.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(long, value_name = "URL", value_parser = LockUrl::parser())]
+    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
     lock: LockUrl,
     #[command(flatten)]
     probe: RequireProbe,
-    /// The time for which a leader still leads after SIGTERM while /readyz and /leading already fail, so that
-    /// load balancers notice
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
-    drain: Duration,
+    /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
+    /// the longest item of work and one poll of /leading. The default is the lease
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    drain: Option<Duration>,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
     timing: Timing,
 }
+
+const ABOUT: &str = "\
+Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
+
+Serves
+
+  /         a page for people
+  /leader   JSON: {\"name\": \"…\"}, empty if nobody is known to lead
+  /leading  200 while this process leads, else 503
+  /readyz   200 if the store has answered within a lease, else 503
+  /healthz  200 unless a leader has stopped renewing, else 500
+  /metrics  for Prometheus
+
+An answer is true at the moment of the answer, and a program that acts on it may act a little late. No answer \
+means: not leading. Let the program pass the fencing token of /leader to every resource that it writes to, and \
+let those resources refuse smaller tokens.
+
+At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
+released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key \
+again.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,7 +109,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     output.say(format_args!("competing for {} as {identity}", args.lock));
 
     let shutdown = CancellationToken::new();
-    let stop = Stop { signals, tls: server.tls(), drain: args.drain, draining, handle: elector.handle(), output };
+    let drain = args.drain.unwrap_or(args.timing.lease);
+    let stop = Stop { signals, tls: server.tls(), drain, draining, handle: elector.handle(), output };
     let mut running = server.start(site::routes(facts));
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
     let (end, failure) = tokio::select! {
@@ -156,7 +160,9 @@ impl Stop<'_> {
             return self.output.say("stopping");
         }
         let drain = humantime::format_duration(self.drain);
-        self.output.say(format_args!("leading on for {drain}, so that load balancers notice; once more to stop now"));
+        self.output.say(format_args!(
+            "keeping the lease for {drain}, so that whoever asks /leading can finish; once more to stop now"
+        ));
         let mut drained = std::pin::pin!(tokio::time::sleep(self.drain));
         let mut handle = self.handle.clone();
         loop {

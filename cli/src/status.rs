@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::observe::{Age, Look, Observer};
 use crate::output::{BOLD, Format, Output};
+use crate::plain::plain;
 use crate::timing::duration;
 use crate::view::{self, State, View};
 
@@ -71,11 +72,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Failure> {
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
-    let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{text}{style:#}");
+    let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text));
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
     let expired = observed.is_some_and(|age| age.expired);
     let style = if view.holder.is_some() && !expired { good } else { bad };
-    line("leader", style, view.leader())?;
+    let leader = match &view.holder {
+        Some(holder) if expired => format!("nobody: the lease of {holder} has run out"),
+        _ => view.leader().to_owned(),
+    };
+    line("leader", style, &leader)?;
     if let Some(problem) = &view.problem {
         line("problem", bad, problem)?;
     }

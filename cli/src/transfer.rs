@@ -1,18 +1,26 @@
 //! `leaderelect transfer`.
 
+use std::time::Duration;
+
 use leaderelection::admin::request_transfer;
 
-use crate::confirm::{Beforehand, confirmed};
+use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene;
 use crate::lock::LockUrl;
+use crate::observe::Observer;
 use crate::output::{Format, Output};
+use crate::timing::duration;
 
 /// Hand leadership over to a named candidate
 ///
 /// The leader sees the request at its next renewal, finishes its work and releases the lease. The named
 /// candidate takes over at once. The other candidates wait for one lease, and compete if the named candidate
-/// does not take over. The command returns when the request is written: `leaderelect watch` shows the result.
+/// does not take over. The command returns when the request is written: `leaderelect watch` shows the result, and
+/// --wait-for waits for it.
+///
+/// A store knows no candidates, so that a name with a mistake in it is not noticed beforehand: the leader stops, and
+/// nobody leads for one lease.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
@@ -21,9 +29,11 @@ pub(crate) struct Args {
     /// The identity of the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
-    /// Do not ask
-    #[arg(short, long)]
-    yes: bool,
+    /// Wait until the named candidate leads, but no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    wait_for: Option<Duration>,
+    #[command(flatten)]
+    confirmation: Confirmation,
     /// The output format of the record before and after
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
@@ -36,8 +46,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         "" => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
         holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
     };
-    let beforehand = if args.yes { Beforehand::Yes } else { Beforehand::Ask };
-    if !confirmed(&question, beforehand)? {
+    if !args.confirmation.of(&question, output)? {
         output.say("nothing was changed");
         return Ok(Exit::Held);
     }
@@ -51,5 +60,38 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     };
     let next = format!("{next}; `leaderelect watch` shows it");
     intervene::print(&args.lock, &intervention, &next, args.output, output)?;
-    Ok(Exit::Done)
+    match args.wait_for {
+        Some(patience) => taken_over(&args, patience, output).await,
+        None => {
+            output.say(format_args!(
+                "nobody has checked that {} competes; --wait-for tells whether it takes over",
+                args.to
+            ));
+            Ok(Exit::Done)
+        }
+    }
 }
+
+/// Waits until the named candidate leads.
+async fn taken_over(args: &Args, patience: Duration, output: &Output) -> Result<Exit, Failure> {
+    let mut observer = Observer::new(&args.lock, patience, PERIOD).await?;
+    output.progress(format_args!("waiting until {} leads", args.to));
+    let leads = async {
+        loop {
+            // A store that fails may recover.
+            if observer.next().await.is_ok_and(|look| look.view.holder.as_ref() == Some(&args.to)) {
+                return;
+            }
+        }
+    };
+    let led = tokio::time::timeout(patience, leads).await;
+    output.done();
+    led.map(|()| Exit::Done).map_err(|_| {
+        let (to, patience) = (&args.to, humantime::format_duration(patience));
+        let problem = format!("{to} did not take over within {patience}; check its name, and that it competes");
+        Failure::new(Exit::Held, problem)
+    })
+}
+
+/// The interval between two reads of the lock.
+const PERIOD: Duration = Duration::from_millis(500);

@@ -13,6 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::observe::{Look, Observer};
 use crate::output::{Format, Output};
+use crate::plain::plain;
 use crate::timing::duration;
 use crate::view::{self, State, View};
 
@@ -154,6 +155,6 @@ fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), 
         Event::Reachable => "the store answers again".to_owned(),
     };
     let mut out = output.stdout();
-    writeln!(out, "{time}  {text}")?;
+    writeln!(out, "{time}  {}", plain(text))?;
     Ok(out.flush()?)
 }

@@ -7,9 +7,13 @@ const PATIENCE = 5000;
 
 const connection = document.getElementById("connection");
 
-function answered(yes) {
-  connection.hidden = yes;
-  document.body.classList.toggle("old", !yes);
+const lock = document.querySelector(".lock").textContent;
+
+function show(title) {
+  const answered = title !== null;
+  connection.hidden = answered;
+  document.body.classList.toggle("old", !answered);
+  document.title = answered ? title : `No answer · ${lock}`;
 }
 
 async function refresh() {
@@ -17,14 +21,13 @@ async function refresh() {
     const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    document.title = next.title;
     for (const part of document.querySelectorAll("[data-live]")) {
       const fresh = next.getElementById(part.id);
       if (fresh && fresh.innerHTML !== part.innerHTML) part.replaceChildren(...fresh.childNodes);
     }
-    answered(true);
+    show(next.title);
   } catch {
-    answered(false);
+    show(null);
   }
   setTimeout(refresh, PAUSE);
 }

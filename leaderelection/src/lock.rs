@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::causes::with_causes;
 use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
 
@@ -147,6 +148,12 @@ impl LockError {
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
+    }
+
+    /// The error and its causes on one line, which names the lock once: the message of a [`StoreError`] names it too.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        self.source.downcast_ref::<StoreError>().map_or_else(|| with_causes(self), |error| with_causes(error))
     }
 
     /// The known effect of the failed call.

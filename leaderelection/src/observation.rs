@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::causes::with_causes;
 use crate::clock::LocalInstant;
 use crate::election::Operation;
 use crate::lock::LockError;
@@ -32,6 +31,15 @@ pub struct ObservedLease {
     pub checked_for: Duration,
 }
 
+impl ObservedLease {
+    /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder does not lead then, unless a
+    /// renewal has not been read yet.
+    #[must_use]
+    pub fn has_run_out(&self) -> bool {
+        self.unchanged_for >= self.lease_duration
+    }
+}
+
 /// The last error between an elector and its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -57,7 +65,7 @@ pub(crate) struct Mishap {
 
 impl Mishap {
     pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
-        let (kind, message) = (error.kind(), with_causes(error));
+        let (kind, message) = (error.kind(), error.in_full());
         Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
     }
 

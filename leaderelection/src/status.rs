@@ -26,8 +26,10 @@ pub struct LeaderHandle {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderStatus {
-    /// The holder of the lease, as far as is known.
+    /// The leader, as far as is known: see [`LeaderHandle::leader`].
     pub leader: Option<String>,
+    /// The holder that the lock names, leader or not: see [`LeaderHandle::holder`].
+    pub holder: Option<String>,
     /// Our own term, if we led at that moment. Its methods tell what is true now.
     pub leadership: Option<Leadership>,
     /// The token of our own term, if we led at that moment.
@@ -78,7 +80,7 @@ pub enum TransferError {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
-    pub(crate) leader: Option<String>,
+    pub(crate) holder: Option<String>,
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
     pub(crate) mishap: Option<Mishap>,
@@ -108,10 +110,23 @@ impl LeaderHandle {
         self.leadership().is_some()
     }
 
-    /// The holder of the lease, as far as is known; `None` if there is none, or if nothing was read yet.
+    /// The leader, as far as is known right now; `None` if nobody is known to lead.
+    ///
+    /// Names us only while we lead, and another [holder](Self::holder) only until its lease was seen unchanged for
+    /// its whole duration. Compares with the clock, on every call: [`changed`](Self::changed) does not tell that a
+    /// lease has run out.
     #[must_use]
     pub fn leader(&self) -> Option<String> {
-        self.status.borrow().leader.clone()
+        self.status().leader
+    }
+
+    /// The holder that the lock named last; `None` if it named none, or if nothing was read yet.
+    ///
+    /// The holder may be dead. It may be us although we do not lead: before a term begins, after it has ended, and
+    /// if an earlier process had our identity.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        self.status.borrow().holder.clone()
     }
 
     /// The token of our own term, while we lead.
@@ -132,12 +147,20 @@ impl LeaderHandle {
         let (status, now) = (self.status.borrow(), self.clock.now());
         let remaining = status.term.as_ref().map_or(Duration::ZERO, Leadership::remaining);
         let leadership = status.term.clone().filter(|_| !remaining.is_zero());
+        let observed = status.sighting.as_ref().map(|sighting| sighting.at(now));
+        let leader = match &leadership {
+            Some(_) => Some(self.identity.to_string()),
+            None => status.holder.clone().filter(|holder| {
+                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
+            }),
+        };
         LeaderStatus {
-            leader: status.leader.clone(),
+            leader,
+            holder: status.holder.clone(),
             fencing_token: leadership.as_ref().map(Leadership::fencing_token),
             leadership,
             remaining,
-            observed: status.sighting.as_ref().map(|sighting| sighting.at(now)),
+            observed,
             last_error: status.mishap.as_ref().map(|mishap| mishap.at(now)),
         }
     }
@@ -176,9 +199,9 @@ impl LeaderHandle {
         }
     }
 
-    /// Completes when leader or term have changed since the last call. Cancellation safe.
+    /// Completes when holder or term have changed since the last call. Cancellation safe.
     ///
-    /// Renewals are no change.
+    /// Renewals are no change, and neither is a lease that runs out by itself.
     ///
     /// # Errors
     ///

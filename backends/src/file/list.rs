@@ -10,16 +10,27 @@ use super::error::refused;
 use super::key;
 use super::object::{GENERATIONS, ObjectDirectory};
 
+/// Returns the keys of all objects, and of all folders that cannot be read.
 pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError> {
     let mut keys = Vec::new();
     let mut open = vec![String::new()];
     while let Some(key) = open.pop() {
         let directory = root.join(&key);
         let name = || format!("file://{}", directory.display());
-        let names = subdirectories(&directory).map_err(|error| refused("list", &name(), error))?;
+        let is_asked_for = !key.is_empty() && key.starts_with(prefix);
+        let names = match subdirectories(&directory) {
+            Ok(names) => names,
+            // It may hold an object, and whoever reads that is told what is wrong. Other objects are not hidden.
+            Err(_) if is_asked_for => {
+                keys.push(key);
+                continue;
+            }
+            Err(error) => return Err(refused("list", &name(), error)),
+        };
         for part in names {
             if part == GENERATIONS {
-                if !key.is_empty() && key.starts_with(prefix) && ObjectDirectory::new(root, &key, name()).exists()? {
+                // An object that cannot be looked at exists as far as is known.
+                if is_asked_for && ObjectDirectory::new(root, &key, name()).exists().unwrap_or(true) {
                     keys.push(key.clone());
                 }
             } else if key::is_part(&part) {

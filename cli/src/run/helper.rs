@@ -7,6 +7,7 @@ use clap::Parser;
 
 use super::itself::{START, WATCHDOG};
 use super::{start, watchdog};
+use crate::output::fail_early;
 
 /// The commands with which this program starts itself. Users do not call them.
 #[derive(Debug, Parser)]
@@ -27,7 +28,6 @@ impl Helper {
             Self::Start(args) => start::run(&args),
             Self::Watchdog(args) => return watchdog::run(&args),
         };
-        eprintln!("leaderelect: error: {failure}");
-        failure.exit.into()
+        fail_early(&failure)
     }
 }

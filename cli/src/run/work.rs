@@ -126,8 +126,8 @@ impl Job {
             }
         };
         if lost {
-            self.output.say("leadership is lost: ending the command");
             running.signal(Signal::TERM);
+            self.output.say("leadership is lost: ending the command");
             tokio::select! {
                 biased;
                 () = running.ended() => {}

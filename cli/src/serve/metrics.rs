@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::exit::{Exit, Failure};
@@ -16,6 +17,7 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// Installs the recorder for all metrics of this process.
 pub(super) fn install() -> Result<PrometheusHandle, Failure> {
     let handle = recorder().map_err(|error| Failure::new(Exit::Internal, format!("cannot record metrics: {error}")))?;
+    describe();
     let upkeep = handle.clone();
     tokio::spawn(async move {
         loop {
@@ -24,6 +26,31 @@ pub(super) fn install() -> Result<PrometheusHandle, Failure> {
         }
     });
     Ok(handle)
+}
+
+/// The texts of `# HELP`. docs/metrics.md has more to say.
+fn describe() {
+    describe_gauge!("leader_election_master_status", "1 while this process leads, 0 otherwise.");
+    describe_gauge!(
+        "leader_election_last_renewal_timestamp_seconds",
+        "Time at which the last write that won or renewed the lease was sent, by this machine's clock."
+    );
+    describe_histogram!(
+        "leader_election_renewal_duration_seconds",
+        "Time from the send of a successful renewal to its answer."
+    );
+    for (name, text) in [
+        ("leader_election_slowpath_total", "Reads by a leader, after a write without an answer or with a conflict."),
+        ("leader_election_transitions_total", "New leaders that this candidate saw, itself included."),
+        ("leader_election_terms_total", "Terms that this process began."),
+        ("leader_election_terms_ended_total", "Terms of this process that ended, by reason."),
+        ("leader_election_store_requests_total", "Requests to the store, by operation and outcome."),
+        ("leader_election_ambiguous_writes_total", "Writes without an answer, by what was found out about them."),
+        ("leader_election_overruns_total", "Terms whose work did not stop in time."),
+        ("leader_election_identity_clashes_total", "Sightings of another process under the identity of this one."),
+    ] {
+        describe_counter!(name, text);
+    }
 }
 
 fn recorder() -> Result<PrometheusHandle, BuildError> {

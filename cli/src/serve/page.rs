@@ -12,6 +12,7 @@ use leaderelection::{LastError, Transition};
 
 use super::facts::Facts;
 use super::snapshot::Snapshot;
+use crate::plain::plain;
 use crate::view;
 
 pub(super) const STYLE: &str = include_str!("../../templates/page.css");
@@ -64,8 +65,10 @@ enum Verdict {
     /// This process holds the lease, but no longer leads.
     Lapsed,
     Following,
-    /// A leader existed at the store's last answer.
+    /// The store has not answered for so long that the holder may have changed.
     Stale,
+    /// Another candidate holds the lease, but did not renew it in time.
+    RunOut,
     Nobody,
     Unknown,
 }
@@ -76,10 +79,11 @@ impl Verdict {
             Snapshot { leading: true, .. } if draining => Self::Draining,
             Snapshot { leading: true, .. } => Self::Leading,
             Snapshot { age: None, .. } => Self::Unknown,
+            Snapshot { name, .. } if !name.is_empty() => Self::Following,
             _ if !snapshot.is_fresh(patience) => Self::Stale,
-            Snapshot { name, .. } if name.is_empty() => Self::Nobody,
-            Snapshot { name, identity, .. } if name == identity => Self::Lapsed,
-            _ => Self::Following,
+            Snapshot { holder, .. } if holder.is_empty() => Self::Nobody,
+            Snapshot { holder, identity, .. } if holder == identity => Self::Lapsed,
+            _ => Self::RunOut,
         }
     }
 
@@ -96,6 +100,11 @@ impl Verdict {
 /// Formats a time for programs.
 fn stamp(at: &DateTime<Utc>) -> String {
     view::time(*at)
+}
+
+/// Escapes what HTML does not: a title has no element that keeps control characters from reordering it.
+fn line(text: &str) -> impl Display {
+    plain(text)
 }
 
 fn span(duration: &Duration) -> String {
@@ -120,6 +129,7 @@ mod tests {
     fn the_verdict_doubts_what_is_old() {
         let fresh = Snapshot {
             name: "a".to_owned(),
+            holder: "a".to_owned(),
             fencing_token: Some(1),
             leading: false,
             identity: "b".to_owned(),
@@ -133,12 +143,15 @@ mod tests {
         let verdict = |snapshot: Snapshot, draining| Verdict::of(&snapshot, Duration::from_secs(15), draining);
         assert_eq!(verdict(fresh.clone(), false), Verdict::Following);
         assert_eq!(verdict(fresh.clone(), true), Verdict::Following);
-        assert_eq!(verdict(Snapshot { age: Some(Duration::from_secs(16)), ..fresh.clone() }, false), Verdict::Stale);
-        assert_eq!(verdict(Snapshot { age: None, ..fresh.clone() }, false), Verdict::Unknown);
-        assert_eq!(verdict(Snapshot { name: String::new(), ..fresh.clone() }, false), Verdict::Nobody);
-        let ours = Snapshot { name: "b".to_owned(), ..fresh };
+        let leaderless = Snapshot { name: String::new(), ..fresh };
+        assert_eq!(verdict(leaderless.clone(), false), Verdict::RunOut);
+        let old = Snapshot { age: Some(Duration::from_secs(16)), ..leaderless.clone() };
+        assert_eq!(verdict(old, false), Verdict::Stale);
+        assert_eq!(verdict(Snapshot { age: None, ..leaderless.clone() }, false), Verdict::Unknown);
+        assert_eq!(verdict(Snapshot { holder: String::new(), ..leaderless.clone() }, false), Verdict::Nobody);
+        let ours = Snapshot { holder: "b".to_owned(), ..leaderless };
         assert_eq!(verdict(ours.clone(), false), Verdict::Lapsed);
-        let leading = Snapshot { leading: true, ..ours };
+        let leading = Snapshot { name: "b".to_owned(), leading: true, ..ours };
         assert_eq!(verdict(leading.clone(), false), Verdict::Leading);
         assert_eq!(verdict(leading, true), Verdict::Draining);
     }

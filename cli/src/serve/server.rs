@@ -7,15 +7,23 @@ use std::time::Duration;
 use axum::Router;
 use axum_server::Handle;
 use hyper_util::rt::TokioTimer;
+use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
 use super::access::AccessArgs;
-use super::limit::Limit;
+use super::connections::Connections;
 use super::tls::Tls;
 use crate::exit::{Exit, Failure};
 
 /// The time that a client may take for a request, and the longest pause between two requests.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The number of connections that wait to be accepted. A crowd that comes at once is larger than the usual 128, and the
+/// system makes those who find no room try again after a second.
+const BACKLOG: u32 = 4096;
+
+/// The largest request, and the part of an answer that waits for a client who does not read.
+const BUFFER: usize = 16 * 1024;
 
 /// The time that unfinished answers get when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -31,8 +39,7 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
         let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
-        let bound = TcpListener::bind(access.addresses()).and_then(|listener| {
-            listener.set_nonblocking(true)?;
+        let bound = listen(access.addresses()).and_then(|listener| {
             let address = listener.local_addr()?;
             Ok(Self { listener, address, tls })
         });
@@ -60,9 +67,10 @@ impl Server {
     async fn serve(self, routes: Router, handle: Handle<SocketAddr>) -> io::Result<()> {
         macro_rules! serve {
             ($server:expr) => {{
-                let limit = Limit::new(handle.clone());
-                let mut server = $server.handle(handle).map(|acceptor| limit.before(acceptor)).http1_only();
-                server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(CLIENT_PATIENCE);
+                let connections = Connections::new();
+                let mut server = $server.handle(handle).map(|acceptor| connections.before(acceptor)).http1_only();
+                let mut http = server.http_builder().http1();
+                http.timer(TokioTimer::new()).header_read_timeout(CLIENT_PATIENCE).max_buf_size(BUFFER);
                 server.serve(routes.into_make_service()).await
             }};
         }
@@ -71,6 +79,26 @@ impl Server {
             None => serve!(axum_server::from_tcp(self.listener)?),
         }
     }
+}
+
+/// Listens on the first address that is possible.
+fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+    let listen = |address: &SocketAddr| {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // Another process may have listened there a moment ago.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(*address)?;
+        socket.listen(BACKLOG)?.into_std()
+    };
+    let mut problem = io::ErrorKind::AddrNotAvailable.into();
+    for address in addresses {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => problem = error,
+        }
+    }
+    Err(problem)
 }
 
 fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use leaderelection::{LeaderHandle, ObservedLease};
+use leaderelection::{LeaderHandle, LeaderStatus, ObservedLease};
 use serde::Serialize;
 
 use crate::view::{as_seconds, as_time};
@@ -14,9 +14,11 @@ use crate::view::{as_seconds, as_time};
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Snapshot {
-    /// The holder of the lease; empty if there is none, or if nothing is known.
+    /// The leader; empty if nobody is known to lead. Names this process only while it leads.
     pub(super) name: String,
-    /// The fencing token of the holder's term.
+    /// The holder that the lock named last, which may be dead; empty if there was none.
+    pub(super) holder: String,
+    /// The fencing token of the leader's term.
     pub(super) fencing_token: Option<u64>,
     /// This process leads at this moment.
     pub(super) leading: bool,
@@ -44,20 +46,20 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads everything without awaiting, on the elector's thread, so that nothing changes in between.
+    /// Takes one snapshot of the status, so that all parts of the answer agree.
     pub(super) fn take(handle: &LeaderHandle) -> Self {
-        let observed = handle.observed();
-        let leadership = handle.leadership();
-        let leader = handle.leader();
-        let held = observed.as_ref().filter(|_| leader.is_some());
+        let LeaderStatus { leader, holder, leadership, remaining, observed, .. } = handle.status();
+        let held = observed.as_ref().filter(|_| holder.is_some());
+        let led = held.filter(|_| leader.is_some());
         Self {
             fencing_token: leadership
                 .as_ref()
                 .map(|term| term.fencing_token())
-                .or_else(|| held.map(|lease| lease.fencing_token)),
+                .or_else(|| led.map(|lease| lease.fencing_token)),
             leading: leadership.is_some(),
-            left: leadership.map(|term| term.remaining()).or_else(|| held.map(until_expiry)),
+            left: leadership.map(|_| remaining).or_else(|| held.map(until_expiry)),
             name: leader.unwrap_or_default(),
+            holder: holder.unwrap_or_default(),
             identity: handle.identity().to_owned(),
             acquire_time: held.and_then(|lease| lease.acquire_time),
             renew_time: held.and_then(|lease| lease.renew_time),

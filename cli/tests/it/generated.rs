@@ -59,14 +59,29 @@ fn a_man_page_for_the_whole_and_for_each_command() {
     let page = end(&["man"]);
     assert_eq!(page.code, Some(0), "{page:?}");
     assert!(page.stdout.contains(".TH leaderelect 1"), "{page:?}");
-    assert!(page.stdout.contains("leadership was lost"), "the codes are missing: {page:?}");
+    let (_, codes) = page.stdout.split_once("\n.SH \"EXIT STATUS\"\n").expect("no codes");
+    assert!(codes.split_once(".SH").unwrap().0.contains("leadership was lost"), "{page:?}");
+    assert!(
+        page.stdout.contains("\n.SH ENVIRONMENT\n") && page.stdout.contains("LEADERELECTION_HTTP_TOKEN"),
+        "{page:?}"
+    );
 
     let place = Place::new();
     let directory = place.path("");
     assert_eq!(end(&["man", "--directory", directory.to_str().unwrap()]).code, Some(0));
     for command in commands() {
         let page = std::fs::read_to_string(directory.join(format!("leaderelect-{command}.1"))).unwrap();
-        assert!(page.contains(".SH NAME"), "{command}");
+        assert!(page.contains(".SH NAME") && !page.contains("EXTRA"), "{command}");
+        assert!(page.contains("leaderelect(1)"), "{command}");
+    }
+    let run = std::fs::read_to_string(directory.join("leaderelect-run.1")).unwrap();
+    assert!(run.contains("\n.SH EXAMPLES\n"), "{run}");
+    let (_, synopsis) = run.split_once(".SH SYNOPSIS\n").unwrap();
+    let synopsis = synopsis.split_once(".SH").unwrap().0.replace('\\', "");
+    assert!(synopsis.contains("--lock <URL> -- <COMMAND>..."), "{synopsis}");
+    let whole = std::fs::read_to_string(directory.join("leaderelect.1")).unwrap().replace('\\', "");
+    for named in whole.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("(1)")) {
+        assert!(directory.join(format!("{named}.1")).exists(), "{named} has no page");
     }
     let ended = end(&["man", "--directory", "/nonexistent/directory"]);
     assert_eq!(ended.code, Some(74), "{ended:?}");

@@ -19,8 +19,9 @@ fn the_named_candidate_takes_over() {
     for other in &mut others {
         other.wait_for_note("node-1 leads");
     }
-    let ended = end(&["transfer", &lock, "--to", "node-3", "--yes"]);
+    let ended = end(&["transfer", &lock, "--to", "node-3", "--yes", "--wait-for", "60s"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(place.record("a").holder_identity, "node-3");
     assert!(ended.stdout.contains("  before  node-1 leads, fencing token 0\n"), "{ended:?}");
     assert!(
         ended.stdout.contains("  after   node-1 leads, fencing token 0, to be handed over to node-3\n"),
@@ -54,6 +55,17 @@ fn transfer_asks_where_it_can_and_refuses_where_not() {
 }
 
 #[test]
+fn a_name_that_nobody_has_is_noticed_by_who_waits() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let ended = end(&["transfer", &place.lock("a"), "--to", "nod-2", "--yes", "--wait-for", "300ms"]);
+    assert_eq!(ended.code, Some(75), "{ended:?}");
+    assert!(ended.stderr.contains("nod-2 did not take over within 300ms; check its name"), "{ended:?}");
+    let ended = end(&["transfer", &place.lock("a"), "--to", "nod-3", "--yes"]);
+    assert!(ended.code == Some(0) && ended.stderr.contains("nobody has checked that nod-3 competes"), "{ended:?}");
+}
+
+#[test]
 fn where_nobody_leads_there_is_nobody_to_hand_over() {
     let place = Place::new();
     let lock = place.lock("a");
@@ -68,13 +80,15 @@ fn where_nobody_leads_there_is_nobody_to_hand_over() {
 }
 
 #[test]
-fn release_needs_force() {
+fn release_needs_force_and_where_it_cannot_ask_yes_too() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "1h", 7, "1"));
     let before = place.record("a");
-    let ended = end(&["release", &place.lock("a")]);
-    assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("--force"), "{ended:?}");
+    for (args, text) in [(&["release"][..], "--force"), (&["release", "--force"], "add --yes")] {
+        let ended = end(&[args, &[&place.lock("a")]].concat());
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.stderr.contains(text), "{ended:?}");
+    }
     assert_eq!(place.record("a"), before);
 }
 
@@ -85,7 +99,7 @@ fn a_lease_that_is_released_by_force_is_taken_over_at_once_with_a_larger_token()
     let lock = place.lock("a");
     let mut next = Running::start(&run(&lock, &LONG, &WORKS));
     next.wait_for_note("dead leads");
-    let ended = end(&["release", "--force", "-o", "json", &lock]);
+    let ended = end(&["release", "--force", "--yes", "-o", "json", &lock]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let said: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&said["before"]["holder"], &said["before"]["fencingToken"]), (&"dead".into(), &7.into()), "{said}");

@@ -191,6 +191,61 @@ fn answer(_: &Method, uri: &Uri, readable: &str) -> (StatusCode, &'static str) {
 }
 
 #[test]
+fn every_command_that_looks_logs_its_requests_if_it_is_asked_to() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let (lock, prefix) = (place.lock("a"), place.prefix());
+    for args in [
+        &["status", &lock][..],
+        &["list", &prefix],
+        &["transfer", "--yes", "--to", "node-2", &lock],
+        &["release", "--force", "--yes", &lock],
+    ] {
+        let ended = end(&[args, &["-vv"]].concat());
+        assert!(ended.stderr.contains("the store answered request=\"get\""), "{args:?}: {ended:?}");
+    }
+    let mut watch = Running::start(&["watch", "-vv", &lock]);
+    watch.wait_for_note("the store answered request=\"get\"");
+    let ended = end(&["status", &lock]);
+    assert!(!ended.stderr.contains("the store answered"), "{ended:?}");
+}
+
+#[test]
+fn list_shows_the_other_locks_if_one_folder_cannot_be_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    let place = Place::new();
+    for name in ["a", "b", "c/d"] {
+        place.overwrite(name, &record("node-1", "1h", 7, "1"));
+    }
+    let closed = [place.path("locks/b"), place.path("locks/c")];
+    let set_mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    closed.iter().for_each(|path| set_mode(path, 0));
+    let list = |args: &[&str]| {
+        let mut command = leaderelect(args);
+        if rustix::process::geteuid().is_root() {
+            // Nobody else may be kept out.
+            set_mode(&place.path(""), 0o755);
+            command.uid(65534).gid(65534);
+        }
+        end_of(command)
+    };
+    let ended = list(&["list", &place.prefix()]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
+    assert_eq!(rows[1], ["a", "node-1", "7"], "{ended:?}");
+    assert_eq!(rows[2..], [["b", "(cannot", "be"], ["c", "(cannot", "be"]], "{ended:?}");
+    assert!(ended.stderr.contains("locks/b: permission denied"), "{ended:?}");
+    // What may be below such a folder is not called absent.
+    let ended = list(&["list", &format!("{}c/", place.prefix())]);
+    assert!(ended.code == Some(69) && ended.stderr.contains("permission denied"), "{ended:?}");
+    closed.iter().for_each(|path| set_mode(path, 0o755));
+}
+
+#[test]
 fn list_of_nothing_is_no_failure() {
     let place = Place::new();
     let ended = end(&["list", &place.prefix()]);

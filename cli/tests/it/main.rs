@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod clouds;
+mod control_characters;
 mod fake_s3;
 mod generated;
 mod giving_up;
@@ -14,6 +15,7 @@ mod run;
 mod s3;
 mod serve;
 mod signals;
+mod stderr;
 mod support;
 mod terminal;
 mod waiting;

@@ -8,14 +8,14 @@ use crate::support::{Place, end, end_of, leaderelect};
 #[test]
 fn a_fit_store() {
     let place = Place::new();
-    let ended = end(&["probe", "--writers", "8", "--rounds", "2", &place.lock("a")]);
+    let ended = end(&["probe", "--writers", "8", "--rounds", "2", &place.file("a")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     for text in ["is fit to elect leaders on", "one winner in each of 2 races of 8", "median", "clock: not applicable"]
     {
         assert!(ended.stdout.contains(text), "{text}: {ended:?}");
     }
     assert!(ended.stdout.contains("$0.00 because the store is on this machine"), "{ended:?}");
-    assert!(!place.path("locks/a").exists(), "it made the lock");
+    assert!(!place.path("a").exists(), "it made the lock");
 }
 
 #[test]
@@ -26,6 +26,15 @@ fn a_fit_store_as_json() {
     assert_eq!((&report["verdict"], report["checks"].as_array().unwrap().len()), (&"fit".into(), 6), "{report}");
     assert_eq!(report["monthlyCost"]["writes"], 2_629_746.0, "{report}");
     assert!(report["latencySeconds"]["p90"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_not_made() {
+    let place = Place::new();
+    let ended = end(&["probe", &place.lock("a")]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("locks is no directory; create it"), "{ended:?}");
+    assert!(!place.path("locks").exists());
 }
 
 /// Against a server that answers every request in the same way.
@@ -56,8 +65,12 @@ fn an_unfit_store_that_knows_the_time() {
 }
 
 #[test]
-fn a_store_that_refuses_is_neither() {
+fn a_store_that_refuses_is_neither_and_the_log_tells_what_it_said() {
+    let ended = probe_of(&Answer::new(403), &["-v"]);
+    assert!(ended.stderr.contains("a request failed request=\"put\""), "{ended:?}");
+    assert!(!ended.stderr.contains("hidden"), "{ended:?}");
     let ended = probe_of(&Answer::new(403), &[]);
+    assert!(!ended.stderr.contains("a request failed"), "{ended:?}");
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stdout.contains("inconclusive"), "{ended:?}");
     assert!(!ended.stdout.contains("hidden"), "{ended:?}");
@@ -66,7 +79,7 @@ fn a_store_that_refuses_is_neither() {
 #[test]
 fn time_that_is_over_is_no_fault_of_the_store() {
     let place = Place::new();
-    let ended = end(&["probe", "--time-limit", "0s", &place.lock("a")]);
+    let ended = end(&["probe", "--time-limit", "0s", &place.file("a")]);
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stdout.contains("inconclusive: the checks did not finish within 0s"), "{ended:?}");
     assert!(!ended.stdout.contains("answered with errors"), "{ended:?}");

@@ -3,6 +3,7 @@
 mod access;
 mod browser;
 mod careless_s3;
+mod crowd;
 mod ending;
 mod process;
 mod refusals;

@@ -35,6 +35,11 @@ impl Place {
         format!("file://{}/locks/{name}", self.0.path().display())
     }
 
+    /// A lock in a directory that exists.
+    pub(crate) fn file(&self, name: &str) -> String {
+        format!("file://{}/{name}", self.0.path().display())
+    }
+
     pub(crate) fn prefix(&self) -> String {
         format!("file://{}/locks/", self.0.path().display())
     }
@@ -160,6 +165,13 @@ impl Running {
         match self.stdout.wait_for(|line| line.strip_prefix(beginning).map(str::to_owned)) {
             Ok(rest) => rest,
             Err(lines) => panic!("no {beginning:?} in {lines:?}; standard error: {:?}", self.stderr.so_far()),
+        }
+    }
+
+    /// Waits for a line of standard output that contains `text`.
+    pub(crate) fn wait_for_line(&mut self, text: &str) {
+        if let Err(lines) = self.stdout.wait_for(|line| line.contains(text).then_some(())) {
+            panic!("no {text:?} in {lines:?}; standard error: {:?}", self.stderr.so_far());
         }
     }
 

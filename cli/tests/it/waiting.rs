@@ -21,6 +21,27 @@ fn no_wait_ends_at_once_with_a_code_of_its_own() {
 }
 
 #[test]
+fn a_wait_of_no_time_is_no_wait() {
+    let place = Place::new();
+    let options = [&LONG[..], &["--wait-timeout", "0s"]].concat();
+    let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "led\n"), "{ended:?}");
+    let _holder = holder(&place);
+    let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
+    assert!(ended.stderr.contains("is held by node-1"), "{ended:?}");
+}
+
+#[test]
+fn a_lock_that_no_other_process_sees_is_refused() {
+    for args in [&["serve", "--lock", "memory:x"][..], &["run", "--lock", "memory:x", "--", "echo", "led"]] {
+        let ended = end(args);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(64), ""), "{ended:?}");
+        assert!(ended.stderr.contains("seen by no other process"), "{ended:?}");
+    }
+}
+
+#[test]
 fn no_wait_leads_if_nobody_does() {
     let place = Place::new();
     for _ in 0..2 {

@@ -1,7 +1,6 @@
 //! The log of an election: information when leadership changes, warnings and errors when the store or the work
 //! misbehaves, debug per request.
 
-use crate::causes::with_causes;
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
@@ -11,7 +10,7 @@ pub(super) fn sending(operation: Operation) {
 }
 
 pub(super) fn failed(error: &LockError) {
-    let chain = with_causes(error);
+    let chain = error.in_full();
     match error.kind() {
         StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
@@ -38,15 +37,15 @@ pub(super) fn work_panicked() {
 pub(super) fn dropped_work(fencing_token: u64) {
     tracing::error!(
         fencing_token,
-        "the leader's work did not stop in time and is dropped; make it watch Leadership::lost"
+        "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
 }
 
 pub(super) fn abandoned_work(fencing_token: u64) {
     tracing::error!(
         fencing_token,
-        "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or exit \
-         the process in on_stop_leading"
+        "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
+         the process when leadership is lost"
     );
 }
 

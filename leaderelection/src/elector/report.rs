@@ -109,7 +109,7 @@ impl Report {
             }
             let at = self.clock.wall_time();
             self.status.send_modify(|status| {
-                let from = std::mem::replace(&mut status.leader, leader.clone());
+                let from = std::mem::replace(&mut status.holder, leader.clone());
                 status.history.record(at, Change::LeaderChanged { from, to: leader });
             });
         }

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leaderelection::clock::TokioClock;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore, StoreErrorKind};
 use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run};
+use crate::support::{
+    DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run,
+};
 
 /// Far longer than anything here takes.
 const BOUND: Duration = Duration::from_secs(60);
@@ -41,6 +43,55 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
     // And when it goes on, it notices before it does anything else.
     let outcome = run.await.unwrap();
     assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::RenewDeadline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_names_us_only_while_we_lead() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), Journal::default().callbacks());
+    let mut handle = elector.handle();
+    let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    handle.elected().await.unwrap();
+    assert_eq!((handle.leader().as_deref(), handle.holder().as_deref()), (Some("a"), Some("a")));
+
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
+    while handle.is_leader() {
+        assert_eq!(handle.leader().as_deref(), Some("a"));
+        handle.changed().await.unwrap();
+    }
+    sleep(LEASE * 3).await;
+    let status = handle.status();
+    assert_eq!((status.leader, status.holder.as_deref()), (None, Some("a")), "cut off from the lock");
+
+    lock.set_outage(None);
+    handle.elected().await.unwrap();
+    assert_eq!(handle.leader().as_deref(), Some("a"));
+    assert!(handle.step_down());
+    assert_eq!((handle.leader(), handle.holder().as_deref()), (None, Some("a")), "the release is not written yet");
+    campaign.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_names_another_until_its_lease_has_run_out() {
+    for holder in ["b", "a"] {
+        let store = MemoryStore::new();
+        plant(&store, &record(holder, LEASE, 3)).await;
+        let lock = TestLock::new(&store, "a");
+        let elector = elector(lock.clone(), LeaderCallbacks::new());
+        let mut handle = elector.handle();
+        let _running = spawn_run(elector);
+        handle.changed().await.unwrap();
+        lock.set_outage(Some(Fault::Hang));
+        // The name of an earlier process of ours would be taken for our own.
+        let named = (holder == "b").then(|| "b".to_owned());
+        assert_eq!(handle.leader(), named);
+        advance(LEASE - Duration::from_nanos(1)).await;
+        assert_eq!(handle.leader(), named);
+        advance(Duration::from_nanos(1)).await;
+        assert_eq!((handle.leader(), handle.holder().as_deref()), (None, Some(holder)));
+        assert!(handle.observed().unwrap().has_run_out());
+    }
 }
 
 #[tokio::test(start_paused = true)]

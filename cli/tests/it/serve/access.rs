@@ -6,7 +6,6 @@ use std::process::Command;
 use reqwest::header::WWW_AUTHENTICATE;
 use reqwest::{Certificate, Client, StatusCode};
 use rustix::process::Signal;
-use tokio::net::TcpStream;
 
 use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
@@ -127,27 +126,4 @@ async fn a_new_certificate_is_shown_after_sighup() {
     })
     .await;
     assert!(new.get(&url).send().await.is_ok());
-}
-
-#[tokio::test]
-async fn strangers_who_connect_keep_nobody_from_leading() {
-    let directory = tempfile::tempdir().unwrap();
-    let sidecar = Sidecar::start(&lock_in(directory.path()), "alpha").await;
-    sidecar.answers("/leading", StatusCode::OK).await;
-    let address = sidecar.url().trim_start_matches("http://").to_owned();
-    let mut crowd = Vec::new();
-    for _ in 0..200 {
-        crowd.push(TcpStream::connect(&address).await.unwrap());
-    }
-    // Those who are too many are told so, before they ask.
-    let hung_up = eventually("somebody is too many", async || {
-        let hung_up = crowd.iter().filter(|stream| stream.try_read(&mut [0]).is_ok()).count();
-        (hung_up >= 72).then_some(hung_up)
-    })
-    .await;
-    assert_eq!(hung_up, 72, "128 may ask");
-    assert!(Client::new().get(sidecar.url()).send().await.is_err());
-    drop(crowd);
-    eventually("the next one is served", async || Client::new().get(sidecar.url()).send().await.ok()).await;
-    assert_eq!(sidecar.leader().await["leading"], true);
 }

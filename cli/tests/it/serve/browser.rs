@@ -54,7 +54,10 @@ async fn the_page_follows_the_leader() {
     let lock = lock_in(directory.path());
     let alpha = Sidecar::start(&lock, "<b>alpha</b>").await;
     alpha.sees("<b>alpha</b>").await;
-    let beta = Sidecar::spawn(serve(&lock, "beta").env("LEADERELECTION_HTTP_TOKEN", "the-password-of-the-page")).await;
+    let beta = Sidecar::spawn(
+        serve(&lock, "beta").args(["--drain", "0s"]).env("LEADERELECTION_HTTP_TOKEN", "the-password-of-the-page"),
+    )
+    .await;
     let mut node = Command::new("node");
     node.env("ALPHA_PID", alpha.pid().to_string()).env("BETA_PID", beta.pid().to_string());
     node.env("ALPHA_URL", alpha.url()).env("BETA_URL", beta.url()).env("BETA_PASSWORD", "the-password-of-the-page");

@@ -63,6 +63,19 @@ async fn a_leader_drains_until_it_is_told_again() {
 }
 
 #[tokio::test]
+async fn without_a_choice_a_leader_drains_for_one_lease() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut alpha = Sidecar::spawn(serve(&lock_in(directory.path()), "alpha").args(["--lease", "3s"])).await;
+    alpha.answers("/leading", StatusCode::OK).await;
+    let told = std::time::Instant::now();
+    alpha.signal(Signal::TERM);
+    assert_eq!(alpha.answers("/leading", StatusCode::SERVICE_UNAVAILABLE).await, "shutting down\n");
+    assert_eq!(alpha.leader().await["leading"], true);
+    assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
+    assert!(told.elapsed() >= std::time::Duration::from_secs(3));
+}
+
+#[tokio::test]
 async fn a_drain_ends_by_itself() {
     let directory = tempfile::tempdir().unwrap();
     let mut command = serve(&lock_in(directory.path()), "alpha");
@@ -70,5 +83,9 @@ async fn a_drain_ends_by_itself() {
     alpha.answers("/leading", StatusCode::OK).await;
     alpha.signal(Signal::TERM);
     assert_eq!(alpha.ended().await.code(), Some(0), "{}", alpha.said());
-    assert!(alpha.said().contains("leading on for 300ms, so that load balancers notice"), "{}", alpha.said());
+    assert!(
+        alpha.said().contains("keeping the lease for 300ms, so that whoever asks /leading can finish"),
+        "{}",
+        alpha.said()
+    );
 }

@@ -35,9 +35,9 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    /// Starts one with nothing special about it.
+    /// Starts one that does not drain.
     pub(crate) async fn start(lock: &str, identity: &str) -> Self {
-        Self::spawn(&mut serve(lock, identity)).await
+        Self::spawn(serve(lock, identity).args(["--drain", "0s"])).await
     }
 
     /// Starts `command`, and waits until it serves.

@@ -87,6 +87,7 @@ async fn metrics_are_those_of_the_table() {
     assert!(documented.len() >= 11, "the table is not found any more");
     for (name, kind) in &documented {
         assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name} ({kind}) is missing: {text}");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} has no help: {text}");
     }
     assert!(text.contains(&format!("leader_election_master_status{{name=\"{lock}\"}} 1\n")), "{text}");
     for edge in ["0.005", "1", "10", "+Inf"] {
@@ -112,6 +113,15 @@ async fn a_store_that_never_answered_is_not_ready() {
     let leader = sidecar.leader().await;
     assert_eq!((&leader["name"], &leader["leading"]), (&"".into(), &false.into()));
     assert_eq!((&leader["fencingToken"], &leader["ageSeconds"]), (&().into(), &().into()));
+
+    eventually("it has tried a few times", async || {
+        let (_, text) = sidecar.ask("/metrics").await;
+        let tries = text.lines().filter(|line| line.starts_with("leader_election_store_requests_total{"));
+        tries.filter_map(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).any(|tries| tries > 5).then_some(())
+    })
+    .await;
+    let said = sidecar.said();
+    assert_eq!(said.matches("a request to the lock failed").count(), 1, "the same is told once: {said}");
 }
 
 #[tokio::test]
@@ -125,11 +135,16 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
 
     std::fs::rename(&store, &aside).unwrap();
     std::fs::write(&store, "").unwrap();
+    assert_eq!(sidecar.sees("").await["leading"], false);
     let reason = sidecar.answers("/readyz", StatusCode::SERVICE_UNAVAILABLE).await;
     assert!(reason.contains("the store last answered 3."), "{reason}");
     assert_eq!(sidecar.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    let leader = sidecar.leader().await;
+    assert_eq!((&leader["name"], &leader["holder"]), (&"".into(), &"alpha".into()), "{leader}");
+    assert_eq!((&leader["leading"], &leader["fencingToken"]), (&false.into(), &().into()), "{leader}");
     let (_, page) = sidecar.ask("/").await;
     assert!(page.contains("led when the store last answered. That is too long ago to tell."), "{page}");
+    assert!(page.contains("<title>Leader not known · "), "{page}");
     assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
 
     std::fs::remove_file(&store).unwrap();

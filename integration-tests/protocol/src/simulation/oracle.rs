@@ -51,6 +51,8 @@ pub enum Property {
     EndsAtOnce,
     /// A process tells that it leads no more before it tells that another leads.
     StopBeforeNextLeader,
+    /// A process names itself as the leader only while it leads.
+    NamesItselfOnlyInTerm,
     /// A process that is cancelled ends, and begins no other term.
     EndsWhenCancelled,
     /// The preferred candidate goes first, for one lease duration of every other candidate.

@@ -83,6 +83,7 @@ try {
   const httpCredentials = { username: "anybody", password: BETA_PASSWORD };
   const beta = await open(browser, BETA_URL, { colorScheme: "dark", httpCredentials });
   await verdict(beta.page, "<b>alpha</b> leads. This candidate waits.");
+  assert.match(await beta.page.title(), /^<b>alpha<\/b> leads · /);
   const light = await looks(alpha.page, "leading-light");
   const dark = await looks(beta.page, "following-dark");
   assert.notEqual(light, dark, "the page has two looks");
@@ -95,6 +96,7 @@ try {
   assert.deepEqual(alpha.complaints, []);
   process.kill(Number(ALPHA_PID), "SIGTERM");
   await alpha.page.getByRole("alert").waitFor();
+  assert.equal(await alpha.page.title(), `No answer · ${await alpha.page.locator(".lock").textContent()}`);
   await looks(alpha.page, "unanswered-dark");
 
   await verdict(beta.page, "beta leads. That is this candidate.");
@@ -114,6 +116,7 @@ try {
   await looks(beta.page, "phone");
   process.kill(Number(BETA_PID), "SIGTERM");
   await beta.page.getByRole("alert").waitFor();
+  assert.match(await beta.page.title(), /^No answer · /);
 } finally {
   await browser.close();
   rmSync(home, { recursive: true, force: true });

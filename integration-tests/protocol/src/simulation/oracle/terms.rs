@@ -27,22 +27,31 @@ impl Oracle {
             (None, Some(leadership)) => self.opened(now, process, leadership),
             (Some(open), Some(leadership)) if open.leadership.fencing_token() == leadership.fencing_token() => {
                 let (before, after) = (open.valid_until, leadership.valid_until());
-                if before == after {
-                    return;
+                if before != after {
+                    open.valid_until = after;
+                    let was_over = watched.clock.local_at(now) >= before;
+                    if was_over {
+                        let what = format!("p{process}'s window was over, and was opened again by a renewal");
+                        self.violated(now, Property::NoRevival, what);
+                    }
+                    self.check_exclusion(now, process);
                 }
-                open.valid_until = after;
-                let was_over = watched.clock.local_at(now) >= before;
-                if was_over {
-                    let what = format!("p{process}'s window was over, and was opened again by a renewal");
-                    self.violated(now, Property::NoRevival, what);
-                }
-                self.check_exclusion(now, process);
             }
             (Some(_), Some(leadership)) => {
                 self.closed(now, process);
                 self.opened(now, process, leadership);
             }
             (Some(_), None) => self.closed(now, process),
+        }
+        self.check_names_itself_only_in_term(now, process);
+    }
+
+    fn check_names_itself_only_in_term(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let status = watched.handle.status();
+        if !status.is_leader() && status.leader.as_ref() == Some(&watched.identity) {
+            let what = format!("p{process} names itself as the leader, and does not lead");
+            self.violated(now, Property::NamesItselfOnlyInTerm, what);
         }
     }
 

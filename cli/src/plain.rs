@@ -1,0 +1,81 @@
+//! Text from others, made harmless for a terminal.
+//!
+//! Identities, keys and error messages may contain any character. A control character could erase a line, forge
+//! another one, or change the terminal's title.
+
+use std::fmt::{self, Display, Write};
+
+/// Displays a value with every control character escaped, as `\n` or `\u{1b}`.
+pub(crate) fn plain<T: Display>(value: T) -> Plain<T> {
+    Plain(value)
+}
+
+/// See [`plain`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain<T>(T);
+
+impl<T: Display> Display for Plain<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let escape = |out: &mut dyn Write, c: char| write!(out, "{}", c.escape_default());
+        write!(Escape { out: f, escape }, "{}", self.0)
+    }
+}
+
+/// Writes the control characters of JSON text as JSON escapes, which changes the text and not its meaning.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let escape = |out: &mut dyn Write, c: char| write!(out, "\\u{:04x}", u32::from(c));
+    // A string takes all that is written to it.
+    let _ = Escape { out: &mut text, escape }.write_str(json);
+    text
+}
+
+struct Escape<'a, F> {
+    out: &'a mut dyn Write,
+    escape: F,
+}
+
+impl<F: FnMut(&mut dyn Write, char) -> fmt::Result> Write for Escape<'_, F> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.split_inclusive(is_control) {
+            let last = part.chars().next_back().filter(|c| is_control(*c));
+            self.out.write_str(last.map_or(part, |c| &part[..part.len() - c.len_utf8()]))?;
+            if let Some(c) = last {
+                (self.escape)(self.out, c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns `true` for a character that moves the cursor, breaks a line, or reorders text.
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_others_are_not() {
+        for (text, shown) in [
+            ("node-1", "node-1"),
+            ("naïve \"café\" e\u{301} \\ 🦀", "naïve \"café\" e\u{301} \\ 🦀"),
+            ("a\r\nb\tc", r"a\r\nb\tc"),
+            ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
+            ("\u{9b}2J\u{7f}", r"\u{9b}2J\u{7f}"),
+            ("\u{202e}txt.exe\u{2069}\u{2028}", r"\u{202e}txt.exe\u{2069}\u{2028}"),
+        ] {
+            assert_eq!(plain(text).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let value = serde_json::json!({ "name": "a\u{9b}b\u{202e}\u{7f}\n\u{1b}é" });
+        let shown = plain_json(&value.to_string());
+        assert!(!shown.chars().any(is_control), "{shown:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+}

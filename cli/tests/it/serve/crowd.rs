@@ -1,0 +1,89 @@
+//! A crowd of strangers who connect.
+
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, StatusCode};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use serde_json::Value;
+
+use super::process::eventually;
+use super::sidecar::{Sidecar, lock_in, serve, serve_at};
+use crate::stderr::full_pipe;
+
+const STRANGERS: usize = 2_000;
+
+/// Far longer than an answer takes, and far shorter than the time after which a probe is taken for failed.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// Strangers who connect to `address`. One in three asks, in part.
+fn crowd(address: &str) -> Vec<TcpStream> {
+    let files = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
+    let come = |number: usize| {
+        let mut stranger = TcpStream::connect(address).unwrap();
+        if number.is_multiple_of(3) {
+            // Those who are hung up on notice it here.
+            let _ = stranger.write_all(b"GET /leader HT");
+        }
+        stranger
+    };
+    (0..STRANGERS).map(come).collect()
+}
+
+#[tokio::test]
+async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let (_reader, writer) = full_pipe();
+    let mut command = serve_at(&address, &lock_in(directory.path()), "alpha");
+    let mut child = command.arg("-vv").args(["--drain", "0s"]).stderr(writer).spawn().unwrap();
+    // Every request comes over a connection of its own.
+    let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
+    let ask = async |path: &str| {
+        let answer = client.get(format!("http://{address}{path}")).send().await.ok()?;
+        Some((answer.status(), answer.text().await.ok()?))
+    };
+    eventually("it leads", async || ask("/leading").await.filter(|(status, _)| *status == StatusCode::OK)).await;
+
+    let strangers = crowd(&address);
+    let mut slowest = Duration::ZERO;
+    let mut renewals = std::collections::BTreeSet::new();
+    while renewals.len() < 4 {
+        for path in ["/leader", "/healthz", "/leading"] {
+            let began = Instant::now();
+            let (status, body) = ask(path).await.unwrap();
+            slowest = slowest.max(began.elapsed());
+            assert_eq!(status, StatusCode::OK, "{path}: {body}");
+            if let Ok(leader) = serde_json::from_str::<Value>(&body) {
+                renewals.insert(leader["renewTime"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    println!("the slowest answer took {slowest:?}");
+    assert!(slowest < BOUND, "{slowest:?}");
+    drop(strangers);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let status = eventually("it ends", async || child.try_wait().unwrap()).await;
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn tls_does_not_help_the_crowd() {
+    let directory = tempfile::tempdir().unwrap();
+    let (cert, key) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let mut command = serve(&lock_in(directory.path()), "alpha");
+    let sidecar = Sidecar::spawn(command.arg("--tls-cert").arg(&cert).arg("--tls-key").arg(&key)).await;
+    let strangers = crowd(sidecar.url().trim_start_matches("https://"));
+    let trusted = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    let client = Client::builder().tls_certs_only([trusted]).timeout(BOUND).build().unwrap();
+    let answer = client.get(format!("{}/healthz", sidecar.url())).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    drop(strangers);
+}
