@@ -10,7 +10,7 @@ use crate::election::{Command, Term};
 
 /// One term of leadership, as its work sees it. Clones are views of the same term.
 ///
-/// A term that has ended never becomes valid again: a later one has a `Leadership` of its own.
+/// A term that has ended never becomes valid again: a later term has a `Leadership` of its own.
 ///
 /// Losing leadership cannot undo a request that has already been sent. A resource that must not be written by
 /// two leaders has to be given the [fencing token](Self::fencing_token) and to refuse smaller ones.
@@ -27,8 +27,8 @@ struct TermState {
     lost: CancellationToken,
 }
 
-/// The window of the term. The clock is read while it is locked, so that no reader can see the window over before a
-/// renewal extends it.
+/// The window of the term. The clock is read while the window is locked, so that no reader can find the window over
+/// before a renewal extends that window.
 #[derive(Debug)]
 struct Window {
     sent_at: LocalInstant,
@@ -45,21 +45,21 @@ impl Leadership {
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
     }
 
-    /// The term's token: larger than those of all terms that were won before, and no other term's.
+    /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
     #[must_use]
     pub fn fencing_token(&self) -> u64 {
         self.term.fencing_token
     }
 
-    /// Returns `true` if we lead right now: compares the deadline with the clock, on every call.
+    /// Returns `true` if the term is valid right now. Every call compares the deadline with the clock.
     ///
-    /// Once this has returned `false` for a term, it stays `false`, even if a late renewal lands.
+    /// Once `is_valid()` has returned `false` for a term, it stays `false`, even if a late renewal lands.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// The time for which we lead unless the lease is renewed; zero when the term is over.
+    /// The time for which the term stays valid unless the lease is renewed; zero when the term is over.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.window().remaining(&*self.term.clock)
@@ -73,12 +73,12 @@ impl Leadership {
 
     /// Completes when the term is over. Cancellation safe.
     ///
-    /// The elector tells this, so it takes an elector that is polled. [`is_valid`](Self::is_valid) does not.
+    /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
     pub async fn lost(&self) {
         self.term.lost.cancelled().await;
     }
 
-    /// Runs `work` until it is complete, or until the term is over; `None` if the term was over first.
+    /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
     ///
     /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
     ///
@@ -101,7 +101,7 @@ impl Leadership {
         }
     }
 
-    /// A token that is cancelled when the term is over. Cancelling it does nothing to the term.
+    /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         self.term.lost.child_token()
@@ -112,8 +112,8 @@ impl Leadership {
         self.command(Command::StepDown);
     }
 
-    /// Closes the window now, and leaves `command` to the elector. The first command counts. `false` if the term was
-    /// over before.
+    /// Closes the window now, and leaves `command` to the elector. The first command counts. Returns `false` if the
+    /// term was over before.
     pub(crate) fn command(&self, command: Command) -> bool {
         let mut window = self.window();
         let is_open = !window.remaining(&*self.term.clock).is_zero();
@@ -125,12 +125,12 @@ impl Leadership {
         is_open
     }
 
-    /// The command that closed the window, once.
+    /// Returns the command that closed the window, once.
     pub(crate) fn take_command(&self) -> Option<Command> {
         self.window().command.take()
     }
 
-    /// Moves the end of the window; `false` if the window was over before, which somebody may have seen.
+    /// Moves the end of the window. Returns `false` if the window was over before, because code may have seen that end.
     pub(crate) fn extend(&self, term: Term) -> bool {
         let mut window = self.window();
         let is_open = !window.remaining(&*self.term.clock).is_zero();
