@@ -7,7 +7,7 @@
 //! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |
 //!
-//! Each of them is a [`ConditionalStore`](leaderelection::ConditionalStore), and
+//! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
 //! a URL.
 

@@ -74,7 +74,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// | store | create | update | delete |
 /// |---|---|---|---|
 /// | Amazon S3, general purpose buckets | yes | yes | yes |
-/// | SeaweedFS 4.48 (what the tests run on) | yes, but see below | yes | yes |
+/// | SeaweedFS 4.48, on which the tests run | yes, but see below | yes | yes |
 /// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
 ///
 /// SeaweedFS reports a conflict when the name of a new key is the directory of existing keys: `locks` after
@@ -126,7 +126,7 @@ impl S3Store {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the client has no region, or one that cannot be right.
+    /// [`StoreErrorKind::Fatal`] if the client has no region, or an invalid region.
     pub async fn endpoint(&self) -> Result<String, StoreError> {
         endpoint::resolved(&self.client, &self.bucket).await
     }

@@ -58,42 +58,42 @@ mod s3;
 mod tests;
 mod text;
 
-/// An object in any of the stores. What is shown of it is a URL that names it, without a SAS.
+/// An object in any of the stores. `Display` shows the URL that names the object, without a SAS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Location {
-    /// In Amazon S3 or a compatible store.
+    /// An object in Amazon S3 or a compatible store.
     #[cfg(feature = "s3")]
     S3(S3Location),
-    /// In Google Cloud Storage.
+    /// An object in Google Cloud Storage.
     #[cfg(feature = "gcs")]
     Gcs(GcsLocation),
-    /// In Azure Blob Storage.
+    /// A blob in Azure Blob Storage.
     #[cfg(feature = "azure")]
     Azure(AzureLocation),
-    /// In a local directory.
+    /// An object in a local directory.
     #[cfg(unix)]
     File(FileLocation),
-    /// In this process.
+    /// An object in the memory of this process.
     Memory(MemoryLocation),
 }
 
 impl Location {
-    /// The lock in this place, for the candidate `identity`.
+    /// Opens the lock in this place, for the candidate `identity`.
     ///
     /// # Errors
     ///
-    /// As for [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub async fn lock(&self, identity: impl Into<String>) -> Result<ObjectLock<Arc<dyn ConditionalStore>>, StoreError> {
         Ok(ObjectLock::new(self.open().await?, self.key(), identity))
     }
 
-    /// The store that holds the object, with the environment's credentials.
+    /// Opens the store that holds the object, with the environment's credentials.
     ///
     /// # Errors
     ///
-    /// If the environment's settings cannot be right. Nothing is sent yet: what the store has against us
-    /// is told by its first request.
+    /// If the environment's settings are invalid. Nothing is sent yet, so the first request shows any refusal by the
+    /// store.
     pub async fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
         Ok(match self {
             #[cfg(feature = "s3")]
@@ -108,12 +108,12 @@ impl Location {
         })
     }
 
-    /// The URL of the server that [`open`](Self::open) asks, as location and environment resolve it: with the bucket
-    /// or container, and without a SAS. `None` for a store on this machine.
+    /// The URL of the server that [`open`](Self::open) asks, as location and environment resolve it. The URL includes
+    /// the bucket or container, and no SAS. The result is `None` for a store on this machine.
     ///
     /// # Errors
     ///
-    /// If the environment's settings cannot be right. Nothing is sent.
+    /// If the environment's settings are invalid. Nothing is sent.
     pub async fn endpoint(&self) -> Result<Option<String>, StoreError> {
         Ok(match self {
             #[cfg(feature = "s3")]
@@ -241,9 +241,9 @@ from_each! {
     Memory(MemoryLocation),
 }
 
-/// A URL that names no lock. Says what is wrong with it and shows a right one.
+/// The error of a URL that names no lock. The message names the problem and shows a valid URL.
 ///
-/// The URL itself is not repeated, in case somebody put a secret into it.
+/// The message does not repeat the invalid URL, because that URL may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; a right URL looks like {example}")]
 pub struct UrlError {
@@ -252,7 +252,7 @@ pub struct UrlError {
 }
 
 impl UrlError {
-    // Unused where all features are on.
+    // Unused if all features are on.
     #[allow(dead_code)]
     fn without_feature(feature: &str, example: &'static str) -> Self {
         let problem = format!("this program was built without the feature {feature} of leaderelection-backends");

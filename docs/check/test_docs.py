@@ -10,6 +10,8 @@ from pathlib import Path
 import promql_parser
 import yaml
 
+import english
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
@@ -18,10 +20,15 @@ TARGET_LABELS = {"instance", "job", "le"}
 HISTOGRAM_PARTS = ("_bucket", "_sum", "_count")
 
 
-def pages():
-    """Every page that people read, wherever it lies."""
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+def files(pattern):
+    """The files of the repository with such a name, wherever they lie."""
+    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [path for name in listed.splitlines() if not (path := ROOT / name).is_symlink()]
+
+
+def pages():
+    """Every page that people read."""
+    return files("*.md")
 
 
 def slugs(page):
@@ -275,6 +282,72 @@ class Pages(unittest.TestCase):
         self.assertEqual(variants - {"store_unfit"}, reasons)
         documented = {row[0].strip("`") for row in table(DOCS / "metrics.md", "### Reasons")}
         self.assertEqual(documented, reasons)
+
+
+# A sentence with this number of words is too long.
+LONG = 40
+
+
+class English(unittest.TestCase):
+    def test_no_documentation_begins_with_a_question_word(self):
+        comments = [
+            (f"{path.relative_to(ROOT)}:{number}", line)
+            for path in files("*.rs")
+            for number, line in english.doc_comments(path.read_text())
+        ]
+        self.assertGreater(len(comments), 1000)
+        asked = [f"{where}: {line}" for where, line in comments if english.QUESTION_WORDS.match(line)]
+        self.assertFalse(bool(asked), "the first line must be a noun phrase or begin with a verb in the third person:\n" + "\n".join(asked))
+
+    def test_sentences_are_short(self):
+        read = [(page, sentence) for page in pages() for sentence in english.sentences(page.read_text())]
+        self.assertGreater(len(read), 1000)
+        long = [
+            f"{page.relative_to(ROOT)}: {length} words: {sentence}"
+            for page, sentence in read
+            if (length := len(english.words(sentence))) >= LONG
+        ]
+        self.assertFalse(bool(long), f"split these sentences, which have {LONG} words or more:\n" + "\n".join(long))
+
+    def test_sentences_are_told_apart(self):
+        page = """# A heading
+
+A sentence with `code. More code`, e.g. this, of 1.5 lines. `Code` begins
+another (and ends it.) "Does a [link](https://example.org/a.b)?" Returns ... something.
+kubert is a name. Is "why?" a question (or not?) in it?
+
+- An item
+- **Another.** And more
+
+| a | cell. Two |
+|---|---|
+| b | c |
+
+```text
+Not a sentence.
+```
+"""
+        self.assertEqual(
+            list(english.sentences(page)),
+            [
+                "A heading",
+                "A sentence with CODE CODE CODE, e.g this, of 1.5 lines.",
+                "CODE begins another (and ends it.)",
+                '"Does a link?"',
+                "Returns ... something.",
+                "kubert is a name.",
+                'Is "why?" a question (or not?) in it?',
+                "An item",
+                "Another.",
+                "And more",
+                "a",
+                "cell.",
+                "Two",
+                "b",
+                "c",
+            ],
+        )
+        self.assertEqual(len(english.words("A – or “two” lock-free `words`?")), 5)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ const FULL: Scale = Scale {
     periods: 10,
 };
 
-/// Under `cargo test`, which only wants to see that it runs, however busy the machine is.
+/// The scale under `cargo test`, which only checks that the benchmark runs.
 const SHORT: Scale = Scale { electors: 100, retry_period: Duration::from_millis(200), periods: 2, ..FULL };
 
 const LEADERS: &str = "leaders";
@@ -69,7 +69,7 @@ fn measure(name: &str, scale: Scale, key: impl Fn(u32) -> String) {
         let resident_before = resident_kib();
         let mut electors = JoinSet::new();
         let mut handles = Vec::new();
-        // Not all at once: a fleet does not renew in step.
+        // The electors start one after the other, because a fleet does not renew in step.
         let start = Instant::now();
         for index in 0..scale.electors {
             let due = scale.retry_period * index / scale.electors;

@@ -216,7 +216,7 @@ async fn change(
         let Some(VersionedRecord { record: before, version }) = found else {
             return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
-        // The answer to our write was lost, or our write conflicted with itself.
+        // The answer to the last write was lost, or that write conflicted with itself.
         if let Some(landed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
             return Ok(landed);
         }

@@ -28,7 +28,7 @@ pub struct LeaderElectionConfig {
 }
 
 impl LeaderElectionConfig {
-    /// A configuration for competing for `lock`, with client-go's timings: 15 s, 10 s and 2 s.
+    /// Returns a builder of a configuration for `lock`, with client-go's timings: 15 s, 10 s and 2 s.
     ///
     /// ```
     /// use std::time::Duration;
@@ -56,7 +56,7 @@ impl LeaderElectionConfig {
         }
     }
 
-    /// The name in logs and metrics; by default what the lock is called.
+    /// The name in logs and metrics; by default the name of the lock.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -68,7 +68,7 @@ impl LeaderElectionConfig {
         self.timings
     }
 
-    /// The settings that are allowed and may hurt. The elector logs them when it first runs.
+    /// The settings that are allowed and may cause harm. The elector logs these settings when it first runs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,49 +116,52 @@ pub struct LeaderElectionConfigBuilder {
 }
 
 impl LeaderElectionConfigBuilder {
-    /// All four durations at once. client-go's by default.
+    /// Sets all four durations at once. The default is client-go's timings.
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings.into();
         self
     }
 
-    /// The time for which other candidates wait, after they saw the last renewal, before they take the lease.
-    /// 15 s by default.
+    /// Sets the time that other candidates wait after the last observed renewal before they take the lease. The default
+    /// is 15 s.
     ///
-    /// A crashed leader is replaced after about this long. Leaders stay exclusive as long as no clock
+    /// A crashed leader is replaced after about this time. Leaders stay exclusive as long as no clock
     /// runs faster than another by more than `lease_duration / renew_deadline`.
     pub fn lease_duration(mut self, lease_duration: Duration) -> Self {
         self.timings.lease_duration = lease_duration;
         self
     }
 
-    /// The time for which a leader leads on one renewal, counted from before it was sent. 10 s by default.
+    /// Sets the time for which one renewal keeps leadership, counted from before the renewal was sent. The default is
+    /// 10 s.
     pub fn renew_deadline(mut self, renew_deadline: Duration) -> Self {
         self.timings.renew_deadline = renew_deadline;
         self
     }
 
-    /// The pause between a leader's renewals, and the least between a candidate's reads. 2 s by default.
+    /// Sets the pause between a leader's renewals, and the shortest pause between a candidate's reads. The default is
+    /// 2 s.
     ///
-    /// It decides the number of requests: a leader writes once per retry period, a candidate reads once
+    /// The retry period decides the number of requests. A leader writes once per retry period. A candidate reads once
     /// per 1 to 2.2 retry periods.
     pub fn retry_period(mut self, retry_period: Duration) -> Self {
         self.timings.retry_period = retry_period;
         self
     }
 
-    /// The time that one request may take before its outcome counts as unknown. A quarter of the renew
-    /// deadline by default; must be less than half of it.
+    /// Sets the time after which the outcome of a request counts as unknown. The default is a quarter of the renew
+    /// deadline. The time must be less than half of the renew deadline.
     ///
-    /// Together with the retry period it should stay below the renew deadline. Otherwise a single slow renewal ends
-    /// the term, which is allowed as in client-go, and is one of the [warnings](LeaderElectionConfig::warnings).
+    /// The sum of this time and the retry period should stay below the renew deadline. Otherwise a single slow renewal
+    /// ends the term. This is allowed, as in client-go, and causes one of the
+    /// [warnings](LeaderElectionConfig::warnings).
     pub fn request_timeout(mut self, request_timeout: Duration) -> Self {
         self.timings.request_timeout = Some(request_timeout);
         self
     }
 
-    /// Sets `true` to give the lease back when a term ends, so that the next leader need not wait for it to
-    /// run out. Off by default, as in client-go.
+    /// Decides whether the lease is released when a term ends, so that the next leader need not wait for its expiry.
+    /// The default is `false`, as in client-go.
     ///
     /// The lease is released only after the leader's work has ended.
     pub fn release_on_cancel(mut self, release_on_cancel: bool) -> Self {
@@ -166,42 +169,42 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Sets `true` to take a live lease that bears our identity at once, as client-go does. Off by default:
-    /// two processes that share an identity by mistake would both lead.
+    /// Decides whether a candidate takes an unexpired lease under its own identity at once, as client-go does. The
+    /// default is `false`, because two processes that share an identity by mistake would both lead.
     ///
-    /// For identities that are stable and surely unique, such as a stateful set's pod name, it saves a
-    /// restarted leader the wait for its own lease. It begins a new term all the same.
+    /// For identities that are stable and surely unique, such as a stateful set's pod name, `true` saves a
+    /// restarted leader the wait for its own lease. The restarted leader still begins a new term.
     pub fn reclaim_own_identity(mut self, reclaim_own_identity: bool) -> Self {
         self.reclaim_own_identity = reclaim_own_identity;
         self
     }
 
-    /// Demands that the store pass `check` once, before the elector first competes. No check by default.
+    /// Demands that the store pass `check` once, before the elector first competes. The default is no check.
     ///
-    /// On a store that fails, nobody is elected: `run` and `campaign` end with
-    /// [`StoreUnfit`](crate::StoreUnfit). A check that is inconclusive is repeated after
+    /// On a store that fails, no leader is elected: `run` and `campaign` end with
+    /// [`StoreUnfit`](crate::StoreUnfit). An inconclusive check is repeated after
     /// a lease duration.
     ///
-    /// The crate `leaderelection-conformance` has a check to use here: `ProbeFirst`.
+    /// The crate `leaderelection-conformance` has such a check: `ProbeFirst`.
     pub fn store_check(mut self, check: impl StoreCheck) -> Self {
         self.store_check = Some(Arc::new(check));
         self
     }
 
-    /// The time for which `campaign` lets the others go first after a step-down or a panic. One lease duration by
-    /// default.
+    /// Sets the time for which `campaign` lets other candidates go first after a step-down or a panic. The default is
+    /// one lease duration.
     pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
         self.step_down_cool_down = Some(cool_down);
         self
     }
 
-    /// The name in logs and metrics; by default what the lock is called.
+    /// Sets the name in logs and metrics. The default is the name of the lock.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Another clock than the machine's: for tests.
+    /// Sets another clock than the machine's, for tests.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
@@ -218,7 +221,7 @@ impl LeaderElectionConfigBuilder {
     ///
     /// # Errors
     ///
-    /// Names the first field that is wrong, its value, and what it must be.
+    /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
         let timings = self.timings.check()?;
         let (lease_duration, longest) = (timings.lease_duration(), self.lock.max_lease_duration());

@@ -1,6 +1,6 @@
 //! The refusal of a configuration.
 
-/// A field of a configuration, and what is wrong with it.
+/// The name of an invalid field of a configuration, and the problem with its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct ConfigError {
@@ -13,7 +13,7 @@ impl ConfigError {
         Self { field, problem: problem.into() }
     }
 
-    /// The field at fault.
+    /// The name of the invalid field.
     #[must_use]
     pub fn field(&self) -> &str {
         self.field

@@ -6,8 +6,8 @@
 //! [`Election::wake_at`]. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is such a driver. Tests and
 //! model checkers are others.
 //!
-//! The machine owns every decision: when a request goes out and what it says, when a term begins and ends,
-//! when its work is dropped, whether its lease is released. A driver knows none of these rules.
+//! The machine owns every decision: the time and the content of a request, the beginning and the end of a term,
+//! the drop of its work, and the release of its lease. A driver knows none of these rules.
 //!
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 //!

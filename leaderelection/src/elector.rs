@@ -1,4 +1,4 @@
-//! Drives the [`election`](crate::election) against a lock, and runs the callbacks.
+//! The elector: it drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
 mod driver;
 mod fitness;
@@ -39,23 +39,23 @@ use driver::Driver;
 pub use run_error::RunError;
 use work::StartWork;
 
-/// Competes for a lock, leads while it holds it, and calls the callbacks.
+/// Competes for a lock, leads while it holds the lock, and calls the callbacks.
 ///
-/// client-go's `LeaderElector`. The election is the future that [`run`](Self::run),
-/// [`campaign`](Self::campaign) or [`run_while_leading`](Self::run_while_leading) returns: it makes no
-/// progress unless it is polled, and has no task of its own. Only the leader's work runs on one.
+/// This type corresponds to client-go's `LeaderElector`. The election is the future that [`run`](Self::run),
+/// [`campaign`](Self::campaign) or [`run_while_leading`](Self::run_while_leading) returns. The future makes
+/// progress only while it is polled, and has no task of its own. Only the leader's work runs on a task of its own.
 /// The elector needs a tokio runtime with time enabled.
 ///
 /// # Cancellation
 ///
-/// Cancel the token to stop in good order: the work is told, awaited, and the lease released if so
-/// configured. Dropping the future instead ends leadership at once, drops the work, calls
-/// `on_stop_leading` when it is gone, and leaves the lease to run out. A call of `on_new_leader` that is under
-/// way is not interrupted: it is a thread's.
+/// Cancel the token to stop in good order: the work is told to stop, the elector waits for the end of the work, and
+/// the lease is released if so configured. Dropping the future instead ends leadership at once, drops the work,
+/// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
+/// under way is not interrupted, because the call runs on a thread.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
-    /// Logged once, when the elector first runs.
+    /// The warnings that the elector logs when it first runs.
     warnings: Vec<ConfigWarning>,
     warned: Once,
     callbacks: LeaderCallbacks,
@@ -68,12 +68,12 @@ pub struct DefaultLeaderElector {
 }
 
 impl DefaultLeaderElector {
-    /// An elector for a checked configuration.
+    /// Creates an elector for a checked configuration.
     #[must_use]
     pub fn new(config: LeaderElectionConfig) -> Self {
         let name = config.name.clone();
         let lease_duration = config.rules.lease_duration;
-        // Of the highest level, so that no event is without it, whatever the filter.
+        // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
         let (sender, status) = watch::channel(Status::default());
@@ -86,14 +86,14 @@ impl DefaultLeaderElector {
         Self { driver, warnings, warned, callbacks, step_down_cool_down, handle, status, name, lease_duration, span }
     }
 
-    /// Tells who leads, from anywhere.
+    /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
         self.handle.clone()
     }
 
-    /// client-go's `HealthzAdaptor`: fails when we lead by a renewal that is older than the lease
-    /// duration plus `tolerated_delay`.
+    /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is
+    /// older than the lease duration plus `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
         HealthCheck::new(self.status.clone(), self.name.clone(), self.lease_duration, tolerated_delay)
@@ -101,8 +101,8 @@ impl DefaultLeaderElector {
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
     ///
-    /// Errors of the store are logged and tried again; they never end a candidacy. A second call waits
-    /// until the first has ended, or until `cancel` is cancelled.
+    /// Errors of the store are logged, and the request is tried again. Such errors never end a candidacy. A second call
+    /// waits until the first call has ended, or until `cancel` is cancelled.
     ///
     /// # Errors
     ///
@@ -112,9 +112,9 @@ impl DefaultLeaderElector {
         self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await
     }
 
-    /// Competes and leads, again and again, until it is cancelled.
+    /// Competes and leads, again and again, until `cancel` is cancelled.
     ///
-    /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets the others go
+    /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets other candidates go
     /// first for the [cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     ///
     /// # Errors
@@ -135,18 +135,18 @@ impl DefaultLeaderElector {
         .await
     }
 
-    /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output. A lease
-    /// that is given up because of `cancel` is only released if
+    /// Wins one term, runs `work` on a task of its own, releases the lease, and returns the output. After a
+    /// cancellation by `cancel`, the lease is released only if
     /// [so configured](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// `work` takes the place of `on_start_leading`; the other callbacks are called as always. Work that
-    /// is complete before its window closes has its output returned, whatever happens to the term afterwards.
-    /// So has work that completes after it was told to stop by `cancel`, and before its lease ran out.
+    /// `work` takes the place of `on_start_leading`. The other callbacks are called as always. The output of `work` is
+    /// returned in two cases, whatever happens to the term afterwards: `work` is complete before its window closes, or
+    /// `work` was told to stop by `cancel` and is complete before its lease has run out.
     ///
     /// # Errors
     ///
     /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if
-    /// leadership ended before `work` was complete, if it panicked, or if it did not stop in time.
+    /// leadership ended before `work` was complete, if `work` panicked, or if `work` did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
         F: FnOnce(Leadership) -> W + Send + 'static,

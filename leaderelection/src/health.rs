@@ -1,4 +1,4 @@
-//! client-go's `Check`: a leader that has stopped renewing is unhealthy.
+//! The health check of an elector, like client-go's `Check`: a leader that has stopped renewing is unhealthy.
 
 use std::time::Duration;
 

@@ -10,11 +10,11 @@ use crate::election::{BeginReason, EndReason};
 /// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
 pub const REMEMBERED_TRANSITIONS: usize = 16;
 
-/// A change of leadership, as this process saw it.
+/// A change of leadership, as this process saw the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transition {
-    /// The time at which this process saw it, by its wall clock.
+    /// The time at which this process saw the change, by its wall clock.
     pub at: DateTime<Utc>,
     /// The change.
     pub change: Change,
@@ -24,25 +24,25 @@ pub struct Transition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// We began to lead.
+    /// This elector began to lead.
     StartedLeading {
         /// The new term's token.
         fencing_token: u64,
         /// The reason for which the lease was free.
         reason: BeginReason,
     },
-    /// We stopped leading.
+    /// This elector stopped leading.
     StoppedLeading {
         /// The ended term's token.
         fencing_token: u64,
-        /// The reason for its end.
+        /// The reason for the end of the term.
         reason: EndReason,
     },
     /// The lock names another leader.
     LeaderChanged {
-        /// The leader that it named before.
+        /// The leader that the lock named before.
         from: Option<String>,
-        /// The leader that it names now.
+        /// The leader that the lock names now.
         to: Option<String>,
     },
 }

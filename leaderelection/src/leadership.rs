@@ -14,7 +14,7 @@ use window::Window;
 
 /// One term of leadership, as its work sees it. Clones are views of the same term.
 ///
-/// A term that has ended never becomes valid again: a later one has a `Leadership` of its own.
+/// A term that has ended never becomes valid again: a later term has a `Leadership` of its own.
 ///
 /// Losing leadership cannot undo a request that has already been sent. A resource that must not be written by
 /// two leaders has to be given the [fencing token](Self::fencing_token) and to refuse smaller ones.
@@ -37,21 +37,21 @@ impl Leadership {
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
     }
 
-    /// The term's token: larger than those of all terms that were won before, and no other term's.
+    /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
     #[must_use]
     pub fn fencing_token(&self) -> u64 {
         self.term.fencing_token
     }
 
-    /// Returns `true` if we lead right now: compares the deadline with the clock, on every call.
+    /// Returns `true` if the term is valid right now. Every call compares the deadline with the clock.
     ///
-    /// Once this has returned `false` for a term, it stays `false`, even if a late renewal lands.
+    /// Once `is_valid()` has returned `false` for a term, it stays `false`, even if a late renewal lands.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// The time for which we lead unless the lease is renewed; zero when the term is over.
+    /// The time for which the term stays valid unless the lease is renewed; zero when the term is over.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.term.window.remaining(&*self.term.clock)
@@ -65,12 +65,12 @@ impl Leadership {
 
     /// Completes when the term is over. Cancellation safe.
     ///
-    /// The elector tells this, so it takes an elector that is polled. [`is_valid`](Self::is_valid) does not.
+    /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
     pub async fn lost(&self) {
         self.term.lost.cancelled().await;
     }
 
-    /// Runs `work` until it is complete, or until the term is over; `None` if the term was over first.
+    /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
     ///
     /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
     ///
@@ -93,7 +93,7 @@ impl Leadership {
         }
     }
 
-    /// A token that is cancelled when the term is over. Cancelling it does nothing to the term.
+    /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         self.term.lost.child_token()
@@ -104,8 +104,8 @@ impl Leadership {
         self.command(Command::StepDown);
     }
 
-    /// Closes the window now, and leaves `command` to the elector. The first command counts. `false` if the term was
-    /// over before.
+    /// Closes the window now, and leaves `command` to the elector. The first command counts. Returns `false` if the
+    /// term was over before.
     pub(crate) fn command(&self, command: Command) -> bool {
         let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
         if is_closed_by_this {
@@ -114,12 +114,12 @@ impl Leadership {
         is_closed_by_this
     }
 
-    /// The command that closed the window, once.
+    /// Returns the command that closed the window, once.
     pub(crate) fn take_command(&self) -> Option<Command> {
         self.term.window.take_command()
     }
 
-    /// Moves the end of the window; `false` if the window was over before, which somebody may have seen.
+    /// Moves the end of the window. Returns `false` if the window was over before, because code may have seen that end.
     pub(crate) fn extend(&self, term: Term) -> bool {
         self.term.window.extend(&term, &*self.term.clock)
     }

@@ -1,14 +1,13 @@
 //! Leader election for processes that have an object store and nothing else.
 //!
-//! Not guaranteed: code that was already on its way when leadership ended, such as a request in flight
-//! or a thread stuck in a system call, is not called back. A resource that two leaders must never both
-//! write has to be given the [fencing token](Leadership::fencing_token), and to refuse smaller ones: see
-//! [`fence`].
-//! Nor can anything be promised once somebody deletes the lock's object.
+//! Not guaranteed: losing leadership cannot undo a request that has already been sent, or stop a thread that is
+//! stuck in a system call. A resource that must not be written by two leaders has to check the
+//! [fencing token](Leadership::fencing_token) and to refuse smaller ones: see [`fence`]. The deletion of the lock's
+//! object ends all guarantees.
 //!
 //! Guaranteed, however wrong the wall clocks are, as long as no node's clock *runs* faster than another's
 //! by more than lease duration / renew deadline: at most one candidate is inside its leadership window at
-//! any moment. Guaranteed without any assumption about clocks: every term's fencing token is larger than
+//! any moment. Guaranteed without any assumption about clocks: every term has a fencing token larger than
 //! those of all terms that were won before.
 //!
 //! The semantics are those of client-go's `leaderelection`, on a [`LeaderElectionRecord`] that lives in
@@ -56,23 +55,23 @@
 //! # }
 //! ```
 //!
-//! # Where to look
+//! # Overview
 //!
-//! - [`DefaultLeaderElector`] competes and leads; [`LeaderElectionConfig::builder`] configures it.
-//! - [`Leadership`] is what a leader's work is given; [`LeaderHandle`] is for everybody else in the
-//!   process; [`HealthCheck`] is for the liveness probe.
-//! - [`ConditionalStore`] is what another object store implements. The crate `leaderelection-conformance` has
-//!   the suite that a store has to pass, and a probe that finds out whether a store that somebody runs is fit
-//!   to elect leaders on; [`store_check`](LeaderElectionConfigBuilder::store_check) demands it at start.
-//! - [`admin`] is what an operator does to a lock from outside: transfer, forced release, recreation.
-//! - [`fence`] is for the resources that a leader writes to: they refuse the leaders of the past.
-//! - [`protocol`] has the rules by which candidates play. The feature `unstable-election` shows the state machine that
-//!   keeps them, for model checkers; it may change in any release.
+//! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
+//! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
+//!   who leads. [`HealthCheck`] is for the liveness probe.
+//! - [`ConditionalStore`] is the trait that another object store implements. The crate `leaderelection-conformance`
+//!   has the suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders
+//!   on. [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
+//! - [`admin`] has the interventions of an operator: transfer, forced release, recreation.
+//! - [`fence`] is for the resources that a leader writes to: such a resource refuses earlier leaders.
+//! - [`protocol`] has the rules by which candidates compete. The feature `unstable-election` publishes the state
+//!   machine that keeps these rules, for model checkers. That interface may change in any release.
 //!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
-//! through the [`metrics`](https://docs.rs/metrics) facade, under client-go's names first; an elector looks
-//! them up when it begins to compete, so install the recorder before.
+//! through the [`metrics`](https://docs.rs/metrics) facade, under the names of client-go where client-go has
+//! them. An elector looks its metrics up when it begins to compete, so install the recorder before that.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

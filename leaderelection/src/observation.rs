@@ -12,22 +12,22 @@ use crate::store::{StoreErrorKind, Version};
 
 /// The lease as this process last read or wrote it.
 ///
-/// Whether it is still alive, only time tells: it is known to have expired when it has been
-/// [unchanged](Self::unchanged_for) for longer than its duration.
+/// A lease is known to have expired when it has been [unchanged](Self::unchanged_for) for longer than its
+/// duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObservedLease {
-    /// The token of the term that holds it, or held it last.
+    /// The token of the term that holds the lease, or held it last.
     pub fencing_token: u64,
-    /// The time from which the holder holds it, by the holder's wall clock.
+    /// The start of the holder's term, by the holder's wall clock.
     pub acquire_time: Option<DateTime<Utc>>,
     /// The time of the holder's last renewal, by the holder's wall clock.
     pub renew_time: Option<DateTime<Utc>>,
-    /// The time for which it lasts after a renewal.
+    /// The time for which the lease lasts after a renewal.
     pub lease_duration: Duration,
-    /// The time since the lock was first seen as it is now, by our monotonic clock.
+    /// The time since this process first saw this state of the lock, by its monotonic clock.
     pub unchanged_for: Duration,
-    /// The time since the store last gave a good answer, by our monotonic clock.
+    /// The time since the last successful answer of the store, by the monotonic clock of this process.
     pub checked_for: Duration,
 }
 
@@ -44,19 +44,20 @@ impl ObservedLease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastError {
-    /// The time of the error, by our wall clock.
+    /// The time of the error, by the wall clock of this process.
     pub at: DateTime<Utc>,
-    /// The time since the error, by our monotonic clock. Comparable with the times of an [`ObservedLease`].
+    /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
+    /// [`ObservedLease`].
     pub age: Duration,
-    /// The knowledge about the request's effect.
+    /// The known effect of the failed request.
     pub kind: StoreErrorKind,
     /// The request that failed.
     pub operation: Operation,
-    /// The error and its causes, on one line. Holds no secrets.
+    /// The error and its causes, on one line. The message contains no secrets.
     pub message: String,
 }
 
-/// An error, and the moment at which the elector was told of it.
+/// An error, and the moment at which the elector learned of the error.
 #[derive(Clone, Debug)]
 pub(crate) struct Mishap {
     told_at: LocalInstant,
@@ -74,7 +75,7 @@ impl Mishap {
     }
 }
 
-/// The terms of a lease, as its record has them, without names.
+/// The values of a lease in its record, without names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     fencing_token: u64,
@@ -94,7 +95,7 @@ impl From<&LeaderElectionRecord> for Terms {
     }
 }
 
-/// One version of the lock, and when it was seen.
+/// One version of the lock, and the moments at which it was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
     terms: Terms,
@@ -104,7 +105,7 @@ pub(crate) struct Sighting {
 }
 
 impl Sighting {
-    /// The answer of the lock at `now`; `before` is the one before.
+    /// Creates the sighting of an answer of the lock at `now`. `before` is the previous sighting.
     pub(crate) fn new(terms: Terms, version: Version, now: LocalInstant, before: Option<&Self>) -> Self {
         let changed_at = before.filter(|before| before.version == version).map_or(now, |before| before.changed_at);
         Self { terms, version, changed_at, checked_at: now }

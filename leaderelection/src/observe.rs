@@ -81,7 +81,7 @@ impl<L: ObjectStoreBasedLock> Observer<L> {
         self.last.as_ref()
     }
 
-    /// The observations as a stream that does not end. Errors do not end it.
+    /// Returns the observations as an endless stream. Errors do not end the stream.
     pub fn into_stream(self) -> impl Stream<Item = Result<Observation, LockError>> + Send + 'static {
         unfold(self, |mut observer| async move {
             let observation = observer.next().await;
@@ -98,11 +98,11 @@ pub struct Observation {
     pub found: Option<VersionedRecord>,
     /// The moment at which the read was sent.
     pub asked_at: LocalInstant,
-    /// The moment at which it was answered.
+    /// The moment at which the read was answered.
     pub answered_at: LocalInstant,
-    /// The moment at which a read first showed exactly this.
+    /// The moment at which a read first showed exactly this state.
     pub first_seen_at: LocalInstant,
-    /// An earlier read showed another state. Without such a read, the age of this state is unknown.
+    /// `true` if an earlier read showed another state. Without such a read, the age of this state is unknown.
     pub was_seen_to_change: bool,
     sighting: Option<Sighting>,
 }

@@ -1,14 +1,14 @@
 //! Writes that the store refuses although their condition holds.
 //!
-//! A conflict means that the object is not as the write named it. If a read shows again and again that the object is,
-//! the store does not compare versions as it should: it spells them in two ways, or answers reads from a cache.
-//! Nobody could lead on such a store, and nobody would be told.
+//! A conflict means that the object does not have the version that the write named. If read after read shows exactly
+//! that version, the store does not compare versions as it should: it spells them in two ways, or answers reads from
+//! a cache. No candidate could lead on such a store, and no error would say so.
 
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
-/// The number of refusals in a row after which the store is to blame. One may be the work of a proxy, or of another
-/// writer that was refused in its turn.
+/// The number of refusals in a row after which the store is to blame. A single refusal may come from a proxy, or from
+/// another writer whose write was refused later.
 const TOO_MANY: u32 = 3;
 
 /// The state of the object that a write names: its version, or `None` if there is to be no object.
@@ -17,7 +17,7 @@ type Named = Option<Version>;
 /// Counts the refused writes whose condition held, as the reads that follow them show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefusedWrites {
-    /// What the last refused write named, until a read shows the object.
+    /// The state that the last refused write named, until a read shows the object.
     named: Option<Named>,
     count: u32,
     /// The count at which the store was last blamed.
@@ -25,7 +25,7 @@ pub(crate) struct RefusedWrites {
 }
 
 impl RefusedWrites {
-    /// A write that named this state was answered with this result.
+    /// Records the answer to a write that named this state.
     pub(crate) fn answered<T>(&mut self, named: Option<&Version>, answer: Result<T, StoreErrorKind>) {
         match answer {
             Ok(_) => *self = Self::default(),
@@ -34,8 +34,8 @@ impl RefusedWrites {
         }
     }
 
-    /// A read showed this state. Returns the error for people if the store is to blame: the first time, and then
-    /// whenever the number of refusals has doubled.
+    /// Records a read that showed this state. Returns the error for people if the store is to blame: the first time,
+    /// and then whenever the number of refusals has doubled.
     pub(crate) fn saw(&mut self, found: Option<&VersionedRecord>, lock: impl FnOnce() -> String) -> Option<LockError> {
         let named = self.named.take()?;
         if named.as_ref() != found.map(|found| &found.version) {

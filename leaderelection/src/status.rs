@@ -1,4 +1,4 @@
-//! The handle that tells the process who leads.
+//! The handle that tells the rest of the process who leads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::identity;
 use crate::leadership::Leadership;
 use crate::observation::{LastError, Mishap, ObservedLease, Sighting};
 
-/// Tells who leads. Cheap to clone; outlives the elector.
+/// A handle that tells who leads. It is cheap to clone and outlives the elector.
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
     status: watch::Receiver<Status>,
@@ -22,7 +22,7 @@ pub struct LeaderHandle {
     clock: Arc<dyn Clock>,
 }
 
-/// A snapshot of everything that a [`LeaderHandle`] tells, all of one moment.
+/// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LeaderStatus {
@@ -30,27 +30,28 @@ pub struct LeaderStatus {
     pub leader: Option<String>,
     /// The holder that the lock names, leader or not: see [`LeaderHandle::holder`].
     pub holder: Option<String>,
-    /// Our own term, if we led at that moment. Its methods tell what is true now.
+    /// The elector's own term, if the elector led at that moment. The methods of [`Leadership`] tell the state of the
+    /// term now.
     pub leadership: Option<Leadership>,
-    /// The token of our own term, if we led at that moment.
+    /// The token of the elector's own term, if the elector led at that moment.
     pub fencing_token: Option<u64>,
-    /// The time for which we led unless the lease was renewed; zero if we did not lead.
+    /// The time that the elector's own term had left without another renewal; zero if the elector did not lead.
     pub remaining: Duration,
-    /// The lease as it was last read or written; `None` if nothing was read yet, or if there is no object.
+    /// The lease as the elector last read or wrote it; `None` before the first read, or if no object exists.
     pub observed: Option<ObservedLease>,
-    /// The last error between us and the lock; `None` if there never was one.
+    /// The last error between the elector and its lock; `None` if no error has happened.
     pub last_error: Option<LastError>,
 }
 
 impl LeaderStatus {
-    /// Returns `true` if we led at that moment.
+    /// Returns `true` if the elector led at that moment.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.fencing_token.is_some()
     }
 }
 
-/// The elector is gone, and nothing will change any more.
+/// The error after the elector was dropped: the state will not change any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the elector was dropped; nothing will change any more")]
 pub struct ElectorDropped;
@@ -62,7 +63,7 @@ pub enum TransferError {
     /// Only the leader can hand over.
     #[error("we do not lead, so there is nothing to hand over; ask the leader, or request it from the lock")]
     NotLeading,
-    /// The named candidate is this one.
+    /// The named candidate is this elector.
     #[error("{identity:?} is our own identity, and leads already; name another candidate")]
     ToOurselves {
         /// The candidate that was named.
@@ -71,9 +72,9 @@ pub enum TransferError {
     /// No candidate can have this identity.
     #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
     BadIdentity {
-        /// The candidate that was named; the beginning, if it is long.
+        /// The named candidate; only the beginning of a long name.
         identity: String,
-        /// The problem with it.
+        /// The problem with the identity.
         problem: String,
     },
 }
@@ -84,7 +85,7 @@ pub(crate) struct Status {
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
     pub(crate) mishap: Option<Mishap>,
-    /// From a term's start until its work has ended: longer than it is valid.
+    /// The term from its start until its work has ended, which is longer than the term is valid.
     pub(crate) term: Option<Leadership>,
 }
 
@@ -98,13 +99,13 @@ impl LeaderHandle {
         Self { status, errors, identity, clock }
     }
 
-    /// Our identity: the name that the lock shows when we lead.
+    /// The identity of the elector: the name that the lock shows when the elector leads.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Returns `true` if we lead right now: compares the deadline with the clock, on every call.
+    /// Returns `true` if the elector leads right now. Every call compares the deadline with the clock.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.leadership().is_some()
@@ -141,7 +142,7 @@ impl LeaderHandle {
         self.status.borrow().term.clone().filter(Leadership::is_valid)
     }
 
-    /// A snapshot of leader, term, lease and errors.
+    /// Returns a snapshot of leader, term, lease and errors.
     #[must_use]
     pub fn status(&self) -> LeaderStatus {
         let (status, now) = (self.status.borrow(), self.clock.now());
@@ -165,8 +166,8 @@ impl LeaderHandle {
         }
     }
 
-    /// The lease as it was last read or written, and how long ago; `None` if nothing was read yet, or if
-    /// there is no object.
+    /// The lease as the elector last read or wrote it, and the age of this observation; `None` before the first read,
+    /// or if no object exists.
     #[must_use]
     pub fn observed(&self) -> Option<ObservedLease> {
         self.status().observed
@@ -178,18 +179,19 @@ impl LeaderHandle {
         self.status.borrow().history.to_vec()
     }
 
-    /// The last error between us and the lock; `None` if there never was one. It may be long over:
-    /// compare it with [`ObservedLease::checked_for`].
+    /// The last error between the elector and its lock; `None` if no error has happened. The cause of the error may be
+    /// gone: compare the error's age with [`ObservedLease::checked_for`].
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         self.status().last_error
     }
 
-    /// Completes when a request to the lock has failed since the last call. Conflicts are no failures. Cancellation safe.
+    /// Completes when a request to the lock has failed since the last call. Conflicts do not count as failures.
+    /// Cancellation safe.
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if nothing will fail any more.
+    /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
     pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
         loop {
             self.errors.changed().await.map_err(|_| ElectorDropped)?;
@@ -201,20 +203,21 @@ impl LeaderHandle {
 
     /// Completes when holder or term have changed since the last call. Cancellation safe.
     ///
-    /// Renewals are no change, and neither is a lease that runs out by itself.
+    /// A renewal does not count as a change, and neither does a lease that runs out by itself.
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if nothing will change any more.
+    /// [`ElectorDropped`] if the elector was dropped, so that nothing will change any more.
     pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
         self.status.changed().await.map_err(|_| ElectorDropped)
     }
 
-    /// Completes when we lead, at once if we do already, with our term. Cancellation safe.
+    /// Waits until the elector leads, and returns its term. Completes at once if the elector leads already.
+    /// Cancellation safe.
     ///
     /// # Errors
     ///
-    /// [`ElectorDropped`] if we shall never lead any more.
+    /// [`ElectorDropped`] if the elector was dropped, so that it will never lead again.
     pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
         loop {
             self.status.borrow_and_update();
@@ -225,8 +228,8 @@ impl LeaderHandle {
         }
     }
 
-    /// The status now, and after every change; ends with the elector. Changes that follow each other
-    /// closely may be seen as one.
+    /// Returns a stream of the status now and after every change. The stream ends with the elector. Changes that follow
+    /// each other closely may be seen as one.
     pub fn into_stream(mut self) -> impl Stream<Item = LeaderStatus> + Send + 'static {
         self.status.mark_changed();
         unfold(self, |mut handle| async move {
@@ -235,10 +238,10 @@ impl LeaderHandle {
         })
     }
 
-    /// Gives up leadership now, and lets the others go first. `false` if we do not lead.
+    /// Gives up leadership now, and lets other candidates go first. Returns `false` if the elector does not lead.
     ///
-    /// When this returns, we do not lead any more. The elector then stops the work and releases the
-    /// lease; [`run`](crate::DefaultLeaderElector::run) ends, while
+    /// When this function returns, the elector no longer leads. The elector then stops the work and releases the
+    /// lease. [`run`](crate::DefaultLeaderElector::run) ends, and
     /// [`campaign`](crate::DefaultLeaderElector::campaign) competes again after
     /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn step_down(&self) -> bool {
@@ -247,16 +250,17 @@ impl LeaderHandle {
 
     /// Hands leadership over to the candidate `identity`.
     ///
-    /// When this returns, we do not lead any more. The elector then waits for the work to end and releases
-    /// the lease, naming who is to lead next: that candidate takes over at its next poll, all others, we
-    /// included, let it go first for one lease duration. If it never comes, they do.
+    /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
+    /// releases the lease with the name of the next leader in the record. The named candidate takes over at its next
+    /// poll. All other candidates, this one included, let the named candidate go first for one lease duration. After
+    /// that time, any candidate may take over.
     ///
     /// The lease is released even if
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel) is off.
     ///
     /// # Errors
     ///
-    /// [`TransferError`]; nothing has changed then.
+    /// [`TransferError`]. After an error, nothing has changed.
     pub fn transfer_to(&self, identity: &str) -> Result<(), TransferError> {
         if let Some(problem) = identity::problem_with(identity) {
             return Err(TransferError::BadIdentity { identity: identity::excerpt(identity), problem });

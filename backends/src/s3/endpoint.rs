@@ -11,7 +11,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 /// Lets the client prepare a request up to its signature, and takes the address from it. Nothing is sent.
 pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, StoreError> {
     let seen = Arc::new(OnceLock::new());
-    // The client looks for credentials before it resolves the address. These sign nothing.
+    // The client looks for credentials before it resolves the address. These credentials sign nothing.
     let credentials = Credentials::new("none", "none", None, None, "none");
     let without_signature = Builder::new().credentials_provider(credentials).disable_s3_express_session_auth(true);
     let stopped = client

@@ -43,17 +43,17 @@ pub struct AzureLocation {
     pub container_url: String,
     /// The blob's name.
     pub key: String,
-    /// The query of the URL, if it had one. Shows in neither `Debug` nor `Display`.
+    /// The query of the URL, if the URL had one. Neither `Debug` nor `Display` shows the query.
     pub sas: Option<Secret>,
 }
 
 impl AzureLocation {
-    /// A blob in a container of an account of the public cloud, without a SAS. For other clouds and emulators, parse
-    /// the blob's URL.
+    /// Names a blob in a container of an account of the public cloud, without a SAS. For other clouds and emulators,
+    /// parse the blob's URL.
     ///
     /// # Errors
     ///
-    /// If account or container cannot be names of such, or if the key is empty.
+    /// If the name of the account or of the container is invalid, or if the key is empty.
     pub fn new(
         account: impl Into<String>,
         container: impl Into<String>,
@@ -75,13 +75,13 @@ impl AzureLocation {
         Ok(Self { account, container, container_url, key, sas: None })
     }
 
-    /// The store in this container. Requests are signed with the URL's SAS, or else as
-    /// `AZURE_STORAGE_CONNECTION_STRING` says, or else as [`AzureCredential::from_environment`] does.
+    /// Opens the store in this container. The credential is the URL's SAS, otherwise that of
+    /// `AZURE_STORAGE_CONNECTION_STRING`, otherwise that of [`AzureCredential::from_environment`].
     ///
     /// # Errors
     ///
     /// [`StoreErrorKind::Fatal`] if the connection string is of another account, or if a credential
-    /// cannot be right. Nothing is sent.
+    /// is invalid. Nothing is sent.
     pub fn open(&self) -> Result<AzureStore, StoreError> {
         if let Some(sas) = &self.sas {
             return AzureStore::new(&format!("{}?{}", self.container_url, sas.secret()), AzureCredential::InUrl);
@@ -141,13 +141,13 @@ impl fmt::Display for AzureLocation {
     }
 }
 
-/// Returns `true` if this is a host, with or without a port.
+/// Returns `true` if the text is a host, with or without a port.
 fn is_host(authority: &str) -> bool {
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
     is_name(host) && port.parse::<u16>().is_ok()
 }
 
-/// Returns `true` if the account is in the path and not in the host's name, as it is where there is no such name.
+/// Returns `true` if the account is the first part of the path, as on a host that has no name for the account.
 fn is_emulator(authority: &str) -> bool {
     let host = authority.split(':').next().unwrap_or_default();
     host == "localhost" || host.parse::<Ipv4Addr>().is_ok()

@@ -12,7 +12,7 @@ const EXAMPLE: &str = "file:///directory/name";
 
 /// An object in a local directory: `file:///directory/name`.
 ///
-/// Characters that mean something in a URL are percent-encoded.
+/// Characters with a special meaning in a URL are percent-encoded.
 ///
 /// ```
 /// use leaderelection_backends::url::FileLocation;
@@ -31,7 +31,7 @@ pub struct FileLocation {
 }
 
 impl FileLocation {
-    /// The object `name` in a directory.
+    /// Names the object `name` in a directory.
     ///
     /// ```
     /// use leaderelection_backends::url::FileLocation;
@@ -60,7 +60,7 @@ impl FileLocation {
         Ok(Self { directory: directory.to_owned(), key })
     }
 
-    /// The store in this directory.
+    /// Opens the store in this directory.
     #[must_use]
     pub fn open(&self) -> FileStore {
         FileStore::new(&self.directory)
@@ -92,7 +92,7 @@ fn wrong(problem: &str) -> UrlError {
 
 impl fmt::Display for FileLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A directory that ends with a slash is written with two, or it would be read as one without.
+        // A directory that ends with a slash is written with two slashes, or the last slash would be lost on reading.
         let separator = if self.directory == "/" { "" } else { "/" };
         write!(f, "file://{}{separator}{}", escaped(&self.directory), escaped(&self.key))
     }

@@ -35,11 +35,11 @@ pub struct GcsLocation {
 }
 
 impl GcsLocation {
-    /// An object in a bucket.
+    /// Names an object in a bucket.
     ///
     /// # Errors
     ///
-    /// If the bucket cannot be the name of one, or if the key is empty.
+    /// If the name of the bucket is invalid, or if the key is empty.
     pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
         let (bucket, key) = (bucket.into(), key.into());
         check_name(&bucket, "bucket", "no bucket").map_err(|problem| wrong(&problem))?;
@@ -55,13 +55,13 @@ impl GcsLocation {
         emulator().unwrap_or_else(|| "https://storage.googleapis.com".to_owned())
     }
 
-    /// The store in this bucket, with Google's application default credentials, or without any on the
-    /// emulator that `STORAGE_EMULATOR_HOST` names (`127.0.0.1:9023`, or a URL).
+    /// Opens the store in this bucket, with Google's application default credentials. On the emulator that
+    /// `STORAGE_EMULATOR_HOST` names (`127.0.0.1:9023`, or a URL), the store needs no credentials.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if there are no credentials, or if they or the emulator's address cannot
-    /// be right.
+    /// [`StoreErrorKind::Fatal`] if there are no credentials, or if the credentials or the emulator's address are
+    /// invalid.
     pub async fn open(&self) -> Result<GcsStore, StoreError> {
         match emulator() {
             Some(endpoint) => self.open_emulator(endpoint).await,

@@ -8,7 +8,7 @@ use leaderelection::MemoryStore;
 
 use super::UrlError;
 
-/// An object in the memory of this process, for trying things out: `memory:name`.
+/// An object in the memory of this process, for experiments: `memory:name`.
 ///
 /// ```
 /// use leaderelection_backends::url::MemoryLocation;
@@ -20,12 +20,12 @@ use super::UrlError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryLocation {
-    /// The object's key: everything behind the colon.
+    /// The object's key: the whole text after the colon.
     pub key: String,
 }
 
 impl MemoryLocation {
-    /// The object at `key` in the memory of this process.
+    /// Names the object at `key` in the memory of this process.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The common parts of the URLs: `scheme://authority/key?query`.
 //!
-//! Not read by the `url` crate, which knows better than its caller: it takes `a/../b` for `b`, and drops
-//! tabs and line breaks. A key is what it is.
+//! The crate `url` is not used here, because it changes keys: that crate reads `a/../b` as `b`, and drops tabs and line
+//! breaks. A key must stay as it was written.
 
 use std::fmt;
 
@@ -9,14 +9,15 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use super::UrlError;
 
-/// The characters that a key has to encode: `%`, those that end the path, and those that mislead people and shells.
+/// The characters that a key has to encode: `%`, the characters that end the path, and the characters that mislead
+/// people and shells.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
-/// The parts of a URL, and an example of how they should be.
+/// The parts of a URL, and an example of a valid URL.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub(super) authority: &'a str,
-    /// Between the authority and the query, decoded, without its first slash.
+    /// The text between the authority and the query, decoded, without its first slash.
     pub(super) path: String,
     pub(super) query: Option<&'a str>,
 }
@@ -42,7 +43,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Refuses what cannot be the name of `what`: a bucket, an account or a container. `missing` says that there is none.
+/// Refuses an invalid name of `what`, such as a bucket, an account or a container. `missing` is the error for an empty
+/// name.
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
     match name {
@@ -54,13 +56,13 @@ pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), St
     }
 }
 
-/// Returns `true` if `name` can be a bucket, an account, a container or a host.
+/// Returns `true` if `name` is a valid name of a bucket, an account, a container or a host.
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
 }
 
-/// A key as it is written in a URL.
+/// A key in its URL encoding.
 pub(super) fn escaped(key: &str) -> impl fmt::Display {
     utf8_percent_encode(key, ESCAPED)
 }

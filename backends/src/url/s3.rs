@@ -18,7 +18,7 @@ const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?en
 
 /// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true`.
 ///
-/// Every parameter may be left out. A key with characters that mean something in a URL is
+/// Every parameter is optional. Characters of a key with a special meaning in a URL are
 /// percent-encoded.
 ///
 /// ```
@@ -36,18 +36,18 @@ pub struct S3Location {
     pub bucket: String,
     /// The object's key.
     pub key: String,
-    /// The bucket's region; if `None`, the environment's.
+    /// The bucket's region; `None` for the environment's region.
     pub region: Option<String>,
-    /// The server of an S3-compatible store; if `None`, the environment's (`AWS_ENDPOINT_URL`) or
+    /// The server of an S3-compatible store; `None` for the environment's server (`AWS_ENDPOINT_URL`), or else
     /// Amazon's.
     pub endpoint: Option<String>,
-    /// `true` if the bucket is part of the path and not of the host name. By default if there is an
-    /// [`endpoint`](Self::endpoint).
+    /// `true` if the bucket is part of the path and not of the host name. The default is `true` with an
+    /// [`endpoint`](Self::endpoint), and `false` without.
     pub path_style: bool,
 }
 
 impl S3Location {
-    /// An object in a bucket, of the environment's region and endpoint.
+    /// Names an object in a bucket, with the environment's region and endpoint.
     ///
     /// ```
     /// use leaderelection_backends::url::S3Location;
@@ -59,7 +59,7 @@ impl S3Location {
     ///
     /// # Errors
     ///
-    /// If the bucket cannot be the name of one, or if the key is empty.
+    /// If the name of the bucket is invalid, or if the key is empty.
     pub fn new(bucket: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
         let (bucket, key) = (bucket.into(), key.into());
         check_name(&bucket, "bucket", "no bucket").map_err(wrong)?;
@@ -69,49 +69,50 @@ impl S3Location {
         Ok(Self { bucket, key, region: None, endpoint: None, path_style: false })
     }
 
-    /// The same object, in this region.
+    /// Returns the same object in this region.
     ///
     /// # Errors
     ///
-    /// If the region cannot be the name of one.
+    /// If the name of the region is invalid.
     pub fn with_region(mut self, region: &str) -> Result<Self, UrlError> {
         self.region = Some(checked_region(region)?);
         Ok(self)
     }
 
-    /// The same object, on an S3-compatible server, with the bucket in the path.
+    /// Returns the same object on an S3-compatible server, with the bucket in the path.
     ///
     /// # Errors
     ///
-    /// If the endpoint is not a URL of the scheme http or https, or if it has credentials, a query or a fragment.
+    /// If the endpoint is not a URL of the scheme http or https, or if the endpoint has credentials, a query or a
+    /// fragment.
     pub fn with_endpoint(mut self, endpoint: &str) -> Result<Self, UrlError> {
         self.endpoint = Some(checked_endpoint(endpoint)?);
         self.path_style = true;
         Ok(self)
     }
 
-    /// The same object, with the bucket in the path or in the host name.
+    /// Returns the same object with the bucket in the path or in the host name.
     #[must_use]
     pub fn with_path_style(mut self, path_style: bool) -> Self {
         self.path_style = path_style;
         self
     }
 
-    /// The store in this bucket, over [`client`](Self::client).
+    /// Opens the store in this bucket, over [`client`](Self::client).
     pub async fn open(&self) -> S3Store {
         S3Store::new(self.client().await, &self.bucket)
     }
 
-    /// A client with the credentials that the SDK's default chain finds: environment, profile, web
+    /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
     /// identity, container, instance.
     ///
-    /// Never fails: what is missing is reported by the first request. With an
-    /// [`endpoint`](Self::endpoint), a region that is configured nowhere is `us-east-1`, and checksums are
+    /// This function never fails: the first request reports missing settings. With an
+    /// [`endpoint`](Self::endpoint), the region is `us-east-1` if no other region is configured, and checksums are
     /// sent and checked only where the protocol requires them.
     pub async fn client(&self) -> Client {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(endpoint) = &self.endpoint {
-            // Not the default chain: it would look for an instance metadata service.
+            // The default chain is not used here, because it would look for an instance metadata service.
             let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
                 .or_else(ProfileFileRegionProvider::new())
                 .or_else("us-east-1");
@@ -171,7 +172,7 @@ impl fmt::Display for S3Location {
     }
 }
 
-/// It becomes part of the host's name, and of what is signed.
+/// Checks the region, which becomes part of the host's name and of the signed text.
 fn checked_region(region: &str) -> Result<String, UrlError> {
     let is_label = (1..=63).contains(&region.len())
         && !region.starts_with('-')

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Location, UrlError};
 
-/// URLs of every kind, written as they are shown.
+/// URLs of every kind, in the form of their `Display`.
 const CANONICAL: &[&str] = &[
     #[cfg(feature = "s3")]
     "s3://bucket/locks/scheduler",
@@ -231,7 +231,7 @@ async fn locks_in_memory_are_shared_in_a_process() {
     assert!(store().await.get("shared").await.unwrap().is_some());
 }
 
-/// Strings that are nearly right, since few that are drawn at random begin with a scheme.
+/// Strings that are nearly valid URLs, because few random strings begin with a scheme.
 fn nearly_urls() -> impl Strategy<Value = String> {
     const SCHEMES: &[&str] =
         &["s3://", "gs://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];

@@ -1,4 +1,4 @@
-//! Locations in configuration files: each is its one URL.
+//! Locations in configuration files, each in the form of its URL.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 
 use super::{Location, UrlError};
 
-/// Reads a location from its URL, with the error of its `FromStr`, which does not repeat the URL.
+/// Reads a location from its URL. The error is that of `FromStr`, which does not repeat the URL.
 struct UrlVisitor<T>(PhantomData<T>);
 
 impl<T: FromStr<Err = UrlError>> Visitor<'_> for UrlVisitor<T> {
@@ -65,7 +65,8 @@ impl Serialize for Location {
     }
 }
 
-/// Fails if the location has a SAS: with it a secret would be written, and without it another location.
+/// Fails if the location has a SAS. A text with the SAS would reveal a secret, and a text without the SAS would name
+/// another location.
 #[cfg(feature = "azure")]
 impl Serialize for super::AzureLocation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// What a held lock looks like.
+/// Returns the record of a held lock.
 pub(crate) fn record(holder: &str, lease: &str, token: u64, write_id: &str) -> String {
     let time = "2026-02-02T10:15:30.000000Z";
     format!(
@@ -100,7 +100,7 @@ pub(crate) fn record(holder: &str, lease: &str, token: u64, write_id: &str) -> S
     )
 }
 
-/// What an environment tells the program about colour, logs and stores. In CI even a dumb terminal is taken to have
+/// The environment variables that change colour, logs and stores. In CI even a dumb terminal is taken to have
 /// colours.
 pub(crate) const TELLING: [&str; 6] =
     ["RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "CI", "STORAGE_EMULATOR_HOST"];
@@ -122,7 +122,7 @@ pub(crate) fn run<'a>(lock: &'a str, more: &[&'a str], command: &[&'a str]) -> V
     [&["run", "--lock", lock], more, &["--"], command].concat()
 }
 
-/// What a process that has ended said.
+/// The exit code and the output of a process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,

@@ -1,4 +1,4 @@
-//! What depends on a terminal: colour, progress, questions, Ctrl-C.
+//! The behaviour that depends on a terminal: colour, progress, questions, Ctrl-C.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -105,7 +105,7 @@ fn colour_is_for_terminals_and_there_only_if_wanted() {
     assert!(!ended.stdout.contains('\x1b'), "{ended:?}");
 }
 
-/// What is to be seen when all has been written.
+/// Returns the text that a terminal shows after all output.
 fn rendered(written: &str) -> String {
     let mut terminal = vt100::Parser::new(SIZE.rows.try_into().unwrap(), SIZE.cols.try_into().unwrap(), 0);
     terminal.process(written.as_bytes());

@@ -1,4 +1,4 @@
-//! One candidate: how an application elects a leader, and what a leader does.
+//! One candidate: the election in an application, and the work of a leader.
 
 use std::sync::Arc;
 use std::time::Duration;

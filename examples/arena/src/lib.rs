@@ -5,7 +5,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `candidate` | one of the processes: how an application elects a leader |
+//! | `candidate` | one of the processes, as an example of an election in an application |
 //! | `fenced_log` | the resource that the leader writes to |
 //! | `report` | the messages of a candidate about itself |
 //! | `process` | the candidates as seen by the program that started them |

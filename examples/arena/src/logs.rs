@@ -7,7 +7,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-/// Logs to standard error what `RUST_LOG` asks for; by default what an operator wants to know.
+/// Logs to standard error the events that `RUST_LOG` selects. The default is a selection for operators.
 pub fn to_stderr() {
     let wanted = std::env::var("RUST_LOG").ok();
     let filter = wanted.and_then(|wanted| wanted.parse().ok());

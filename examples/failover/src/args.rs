@@ -6,10 +6,10 @@ use clap::{Args, Parser, Subcommand};
 use leaderelection::{ConfigError, Timings};
 use leaderelection_backends::url::{Location, UrlError};
 
-/// Watch a leader being killed, stopped and frozen, and others take its place.
+/// Watch a leader being killed, stopped and frozen, and other candidates take its place.
 ///
-/// Starts three processes that elect a leader through one object in a store, and writes to a shared log
-/// that checks fencing tokens. Ends with a verdict; exits with 1 if anything went wrong.
+/// Starts three processes that elect a leader through one object in a store. The leader writes to a shared log
+/// that checks fencing tokens. The demonstration ends with a verdict, and exits with 1 after any failure.
 #[derive(Debug, Parser)]
 #[command(name = "failover", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -21,7 +21,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Role {
-    /// One of the processes: started by the program itself.
+    /// Runs one of the processes. The program itself starts this command.
     #[command(hide = true)]
     Candidate {
         #[arg(long)]
@@ -34,21 +34,21 @@ pub enum Role {
 /// The settings that the candidates must agree on.
 #[derive(Clone, Debug, Args)]
 pub struct Settings {
-    /// The place of the lock: file:///dir/name or s3://bucket/key?endpoint=…; nothing may be there yet.
-    /// A temporary directory unless given
+    /// The place of the lock: file:///dir/name or s3://bucket/key?endpoint=…. No object may exist at this place.
+    /// The default is a temporary directory
     #[arg(long, value_name = "URL", value_parser = store_url)]
     pub store: Option<Location>,
     #[command(flatten)]
     pub timing: Timing,
 }
 
-/// The timings of the election, by default short ones, for somebody who watches.
+/// The timings of the election. The defaults are short, because a person watches the demonstration.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Timing {
-    /// The time for which the others leave a silent leader its lease.
+    /// The time that other candidates wait for a silent leader.
     #[arg(long, default_value = "3s", value_name = "DURATION", value_parser = duration)]
     pub lease: Duration,
-    /// The time for which a leader leads on one renewal.
+    /// The time for which one renewal keeps leadership.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub renew: Duration,
     /// The pause between two renewals.
@@ -63,7 +63,7 @@ impl Timing {
     }
 }
 
-/// Reads a duration, and shows a right one if it is none.
+/// Parses a duration. The error contains an example.
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
@@ -90,7 +90,8 @@ impl Settings {
     }
 }
 
-/// The URL of a store that all candidates share; memory, which a [`Location`] can be, is each one's own.
+/// Parses the URL of a store that all candidates share. Memory, which a [`Location`] can name, is not shared between
+/// processes.
 fn store_url(text: &str) -> Result<Location, String> {
     if text.starts_with("file://") || text.starts_with("s3://") {
         return text.parse().map_err(|error: UrlError| error.to_string());

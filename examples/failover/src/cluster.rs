@@ -15,7 +15,7 @@ use crate::args::Settings;
 /// The place of a candidate in the line-up. A candidate that is started again keeps its slot.
 pub type Slot = usize;
 
-/// Something a candidate did.
+/// An event of a candidate.
 #[derive(Debug)]
 pub enum Happening {
     Reported(Slot, Report),
@@ -29,7 +29,7 @@ pub struct Cluster {
     processes: Vec<Option<Process>>,
     sender: UnboundedSender<(Slot, Option<Report>)>,
     receiver: UnboundedReceiver<(Slot, Option<Report>)>,
-    /// Has closed its standard output, and is not waited for yet.
+    /// A candidate that has closed its standard output and was not waited for yet.
     ending: Option<Slot>,
 }
 
@@ -56,7 +56,7 @@ impl Cluster {
         self.processes[slot].as_ref().context("the candidate is gone")?.signal(signal)
     }
 
-    /// The next thing that a candidate does. Cancellation safe.
+    /// Returns the next event of a candidate. Cancellation safe.
     pub async fn next(&mut self) -> anyhow::Result<Happening> {
         loop {
             if let Some(slot) = self.ending {

@@ -1,12 +1,12 @@
-//! Three processes elect a leader; the leaders are killed, stopped and frozen, and others take over.
+//! Three processes elect a leader. The leaders are killed, stopped and frozen, and other candidates take over.
 //!
 //! | module | |
 //! |---|---|
 //! | `candidate` | one of the processes; `leaderelection_arena::candidate` shows how an application elects a leader |
-//! | `thaw` | what a candidate does only for the demonstration |
-//! | `scenario` | what is done to the leaders |
-//! | `stage`, `cluster`, `observer`, `world` | the processes, the lock seen from outside, what is known |
-//! | `view`, `verdict` | what the person sees, and whether all went as it must |
+//! | `thaw` | the part of a candidate that only the demonstration needs |
+//! | `scenario` | the faults that the leaders suffer |
+//! | `stage`, `cluster`, `observer`, `world` | the processes, the lock as seen from outside, the known state |
+//! | `view`, `verdict` | the output for the person who watches, and the final checks |
 
 #![expect(unreachable_pub, reason = "a program has nobody to hide from")]
 
@@ -53,7 +53,7 @@ async fn main() -> ExitCode {
 }
 
 async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
-    // Refused here, with the library's own words, and not by each candidate.
+    // The library's check runs here, so that its message appears once and not from every candidate.
     settings.timing.check().context("wrong timings, right ones are --lease 15s --renew 10s --retry 2s")?;
 
     let mut directory = None;
@@ -86,7 +86,7 @@ async fn demonstrate(mut settings: Settings) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Plays the scenario, and tells whether all went well.
+/// Plays the scenario. Returns `true` if no check failed.
 async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     println!("three processes compete for {}", site.store.describe(&site.lock_key));
     let Timing { lease, renew, retry } = settings.timing;
@@ -106,7 +106,7 @@ fn temporary_place(directory: &TempDir) -> anyhow::Result<Location> {
     Ok(place.context("the temporary directory cannot hold a lock; set TMPDIR to another one")?.into())
 }
 
-/// Completes when somebody wants us to end. The candidates end with us.
+/// Completes when a signal asks the program to end. The candidates end with the program.
 async fn interrupted() -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

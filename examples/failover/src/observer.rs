@@ -1,4 +1,4 @@
-//! Watches the lock from outside, by reading it.
+//! A view of the lock from outside, by repeated reads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use tokio::task::JoinSet;
 
 use crate::place::Site;
 
-/// A record that was not there before.
+/// A record that no earlier read has shown.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     pub record: LeaderElectionRecord,
-    /// The moment at which the record was first seen. The record was written before.
+    /// The moment at which the record was first seen. The record was written before that moment.
     pub seen_at: Instant,
-    /// The start of the last read that did not show the record. The record was written after.
+    /// The start of the last read that did not show the record. The record was written after that moment.
     pub written_after: Instant,
 }
 
 #[derive(Debug)]
 pub struct Observer {
     sightings: UnboundedReceiver<Result<Sighting, LockError>>,
-    /// Aborted when it is dropped.
+    /// The reading task, which ends when the observer is dropped.
     _task: JoinSet<()>,
 }
 
@@ -52,14 +52,14 @@ impl Observer {
         Self { sightings, _task: task }
     }
 
-    /// The next change of the lock, or a failure to read it. Cancellation safe.
+    /// Returns the next change of the lock, or a failed read. Cancellation safe.
     pub async fn next(&mut self) -> Option<Result<Sighting, LockError>> {
         self.sightings.recv().await
     }
 }
 
 impl Sighting {
-    /// `None` if an earlier read has shown the record.
+    /// Returns the change, or `None` if an earlier read has shown the record.
     fn new(seen: Observation, written_after: LocalInstant) -> Option<Self> {
         let (seen_at, written_after) = (instant(seen.answered_at), instant(written_after));
         let found = seen.found.clone().filter(|_| seen.is_news())?;
@@ -67,7 +67,7 @@ impl Sighting {
     }
 }
 
-/// The moment by the clock that the rest of the program uses.
+/// Returns the moment by the clock that the rest of the program uses.
 fn instant(moment: LocalInstant) -> Instant {
     let now = Instant::now();
     now.checked_sub(SystemClock.now().saturating_since(moment)).unwrap_or(now)

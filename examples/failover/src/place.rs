@@ -26,8 +26,8 @@ impl Site {
         FencedLog::new(Arc::clone(&self.store), &self.log_key)
     }
 
-    /// Takes the place for this run: a store that cannot be used shows it here, and a place that is in
-    /// use is refused, where the candidates would compete for somebody's real lock.
+    /// Takes the place for this run. A store that cannot be used causes an error here. A place in use is refused,
+    /// because the candidates would otherwise compete for a real lock.
     pub async fn claim(&self) -> anyhow::Result<()> {
         for key in [&self.lock_key, &self.log_key] {
             let name = self.store.describe(key);
@@ -38,7 +38,7 @@ impl Site {
         Ok(())
     }
 
-    /// Deletes what this run wrote.
+    /// Deletes the objects that this run wrote.
     pub async fn clear(&self) {
         for key in [&self.lock_key, &self.log_key] {
             if let Err(error) = self.delete(key).await {

@@ -18,11 +18,11 @@ pub struct Findings {
     pub freeze: Freeze,
 }
 
-/// A lease that ran out, and was taken.
+/// The takeover of a lease that ran out.
 #[derive(Clone, Copy, Debug)]
 pub struct Takeover {
     pub after_expiry: Duration,
-    /// Taken while it was certainly unexpired: what must never happen.
+    /// `true` if the lease was taken while it was certainly unexpired, which must never happen.
     pub too_early: bool,
 }
 
@@ -31,20 +31,21 @@ pub struct Freeze {
     pub takeover: Takeover,
     pub lasted: Duration,
     pub thaw: Thaw,
-    /// Entries with the frozen one's token that the log took after it went on.
+    /// The number of entries with the frozen leader's token that the log accepted after the freeze.
     pub entries_after: usize,
 }
 
 /// The state that a frozen leader found when it went on.
 #[derive(Clone, Debug)]
 pub enum Thaw {
-    /// It still believed to lead.
+    /// The candidate still believed that it leads.
     Leads,
-    /// It knew better, and has stopped its work; what the log told the token of its last term.
+    /// The candidate knew that it does not lead, and has stopped its work. The value is the log's answer to the token
+    /// of the candidate's last term.
     Stopped(StaleAppend),
 }
 
-/// The number of times an act is played when a busy machine spoils it by an unplanned change of leaders.
+/// The number of times that an act is played if a busy machine causes an unplanned change of leaders.
 const TRIES: usize = 3;
 
 const UNSTEADY: &str = "leaders lose their lease by themselves all the time; give slower timings, such as --lease 15s \
@@ -63,7 +64,7 @@ pub async fn play(stage: &mut Stage) -> anyhow::Result<Findings> {
     Ok(Findings { crash, handover, freeze })
 }
 
-/// Kills the leader without a warning: the lease must run out, and then somebody takes it at once.
+/// Kills the leader without a warning. The lease must run out, and then another candidate takes the lease at once.
 async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
@@ -78,7 +79,8 @@ async fn crash(stage: &mut Stage) -> anyhow::Result<Takeover> {
     bail!("{UNSTEADY}")
 }
 
-/// Stops the leader in good order: it ends its work and releases the lease, so nobody waits for it.
+/// Stops the leader in good order. The leader ends its work and releases the lease, so no candidate waits for the
+/// expiry.
 async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
@@ -100,7 +102,7 @@ async fn handover(stage: &mut Stage) -> anyhow::Result<Duration> {
     bail!("{UNSTEADY}")
 }
 
-/// Freezes the leader past its lease, and lets it go on when another one leads and has worked.
+/// Freezes the leader past its lease, and lets the process go on when another candidate leads and has worked.
 async fn freeze(stage: &mut Stage) -> anyhow::Result<Freeze> {
     for _ in 0..TRIES {
         let leader = stage.settled_leader().await?;
@@ -149,7 +151,7 @@ fn successor(world: &World, leader: &Leader) -> Option<Successor> {
     Some(Successor { token, name: term.holder.clone(), began: term.began })
 }
 
-/// Waits until another one leads; `None` if the lease did not run out, but was released just before.
+/// Waits until another candidate leads. Returns `None` if the lease did not run out, but was released just before.
 async fn expect_takeover(stage: &mut Stage, leader: &Leader) -> anyhow::Result<Option<(Successor, Takeover)>> {
     let successor = stage.until(|world| successor(world, leader), "nobody has taken over").await?;
     let lost = &stage.world.terms[&leader.token];
@@ -176,7 +178,7 @@ fn thaw(world: &World, leader: &Leader) -> Option<Thaw> {
     }
 }
 
-/// Returns whether the leader's process went in good order; `None` if the process is not gone.
+/// Returns `true` if the leader's process ended in good order, and `None` if the process still runs.
 fn gone(world: &World, leader: &Leader) -> Option<bool> {
     match world.candidates[leader.slot].state {
         State::Gone { in_good_order } => Some(in_good_order),
@@ -184,7 +186,7 @@ fn gone(world: &World, leader: &Leader) -> Option<bool> {
     }
 }
 
-/// The command that sends the same signal by hand.
+/// Returns the command that sends the same signal by hand.
 fn command(signal: &str, leader: &Leader) -> impl Display + use<> {
     style(format!("kill {signal} {}", leader.pid)).bold()
 }

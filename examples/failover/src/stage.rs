@@ -13,7 +13,7 @@ use crate::place::Site;
 use crate::view::View;
 use crate::world::{Candidate, Leader, State, World};
 
-/// The number of candidates at any time, but for moments.
+/// The number of candidates at any time, except for short moments.
 const CANDIDATES: usize = 3;
 
 /// The time between two updates of the view.
@@ -45,8 +45,8 @@ impl Stage {
             view,
             frames,
             starts: [0; CANDIDATES],
-            // All that the protocol needs, several times, and a busy machine's time on top. Only a failure
-            // is this slow.
+            // Several times the longest time that the protocol needs, plus the delay of a busy machine. Only a failure
+            // takes this long.
             patience: 3 * settings.timing.lease + 10 * settings.timing.retry + Duration::from_secs(30),
         })
     }
@@ -85,8 +85,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets things happen until `found` finds something, which must not take long; `otherwise` says what
-    /// is wrong if it does.
+    /// Handles events until `found` returns a value. If this takes too long, the error contains the text of
+    /// `otherwise`.
     pub async fn until<T>(&mut self, mut found: impl FnMut(&World) -> Option<T>, otherwise: &str) -> anyhow::Result<T> {
         let give_up = Instant::now() + self.patience;
         loop {
@@ -109,9 +109,9 @@ impl Stage {
         }
     }
 
-    /// Waits until there is a leader that has done some work, and is watched by two others.
+    /// Waits until a leader has done some work and two other candidates watch it.
     pub async fn settled_leader(&mut self) -> anyhow::Result<Leader> {
-        /// Enough to see that all goes well again.
+        /// The number of entries that shows a working leader.
         const ENTRIES: usize = 12;
         let found = |world: &World| {
             let leader = world.leader()?;
@@ -121,7 +121,7 @@ impl Stage {
         self.until(found, "there are not a leader at work and two followers").await
     }
 
-    /// Stops everybody in good order.
+    /// Stops all candidates in good order.
     pub async fn clear(&mut self) -> anyhow::Result<()> {
         for slot in 0..self.world.candidates.len() {
             if !self.world.candidates[slot].is_gone() {
@@ -132,7 +132,7 @@ impl Stage {
         self.until(gone, "not all candidates have stopped").await
     }
 
-    /// Ends the live view; what was said stays.
+    /// Ends the live view. The printed lines stay.
     pub fn close(&mut self) {
         self.view.close();
     }

@@ -1,4 +1,4 @@
-//! The state that a candidate finds when it goes on after having been frozen.
+//! The state that a candidate finds after a freeze.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use leaderelection_arena::report::Report;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Reports after every SIGCONT whether we still lead. If not, does what no candidate should: it writes
-/// with the token of its last term all the same, to show that the log refuses it.
+/// Reports after every SIGCONT whether this candidate still leads. A candidate that no longer leads then writes with
+/// the token of its last term, which no real program should do, to show that the log refuses this token.
 pub async fn watch(mut handle: LeaderHandle, log: FencedLog, name: String) {
     let Ok(mut go_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
         tracing::error!("cannot listen for SIGCONT");

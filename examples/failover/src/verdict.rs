@@ -1,4 +1,4 @@
-//! Checks that all went as it must.
+//! The final checks of the demonstration.
 
 use std::fmt;
 

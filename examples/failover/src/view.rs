@@ -20,7 +20,7 @@ pub struct View {
 
 #[derive(Debug)]
 enum Kind {
-    /// Into a file or a pipe: a line on how things stand, from time to time.
+    /// The view in a file or a pipe: a line with the current state, from time to time.
     Lines {
         every: Duration,
         next: Instant,
@@ -40,13 +40,13 @@ impl View {
         Self { out, started, kind }
     }
 
-    /// Tells something that stays.
+    /// Prints a line that stays.
     pub fn say(&mut self, world: &World, line: &str) {
         let time = format!("{:6.1}s", self.started.elapsed().as_secs_f64());
         self.paint(world, Some(&format!("{}  {line}", style(time).dim())));
     }
 
-    /// Shows how things stand.
+    /// Shows the current state.
     pub fn draw(&mut self, world: &World) {
         match &mut self.kind {
             Kind::Live(_) => self.paint(world, None),
@@ -58,9 +58,9 @@ impl View {
         }
     }
 
-    /// Removes what moves; what was said stays.
+    /// Removes the moving picture. The printed lines stay.
     pub fn close(&mut self) {
-        // A terminal that cannot be written to shows nothing; the election goes on.
+        // An error of the terminal does not stop the election.
         if let Kind::Live(panel) = &mut self.kind {
             let _ = panel.erase(&self.out);
         }
@@ -85,7 +85,7 @@ impl View {
     }
 }
 
-/// The current leader, in a line.
+/// Returns a line about the current leader.
 fn standing(world: &World) -> String {
     let Some((token, term)) = world.terms.last_key_value() else { return "nobody has led yet".to_owned() };
     let number = world.terms.len();

@@ -16,7 +16,7 @@ pub struct World {
     pub terms: BTreeMap<u64, Term>,
     /// The claims and the appends, according to the lock and to the candidates' own reports.
     pub evidence: Evidence,
-    /// The latest failure of a store or a candidate, for the day on which nothing moves any more.
+    /// The latest failure of a store or a candidate, for a message when the demonstration stands still.
     pub trouble: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Candidate {
     pub name: String,
     pub pid: u32,
     pub state: State,
-    /// Stopped by SIGSTOP; it cannot say so itself.
+    /// `true` if the program has stopped the candidate by SIGSTOP, which the candidate cannot report.
     pub frozen: bool,
     /// `true` if the candidate still led when it went on after a freeze; `None` before its report.
     pub thawed: Option<bool>,
@@ -73,7 +73,7 @@ impl Candidate {
         matches!(self.state, State::Gone { .. })
     }
 
-    /// The candidate's state in a word.
+    /// Returns the candidate's state in a word.
     pub fn doing(&self) -> &'static str {
         match self.state {
             _ if self.frozen => "frozen",
@@ -90,7 +90,8 @@ impl Term {
         self.last_renewal.seen_at + self.last_renewal.record.lease_duration
     }
 
-    /// No one may take its lease before, whenever in our reading interval it was really written.
+    /// The moment before which no candidate may take the lease, whenever in the reading interval the record was
+    /// written.
     pub fn earliest_expiry(&self) -> Instant {
         self.last_renewal.written_after + self.last_renewal.record.lease_duration
     }
@@ -153,7 +154,7 @@ impl World {
         }
     }
 
-    /// The candidate that leads, if lock and candidate agree on it and it renews its lease as it should.
+    /// The leader, if the lock and the candidate agree and the candidate renews its lease in time.
     pub fn leader(&self) -> Option<Leader> {
         let (&token, term) = self.terms.last_key_value()?;
         let slot = self.candidates.iter().position(|candidate| candidate.name == term.holder)?;

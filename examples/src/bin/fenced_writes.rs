@@ -4,9 +4,9 @@
 //! $ cargo run -p leaderelection-examples --bin fenced_writes
 //! ```
 //!
-//! Election cannot call back what a leader has already sent. Here a leader's write is held up on its way,
-//! as a stalled disk or a retrying proxy would, until another one leads and has written. When it arrives,
-//! the resource compares tokens and refuses it.
+//! Losing leadership cannot undo a request that has already been sent. Here a leader's write is delayed on its way,
+//! as by a stalled disk or a retrying proxy, until another candidate leads and has written. When the delayed write
+//! arrives, the resource compares the tokens and refuses the write.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn main() -> anyhow::Result<()> {
     append(&log, first.fencing_token(), "zombie").await?;
     println!("zombie leads and writes with token {}", first.fencing_token());
 
-    // It still leads when it sends this; the write then hangs somewhere on the way.
+    // The leader still leads when it sends this write, which then hangs on its way.
     let (arrive, held_up) = oneshot::channel::<()>();
     let late_write = tokio::spawn({
         let (log, token) = (log.clone(), first.fencing_token());

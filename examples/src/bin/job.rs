@@ -4,7 +4,7 @@
 //! $ cargo run -p leaderelection-examples --bin job -- file:///var/tmp/nightly
 //! ```
 //!
-//! Start it twice: the second one runs its job when the first has finished.
+//! Start the program twice: the second process runs its job when the first has finished.
 
 use std::time::Duration;
 

@@ -1,10 +1,9 @@
 //! A model of candidates that share one object, for exploring the real [`Election`] state machine.
 //!
 //! Time is a number of small steps. In each step every node's clock advances by its own rate, so that
-//! clocks drift apart as far as the rates allow. Nothing forces a node to act when it could: a pause of
-//! any length is a path like any other. A clock's reading is never part of a state; only how long ago
-//! something happened is, and only as far as it matters. So time is unbounded, and the number of states
-//! is not.
+//! clocks drift apart as far as the rates allow. A node that can act need not act, so a pause of any length is
+//! explored too. The reading of a clock is never part of a state. A state contains the ages of past events, and
+//! only as far as they matter. Time is therefore unbounded, and the number of states is finite.
 //!
 //! [`Election`]: leaderelection::election::Election
 

@@ -1,4 +1,4 @@
-//! The writes of this candidate that got no good answer (rule 6).
+//! The writes of this candidate that got no positive answer (rule 6).
 
 use std::time::Duration;
 
@@ -27,21 +27,21 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Remembers a write. If one is older than `lease`, a read has to show that it has not landed, so that
-    /// [it can be forgotten](Self::forget_old).
+    /// Remembers a write. A write that is older than `lease` demands a read. If the read shows that the write has not
+    /// landed, [the write is forgotten](Self::forget_old).
     pub(super) fn remember(&mut self, now: LocalInstant, lease: Duration, attempt: Attempt) {
         self.unanswered.push(attempt);
         self.must_read |= self.unanswered.iter().any(|attempt| now >= attempt.sent_at + lease);
     }
 
-    /// Forgets the writes that are older than `lease`, after a read showed that none has landed so far. Should one
-    /// land after all, its window is over, and it counts as somebody else's write.
+    /// Forgets the writes that are older than `lease`, after a read showed that none has landed so far. If such a write
+    /// lands after all, its window is over, and the write counts as one of another candidate.
     pub(super) fn forget_old(&mut self, now: LocalInstant, lease: Duration) {
         self.unanswered.retain(|attempt| now < attempt.sent_at + lease);
     }
 
-    /// The attempt that wrote `record`, if one of ours did. Nothing but the write id tells: our name and
-    /// token may have been written by a process that shares our identity.
+    /// Returns the attempt of this candidate that wrote `record`, if there is one. Only the write id decides, because a
+    /// process that shares the identity may have written the same name and token.
     pub(super) fn written_by_us(&self, record: &LeaderElectionRecord) -> Option<Attempt> {
         let write_id = record.write_id.as_deref()?;
         self.unanswered.iter().find(|attempt| attempt.write_id == write_id).cloned()
@@ -51,8 +51,8 @@ impl Attempts {
         self.unanswered.last()
     }
 
-    /// Forgets all attempts: one of them has landed, or none can land any more, or it does not matter. Returns
-    /// those that the store had left in doubt.
+    /// Forgets all attempts: one of them has landed, none can land any more, or their outcome does not matter. Returns
+    /// the attempts that the store had left in doubt.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = Attempt> + use<> {
         self.must_read = false;
         std::mem::take(&mut self.unanswered).into_iter().filter(|attempt| attempt.doubted)

@@ -1,4 +1,4 @@
-//! Rules 1 to 4, 10 and 14: watch the lease of another, and take it when it is free.
+//! Rules 1 to 4, 10 and 14: a candidate watches the lease of another holder, and takes the lease when it is free.
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
-/// Candidates that saw a lease at the same moment go for it this part of a retry period apart.
+/// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
+/// moment do not collide.
 const SPREAD: u32 = 10;
 
 impl Election {
-    /// Takes a read of the object, by a candidate whose unanswered writes did not make it.
+    /// Takes a read of the object that shows none of the candidate's unanswered writes.
     pub(super) fn follow(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
         self.pacing.looked(&self.rules, now, jitter);
         if let Some(sight) = &self.sight
@@ -30,14 +31,15 @@ impl Election {
         self.see(now, found, jitter);
     }
 
-    /// Remembers what the object shows since now, and until when it bars us (rules 1, 2 and 14).
+    /// Remembers the object and the moment of this read, and the time for which the object bars this candidate
+    /// (rules 1, 2 and 14).
     pub(super) fn see(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
         let before = self.sight.take();
         let Some(found) = found else {
             if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
                 self.tell(Fact::Vanished);
             }
-            // A lease that was cut short by a deletion is waited out all the same (rule 3).
+            // The candidate waits for the end of a lease even after a deletion of the object (rule 3).
             let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity));
             self.sight = Some(Sight::new(None, free_at));
             self.announce("");
@@ -58,37 +60,38 @@ impl Election {
         self.announce(&holder);
     }
 
-    /// A write that was not seen before: its lease runs from now.
+    /// Returns the sight of a write that was not seen before. The lease of that write runs from now.
     fn see_write(&self, now: LocalInstant, found: VersionedRecord, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
-        // Nobody waits with us for what is free at once.
+        // A lease that is free at once needs no spread, because no other candidate waits for the same moment.
         let spread = jitter.of(self.rules.retry_period / SPREAD);
         let lease_until = if free { now } else { now + record.lease_duration + spread };
         let courtesy_until = self.courtesy(record).map(|courtesy| lease_until + courtesy);
         Sight { found: Some(found), lease_until, courtesy_until }
     }
 
-    /// A request to hand over is no renewal: the lease runs on. A request that replaces another one begins no
-    /// second courtesy, or requests without end would keep everybody out.
+    /// Returns the sight of a request to hand over. Such a request is no renewal, so the lease runs on. A request that
+    /// replaces another request begins no second courtesy, because requests without end would then bar every candidate.
     fn see_annotation(&self, now: LocalInstant, before: Sight, found: VersionedRecord) -> Sight {
         let begins_now = || self.courtesy(&found.record).map(|courtesy| before.lease_until.max(now) + courtesy);
         let courtesy_until = before.courtesy_until.or_else(begins_now);
         Sight { found: Some(found), lease_until: before.lease_until, courtesy_until }
     }
 
-    /// The time for which a candidate that is asked for goes first after the lease is free (rule 14).
+    /// The time for which the named candidate goes first after the lease is free (rule 14).
     fn courtesy(&self, record: &LeaderElectionRecord) -> Option<Duration> {
         record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
     }
 
-    /// Remembers a write of ours by which nobody leads any more.
+    /// Remembers a write of this candidate by which no candidate leads any more.
     pub(super) fn remember_our_write(&mut self, now: LocalInstant, written: VersionedRecord) {
         let courtesy_until = self.courtesy(&written.record).map(|courtesy| now + courtesy);
         self.sight = Some(Sight { found: Some(written), lease_until: now, courtesy_until });
     }
 
-    /// The reason for which a term of ours may begin: it follows from the record that its first write replaces.
+    /// The reason for which a new term may begin. The reason follows from the record that the term's first write
+    /// replaces.
     pub(super) fn opening(&self) -> BeginReason {
         match self.sight.as_ref().and_then(|sight| sight.found.as_ref()) {
             None => BeginReason::Created,
@@ -106,14 +109,15 @@ impl Election {
         }
     }
 
-    /// The moment from which a new term of ours may begin; `None` if nothing has been read yet, or if none may.
+    /// The moment from which a new term of this candidate may begin; `None` before the first read, or if no term may
+    /// begin.
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
         let sight = self.sight.as_ref()?;
         let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
         (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity)))
     }
 
-    /// The write that begins a new term: its token, its record and the version it replaces (rule 3).
+    /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).
     pub(super) fn candidacy(&self, stamp: &Stamp) -> (u64, LeaderElectionRecord, Option<Version>) {
         let seen = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
         let token = self.highest_token.map_or(0, |highest| highest + 1);
@@ -130,7 +134,7 @@ impl Election {
         (token, record, seen.map(|seen| seen.version.clone()))
     }
 
-    /// The moment at which the last write was sent that may have made us the holder, if there is one.
+    /// The moment at which the last write was sent that may have made this candidate the holder, if there is one.
     pub(super) fn last_acquire_sent(&self) -> Option<LocalInstant> {
         let in_flight = match &self.in_flight {
             Some(InFlight::Write { attempt, .. }) => Some(attempt),
@@ -140,7 +144,7 @@ impl Election {
         (last.purpose == Purpose::Acquire).then_some(last.sent_at)
     }
 
-    /// Begins the term if its window is still open; if not, it must be renewed first (rule 4).
+    /// Begins the term if its window is still open. Otherwise the lease must be renewed first (rule 4).
     pub(super) fn start_if_valid(&mut self, now: LocalInstant) {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         match phase {
@@ -156,8 +160,8 @@ impl Election {
         }
     }
 
-    /// A token that no other can follow bars us only as long as the record shows it: if it was a mistake, somebody
-    /// puts the record right.
+    /// Remembers a token. A token without a successor is not remembered: it bars the candidate only as long as the
+    /// record shows it, so that an operator can correct the record.
     pub(super) fn saw_token(&mut self, token: u64) {
         if token < MAX_LEADER_TRANSITIONS {
             self.highest_token = self.highest_token.max(Some(token));
@@ -169,7 +173,7 @@ impl Election {
     }
 }
 
-/// Returns `true` if no token is left that readers would believe.
+/// Returns `true` if the record's token has no successor that readers would accept.
 fn is_exhausted(record: &LeaderElectionRecord) -> bool {
     record.leader_transitions >= MAX_LEADER_TRANSITIONS
 }

@@ -1,4 +1,4 @@
-//! Watches for a second process that uses our identity. No decision rests on it.
+//! The watch for a second process with the same identity. No decision depends on this watch.
 
 use std::mem::replace;
 
@@ -7,26 +7,27 @@ use crate::store::Version;
 
 /// The watch over one identity.
 ///
-/// A lease under our identity that changes without us is alive: another process renews it. A lease that does not
-/// change may be what we left behind before we were restarted.
+/// If a lease under this identity changes without this process, another process renews it. A lease that does not
+/// change may come from an earlier process of this candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClashWatch {
     identity: String,
-    /// The last record seen, if it bore our identity: its version, and the id of its write.
+    /// The version and the write id of the last record, if that record had this identity.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
 
 impl ClashWatch {
-    /// A watch over `identity`.
+    /// Creates a watch over `identity`.
     #[must_use]
     pub fn new(identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), last: None, reported: false }
     }
 
-    /// Takes what the object is now, and returns whether it shows a clash of identities that was not reported yet.
+    /// Takes the current state of the object. Returns `true` if that state shows a clash of identities that was not yet
+    /// reported.
     ///
-    /// `is_ours` tells whether this elector made a write, however long ago: such a write may land late.
+    /// `is_ours` returns `true` for every write id of this elector, however old: such a write may land late.
     pub fn saw(
         &mut self,
         found: Option<(&LeaderElectionRecord, &Version)>,

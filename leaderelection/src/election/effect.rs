@@ -10,7 +10,7 @@ use super::reason::{BeginReason, EndReason};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Sends this request. At most one is in flight.
+    /// Sends this request. At most one request is in flight.
     Send(Request),
     /// Starts the work of a new term. The work may begin only while the term's window is open.
     Start {
@@ -22,37 +22,37 @@ pub enum Effect {
     /// Moves the end of the leader's window. A driver that finds the old window over gives
     /// [`Input::Expired`](super::Input::Expired) instead.
     Extend(Term),
-    /// Ends leadership now, and tells the work to stop. Always comes before the
-    /// [`Fact::LeaderChanged`] that names the next leader, and before any request that gives the lease back.
+    /// Ends leadership now, and tells the work to stop. This effect always comes before the
+    /// [`Fact::LeaderChanged`] that names the next leader, and before any request that releases the lease.
     Stop {
         /// The ended term's token.
         fencing_token: u64,
         /// The reason for the end.
         reason: EndReason,
-        /// The moment by which the work must have stopped; the machine drops it then (rule 8).
+        /// The moment by which the work must have stopped. The machine then orders to drop the work (rule 8).
         drop_by: LocalInstant,
     },
     /// Drops the work, which has not stopped in time.
     DropWork,
-    /// Waits for the work no longer: it cannot be dropped, and outlives its lease.
+    /// Gives up the work, which cannot be dropped and outlives its lease.
     Abandon,
-    /// Returns to the caller. Nothing happens any more before the next [`Input::Begin`](super::Input::Begin).
+    /// Returns to the caller. Nothing more happens before the next [`Input::Begin`](super::Input::Begin).
     Finished(RunOutcome),
-    /// Tells whoever listens. Nothing depends on it.
+    /// Reports a fact to all listeners. No decision depends on the listeners.
     Fact(Fact),
 }
 
-/// Something that the machine found out or did.
+/// A discovery or an action of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fact {
-    /// A write of this candidate won the lease. The term begins with [`Effect::Start`], now or, if the answer
-    /// took too long, after a renewal.
+    /// A write of this candidate won the lease. The term begins with [`Effect::Start`]: now, or after a renewal if the
+    /// answer took too long.
     Acquired {
         /// The new term's token.
         fencing_token: u64,
     },
-    /// The store said what the object is now: [`Election::observed`](super::Election::observed).
+    /// The store showed the state of the object: [`Election::observed`](super::Election::observed).
     Observed,
     /// The object names another leader, or none.
     LeaderChanged {
@@ -66,23 +66,23 @@ pub enum Fact {
         /// `true` if the write landed.
         landed: bool,
     },
-    /// The lease was given back.
+    /// The lease was released.
     Released,
-    /// The lease could not be given back in time; it runs out by itself.
+    /// The lease could not be released in time, and runs out by itself.
     ReleaseGivenUp,
-    /// The lock's token is the largest that is believed, so that no term can follow.
+    /// The token in the lock is the largest that readers accept, so no term can follow.
     TokensExhausted,
-    /// The object is gone. Somebody deleted it: tokens may start again, and nobody is protected.
+    /// The object was deleted. Tokens may start again, so they protect no resource.
     Vanished,
 }
 
-/// The end of a candidacy: how [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) ended.
+/// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunOutcome {
     /// The candidacy was stopped before it had led.
     NeverLed,
-    /// A term was led, and is over.
+    /// The candidate led a term, which is over.
     Led {
         /// The term's token.
         fencing_token: u64,
@@ -92,7 +92,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// The token of the term that was led; `None` if there was none.
+    /// The token of the term; `None` if the candidate never led.
     #[must_use]
     pub fn fencing_token(&self) -> Option<u64> {
         match self {
@@ -101,7 +101,7 @@ impl RunOutcome {
         }
     }
 
-    /// The reason for which the term ended; `None` if there was none.
+    /// The reason for the end of the term; `None` if the candidate never led.
     #[must_use]
     pub fn reason(&self) -> Option<&EndReason> {
         match self {
@@ -143,12 +143,12 @@ pub enum Operation {
     Create,
     /// A write over a record.
     Update,
-    /// A write that gives the lease back.
+    /// A write that releases the lease.
     Release,
 }
 
 impl Operation {
-    /// The name: `get`, `create`, `update` or `release`.
+    /// Returns the name: `get`, `create`, `update` or `release`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -175,11 +175,11 @@ pub struct Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To begin a term (rule 3).
+    /// The write begins a term (rule 3).
     Acquire,
-    /// To go on leading (rule 5).
+    /// The write prolongs a term (rule 5).
     Renew,
-    /// To give the lease back (rule 9).
+    /// The write releases the lease (rule 9).
     Release,
 }
 

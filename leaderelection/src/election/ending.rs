@@ -1,4 +1,4 @@
-//! Rules 8, 9 and 14: the end of a term. Leadership first, then the work, then the lease.
+//! Rules 8, 9 and 14: the end of a term. Leadership ends first, then the work, then the lease.
 
 use std::mem::replace;
 
@@ -11,13 +11,13 @@ use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 
 impl Election {
-    /// Ends what has outlived its time.
+    /// Ends the term, the wait for its work, or the release, if its time is over.
     pub(super) fn expire(&mut self, now: LocalInstant) {
         if let Phase::Leading(hold) = &self.phase
             && now >= self.valid_until(hold)
         {
             self.end_term(EndReason::RenewDeadline, true);
-            // Work that ended before needs no time to stop.
+            // Work that has ended already needs no time to stop.
             self.conclude_if_work_ended(now);
         }
         match &mut self.phase {
@@ -54,7 +54,7 @@ impl Election {
         }
     }
 
-    /// Stops without a term. A lease that was just won, or may have been, is given back like any other.
+    /// Stops a candidacy without a term. A lease that was won, or may have been won, is released like any other.
     fn stop_competing(&mut self, now: LocalInstant) {
         let won_at = self.phase.hold().map(|hold| hold.sent_at).or_else(|| self.last_acquire_sent());
         match (won_at, replace(&mut self.phase, Phase::Following)) {
@@ -74,14 +74,14 @@ impl Election {
         match end {
             WorkEnd::Panicked => self.end_term(EndReason::WorkPanicked, true),
             WorkEnd::Complete if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
-            // The window was seen to be over, which only time or a command can have done. The command follows.
+            // The work's task found the window over, because of time or of a command. The command follows as an input.
             WorkEnd::NotBegun => self.end_term(EndReason::RenewDeadline, true),
             WorkEnd::Complete | WorkEnd::Dropped => {}
         }
     }
 
     /// Ends the term, if one has started. Leadership is over when the driver has carried out [`Effect::Stop`].
-    /// `still_ours` if the record still names us, as far as is known.
+    /// `still_ours` is `true` if the record still names this candidate, as far as is known.
     pub(super) fn end_term(&mut self, reason: EndReason, still_ours: bool) {
         let mut hold = match replace(&mut self.phase, Phase::Following) {
             Phase::Leading(hold) => hold,
@@ -94,7 +94,7 @@ impl Election {
             hold.record.preferred_holder = Some(to.clone());
         }
         let fencing_token = hold.token;
-        // Shortly before the first moment at which another may take the lease.
+        // This is shortly before the first moment at which another candidate may take the lease.
         let drop_by = hold.sent_at + self.rules.lease_duration - self.rules.stop_margin();
         self.effects.push_back(Effect::Stop { fencing_token, reason: reason.clone(), drop_by });
         let (held, ended) = (still_ours.then_some(hold), Ended { fencing_token, reason });
@@ -112,7 +112,7 @@ impl Election {
         }
     }
 
-    /// Goes on to the release as soon as nothing of the term runs any more (rule 8).
+    /// Continues with the release as soon as the work of the term has ended (rule 8).
     pub(super) fn conclude_if_work_ended(&mut self, now: LocalInstant) {
         if let Phase::Stopping { ended, .. } = &self.phase
             && self.work_end.is_some()
@@ -134,8 +134,8 @@ impl Election {
         }
     }
 
-    /// Gives the lease back (rule 9). Without a known version the store must say whether there is anything to give
-    /// back. With one, writing over it also fences off a renewal that is still under way.
+    /// Releases the lease (rule 9). Without a known version, a read must first show whether this candidate holds the
+    /// lease. With a known version, the release replaces that version, so a renewal under way can no longer land.
     fn begin_release(&mut self, now: LocalInstant, held: Option<Hold>, ended: Option<Ended>, sent_at: LocalInstant) {
         self.attempts.must_read = held.is_none();
         self.pacing.restart(now);
@@ -153,7 +153,8 @@ impl Election {
         self.finish_release(now, |_| true);
     }
 
-    /// Finishes if the lease is being released and `is_over` says of what is held that nothing is left to release.
+    /// Finishes if the lease is being released, and `is_over` returns `true` for the held lease: nothing is left to
+    /// release.
     pub(super) fn finish_release(&mut self, now: LocalInstant, is_over: impl FnOnce(&Option<Hold>) -> bool) {
         if let Phase::Releasing { held, ended, .. } = &mut self.phase
             && is_over(held)

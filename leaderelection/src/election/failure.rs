@@ -1,4 +1,4 @@
-//! Rule 6: what a request without a good answer means.
+//! Rule 6: the meaning of a request without a positive answer.
 
 use super::attempts::Attempt;
 use super::effect::Fact;
@@ -20,7 +20,7 @@ impl Election {
             attempt.doubted = true;
             self.tell(Fact::Doubted);
         }
-        // Even a write that was "refused" is remembered: a proxy may have lied.
+        // Even a "refused" write is remembered, because a proxy may have lied.
         self.attempts.remember(now, self.rules.lease_duration, attempt);
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
@@ -47,7 +47,7 @@ impl Election {
 
     fn on_candidate_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
         if failure.kind == StoreErrorKind::Unreadable {
-            // Whatever is there now, it is not to be written over: no write before a good read.
+            // The object must not be overwritten, whatever it holds now: no write before a successful read.
             self.give_up_attempts();
             self.attempts.must_read = true;
         }
@@ -60,7 +60,7 @@ impl Election {
         }
     }
 
-    /// None of the unanswered writes has landed, or can land any more.
+    /// Forgets the unanswered writes, of which none has landed or can land any more.
     pub(super) fn give_up_attempts(&mut self) {
         for _ in self.attempts.clear() {
             self.tell(Fact::Resolved { landed: false });

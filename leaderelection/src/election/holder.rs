@@ -1,4 +1,4 @@
-//! Rules 5 and 6: find out whether the lease is still ours.
+//! Rules 5 and 6: a holder checks that the lease is still its own.
 
 use super::input::Jitter;
 use super::machine::Election;
@@ -8,7 +8,7 @@ use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 
 impl Election {
-    /// Takes a read that showed no write of ours but the last one that is known, or somebody else's.
+    /// Takes a read that showed the holder's last known write, or the write of another process.
     pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
         match (self.phase.hold_mut(), &found) {
             (Some(hold), Some(found)) if hold.version == found.version => {
@@ -17,7 +17,7 @@ impl Election {
             }
             (Some(hold), Some(found)) if is_annotation(&found.record, &hold.record) => {
                 hold.annotate(found.clone());
-                // Nothing of ours can replace the version that this one replaced.
+                // The unanswered writes name a version that no longer exists, so none of them can land.
                 self.give_up_attempts();
                 return self.pacing.write_at_once(now);
             }
@@ -33,16 +33,16 @@ impl Election {
         self.finish_release(now, |held| held.is_none());
     }
 
-    /// The object is no record any more. It is not to be written over.
+    /// Takes a read that showed an object that is not a record. Such an object must not be overwritten.
     pub(super) fn on_unreadable_while_holding(&mut self, now: LocalInstant) {
         self.lose(now, EndReason::Unreadable);
         self.finish_release(now, |held| held.is_none());
     }
 
-    /// The lease is somebody else's: whatever we were doing with it is over.
+    /// Ends every use of the lease, which belongs to another holder now.
     fn lose(&mut self, now: LocalInstant, reason: EndReason) {
         self.give_up_attempts();
-        // Should the object have vanished, our own lease is waited out by rule 3.
+        // If the object has vanished, rule 3 makes this candidate wait for the end of its own lease.
         if let Some(hold) = self.phase.hold() {
             let found = VersionedRecord { record: hold.record.clone(), version: hold.version.clone() };
             let lease_until = (hold.sent_at + hold.record.lease_duration).max(now);

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
-/// An event that the state machine has to know of.
+/// An event that the state machine has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Input {
@@ -31,7 +31,7 @@ pub enum Input {
     WorkEnded(WorkEnd),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
     ///
-    /// Code of this process may have seen that, so the term must not go on.
+    /// Code of this process may have seen that end, so the term must not go on.
     Expired,
 }
 
@@ -39,7 +39,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Command {
-    /// Ends the candidacy or the term, and does not compete again.
+    /// Ends the candidacy or the term. The candidate does not compete again.
     Stop,
     /// Ends the term and releases the lease.
     StepDown,
@@ -53,7 +53,7 @@ pub enum Command {
 pub enum WorkEnd {
     /// The work was never polled, because the term was over before.
     NotBegun,
-    /// The work is complete, or there was none.
+    /// The work is complete, or the term had no work.
     Complete,
     /// The work panicked.
     Panicked,
@@ -72,7 +72,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The failure, if the request failed.
+    /// Returns the failure, if the request failed.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         match self {
@@ -82,12 +82,12 @@ impl Answer {
     }
 }
 
-/// The reason for which a request has no good answer.
+/// The failure of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Failure {
     /// The knowledge about the request's effect.
     pub kind: StoreErrorKind,
-    /// The time for which the store asked to be left alone.
+    /// The time for which the store asked clients to send nothing.
     pub retry_after: Option<Duration>,
 }
 
@@ -99,19 +99,19 @@ impl From<&LockError> for Failure {
 
 /// A source of the randomness and the wall time that a step may need.
 pub trait Draw {
-    /// A fraction, evenly spread from 0 to just under 1.
+    /// Draws a fraction, evenly spread from 0 to just under 1.
     fn jitter(&mut self) -> Jitter;
 
-    /// The stamp of a new write. Its id was never used before, by anybody.
+    /// Draws the stamp of a new write. No writer has ever used its id before.
     fn stamp(&mut self) -> Stamp;
 }
 
 /// The marks that make a write unique and dated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// The id, never used before by anybody.
+    /// The write id, which no writer has ever used before.
     pub write_id: String,
-    /// The wall time, for the record's times, which no decision reads.
+    /// The wall time for the times in the record, which no decision reads.
     pub time: DateTime<Utc>,
 }
 
@@ -120,13 +120,13 @@ pub struct Stamp {
 pub struct Jitter(u32);
 
 impl Jitter {
-    /// The fraction `numerator / 2^32`, from 0 to just under 1.
+    /// Creates the fraction `numerator / 2^32`, from 0 to just under 1.
     #[must_use]
     pub const fn new(numerator: u32) -> Self {
         Self(numerator)
     }
 
-    /// This fraction of `duration`.
+    /// Returns this fraction of `duration`.
     #[must_use]
     pub fn of(self, duration: Duration) -> Duration {
         let nanos = (duration.as_nanos() * u128::from(self.0)) >> 32;

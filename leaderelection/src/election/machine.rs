@@ -1,4 +1,4 @@
-//! The state machine: what a step does, in which order.
+//! The state machine: the actions of a step, in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::store::Version;
 pub struct Election {
     pub(super) rules: Arc<Rules>,
     pub(super) phase: Phase,
-    /// The object as we last saw it as a candidate.
+    /// The object as this candidate last saw it while it did not lead.
     pub(super) sight: Option<Sight>,
-    /// The highest token seen or written. A new term's is one more.
+    /// The highest token seen or written. The token of a new term is larger by one.
     pub(super) highest_token: Option<u64>,
     pub(super) in_flight: Option<InFlight>,
-    /// Writes of ours without a good answer: each may have landed, or may land yet.
+    /// The writes without a positive answer. Each may have landed, or may still land.
     pub(super) attempts: Attempts,
     pub(super) pacing: Pacing,
     pub(super) announced: Option<String>,
-    /// The end of the current term's work; `None` while it runs, or if there is no term.
+    /// The end of the current term's work; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
-    /// The caller asked to stop, so that no further term is competed for.
+    /// `true` after the caller asked to stop, so that the candidate competes for no further term.
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
 }
 
 impl Election {
-    /// A candidate that does not take part yet: see [`Input::Begin`].
+    /// Creates a candidate that does not compete yet: see [`Input::Begin`].
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self {
@@ -61,16 +61,16 @@ impl Election {
     /// Takes one step. The driver has to carry out all effects, of which [`next`](Self::next) returns one after the
     /// other, before it waits for anything.
     ///
-    /// `now` never decreases from call to call. Randomness and wall time come from `draw`, which is asked only for
-    /// what the step needs.
+    /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
+    /// much as it needs.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl Draw) {
         if !matches!(input, Input::Begin { .. }) {
-            // An input that comes too late for its term must not prolong it (rules 6 and 12).
+            // An input that comes too late for its term must not prolong the term (rules 6 and 12).
             self.expire(now);
         }
         match input {
             Input::Begin { stand_back, ends_with_work } => {
-                // Of a term that was left open, nobody is told any more.
+                // The effects of a term that was left open are not reported any more.
                 self.effects.clear();
                 self.rest(now);
                 self.phase = Phase::Following;
@@ -84,18 +84,18 @@ impl Election {
             Input::Expired => self.end_term(EndReason::RenewDeadline, true),
         }
         self.conclude_if_work_ended(now);
-        // Not as soon as an answer shows it: what the answer says about the lease must be known first.
+        // This comes after the answer is handled, because the answer may first decide about the lease.
         self.hand_over_if_asked(now);
         self.send(now, draw);
     }
 
-    /// The next effect, oldest first.
+    /// Returns the next effect, oldest first.
     #[allow(clippy::should_implement_trait, reason = "an election is no iterator: a later step has more effects")]
     pub fn next(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    /// The moment for the next [`Input::Tick`]; `None` if only another input changes anything.
+    /// The moment for the next [`Input::Tick`]; `None` if only another input can change the state.
     #[must_use]
     pub fn wake_at(&self) -> Option<LocalInstant> {
         let deadline = match &self.phase {
@@ -108,7 +108,7 @@ impl Election {
         deadline.into_iter().chain(send).min()
     }
 
-    /// The term that is led at `now`, if any: a comparison with the deadline, never a flag (rule 4).
+    /// The term that is valid at `now`, if any: a comparison with the deadline, never a flag (rule 4).
     #[must_use]
     pub fn leading(&self, now: LocalInstant) -> Option<Term> {
         match &self.phase {
@@ -117,14 +117,14 @@ impl Election {
         }
     }
 
-    /// The object as the store last showed it; `None` if there is none, or if nothing was read yet.
+    /// The object as the store last showed it; `None` if no object exists, or before the first read.
     #[must_use]
     pub fn observed(&self) -> Option<(&LeaderElectionRecord, &Version)> {
         let ours = self.phase.hold().map(|hold| (&hold.record, &hold.version));
         ours.or_else(|| self.sight.as_ref()?.found.as_ref().map(|found| (&found.record, &found.version)))
     }
 
-    /// `true` if nothing is left to do before the next [`Input::Begin`].
+    /// Returns `true` if nothing is left to do before the next [`Input::Begin`].
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle)
@@ -163,7 +163,7 @@ impl Election {
         }
     }
 
-    /// A write of ours landed: the record is ours, and no other attempt can land any more.
+    /// Takes a write that is known to have landed. The record is now this candidate's, and no other attempt can land.
     fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: VersionedRecord) {
         for other in self.attempts.clear() {
             self.tell(Fact::Resolved { landed: other.write_id == attempt.write_id });
@@ -194,7 +194,7 @@ impl Election {
         self.start_if_valid(now);
     }
 
-    /// Sends what is due. At most one request is in flight.
+    /// Sends the request that is due, if any. At most one request is in flight.
     fn send(&mut self, now: LocalInstant, draw: &mut impl Draw) {
         if self.in_flight.is_some() || self.next_send().is_none_or(|at| now < at) {
             return;
@@ -217,13 +217,13 @@ impl Election {
                 (Purpose::Acquire, token, record, expected)
             }
         };
-        // Validity counts from here, before the request is sent (rule 4).
+        // The term is valid from this moment, before the request is sent (rule 4).
         let attempt = Attempt { write_id: stamp.write_id, token, sent_at: now, purpose, doubted: false };
         self.in_flight = Some(InFlight::Write { attempt, record: record.clone() });
         self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));
     }
 
-    /// The moment for the next request, if none is in flight.
+    /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
         Some(match &self.phase {
             Phase::Idle | Phase::Stopping { .. } => return None,
@@ -243,7 +243,8 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy, and tells the caller; or follows again, if the term was over before its work could begin.
+    /// Ends the candidacy, and tells the caller. If the term was over before its work could begin, the candidate
+    /// follows again instead.
     pub(super) fn finish(&mut self, now: LocalInstant, ended: Option<Ended>) {
         self.rest(now);
         let was_missed = self.work_end.take() == Some(WorkEnd::NotBegun)
@@ -259,15 +260,15 @@ impl Election {
         self.effects.push_back(Effect::Finished(outcome));
     }
 
-    /// Forgets every attempt of what has ended (rule 6), and remembers what the object last was.
+    /// Forgets every attempt of the ended candidacy (rule 6), and remembers the last known state of the object.
     pub(super) fn rest(&mut self, now: LocalInstant) {
-        // Nobody can tell any more what became of them.
+        // The outcome of these attempts will never be known.
         self.attempts.clear().for_each(drop);
         self.in_flight = None;
         self.pacing.restart(now);
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         if let Some(Hold { record, version, .. }) = phase.hold() {
-            // Nobody leads by this version: we wrote it, and have stopped.
+            // No candidate leads by this version: this candidate wrote it, and has stopped.
             let found = VersionedRecord { record: record.clone(), version: version.clone() };
             self.remember_our_write(now, found);
         }

@@ -1,4 +1,4 @@
-//! The states of an election, and what each of them knows.
+//! The states of an election, and the data of each state.
 
 use super::attempts::Attempt;
 use super::input::Stamp;
@@ -12,7 +12,7 @@ use crate::store::Version;
 /// The phase of a candidacy.
 ///
 /// ```text
-///            Begin                 a write of ours landed
+///            Begin                 an own write landed
 ///   Idle ------------> Following -------------------------> Won
 ///     ^                   |  ^                               |  the window is open: Start
 ///     |                   |  | the record is another's       v
@@ -28,7 +28,7 @@ use crate::store::Version;
 ///     |                   |   lease is to be given back      |
 ///     |                   +----------------------------------+
 ///     |                   |                                  |
-///     | released, not ours any more, or given up             | the work ended, or cannot be dropped: Abandon
+///     | released, not own any more, or given up              | the work ended, or cannot be dropped: Abandon
 ///     +<------------------+----------------------------------+
 ///   Finished
 /// ```
@@ -36,27 +36,27 @@ use crate::store::Version;
 /// A term whose window closed before its work began does not finish: the candidate follows again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
-    /// Not taking part.
+    /// No candidacy.
     Idle,
-    /// A candidate.
+    /// A candidate that does not hold the lease.
     Following,
-    /// The record names us, by a write of ours that is known to have landed. The window of that write was over
-    /// when its answer came, so the lease is renewed before the term starts (rule 4).
+    /// The record names this candidate, by its own write that is known to have landed. The window of that write was
+    /// over when its answer came, so the lease is renewed before the term starts (rule 4).
     Won { hold: Hold, reason: BeginReason },
     /// The term has started.
     Leading(Hold),
-    /// The term is over, and its work may still be winding down. Sends nothing.
+    /// The term is over, and its work may still be winding down. Nothing is sent.
     Stopping {
-        /// The lease, as long as it may still be ours.
+        /// The lease, as long as the record may still name this candidate.
         held: Option<Hold>,
         ended: Ended,
-        /// The moment at which the work is dropped; or, after that, at which its end is not waited for any longer.
+        /// The moment at which the work is dropped; after the drop, the moment at which the work is given up.
         until: LocalInstant,
         dropped: bool,
     },
-    /// The work is over; the lease is being given back, if it turns out to be ours.
+    /// The work is over, and the lease is being released, if the record names this candidate.
     Releasing {
-        /// The lease; `None` if the store must say first whether it is ours.
+        /// The lease; `None` if a read must first show that this candidate holds it.
         held: Option<Hold>,
         /// The term that led here, if one had started.
         ended: Option<Ended>,
@@ -71,7 +71,7 @@ pub(super) struct Ended {
     pub(super) reason: EndReason,
 }
 
-/// A lease that is ours: the last write of this term that is known to have landed.
+/// An own lease: the last write of this term that is known to have landed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Hold {
     pub(super) token: u64,
@@ -80,13 +80,13 @@ pub(super) struct Hold {
     pub(super) sent_at: LocalInstant,
 }
 
-/// The object as it was when it last changed, seen by a candidate.
+/// The object as a candidate saw it at its last change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sight {
     pub(super) found: Option<VersionedRecord>,
-    /// The moment at which the lease has run out, if the object does not change (rules 2 and 3).
+    /// The moment at which the lease runs out, if the object does not change (rules 2 and 3).
     pub(super) lease_until: LocalInstant,
-    /// The moment until which a candidate that was asked for goes first (rule 14).
+    /// The moment until which the named candidate goes first (rule 14).
     pub(super) courtesy_until: Option<LocalInstant>,
 }
 
@@ -98,7 +98,7 @@ pub(super) enum InFlight {
 }
 
 impl Phase {
-    /// The lease that is ours in this phase, as far as is known.
+    /// The lease that this candidate holds in this phase, as far as is known.
     pub(super) fn hold(&self) -> Option<&Hold> {
         match self {
             Self::Idle | Self::Following => None,
@@ -117,7 +117,7 @@ impl Phase {
 }
 
 impl Sight {
-    /// A lease that nothing but time ends.
+    /// Creates the sight of a lease without a courtesy.
     pub(super) fn new(found: Option<VersionedRecord>, lease_until: LocalInstant) -> Self {
         Self { found, lease_until, courtesy_until: None }
     }
@@ -138,22 +138,23 @@ impl Sight {
 }
 
 impl Hold {
-    /// Takes over a newer write of a term that is ending, but keeps the name of the candidate that is to lead next.
+    /// Takes over a newer write of a term that is ending, but keeps the name of the next leader.
     pub(super) fn replace(held: &mut Option<Self>, mut newer: Self) {
         let successor = held.take().and_then(|hold| hold.successor());
         newer.record.preferred_holder = successor.or(newer.record.preferred_holder);
         *held = Some(newer);
     }
 
-    /// Takes over an [annotation](is_annotation) of our record. The name that we put there ourselves goes first.
+    /// Takes over an [annotation](is_annotation) of the own record. A next leader that this process has named has
+    /// precedence.
     pub(super) fn annotate(&mut self, annotated: VersionedRecord) {
         self.version = annotated.version;
         self.record.unknown = annotated.record.unknown;
         self.record.preferred_holder = self.successor().or(annotated.record.preferred_holder);
     }
 
-    /// The candidate that is to lead next. A request for the leader itself asks for nothing, and must not stand in
-    /// the way of the next one.
+    /// The candidate that is to lead next. A request that names the leader itself has no effect, and must not hinder a
+    /// later request.
     fn successor(&self) -> Option<String> {
         self.record.prefers_other_than(&self.record.holder_identity).map(str::to_owned)
     }
@@ -172,7 +173,7 @@ impl Hold {
         }
     }
 
-    /// The record that gives the lease back (rule 9).
+    /// The record that releases the lease (rule 9).
     pub(super) fn released(&self, stamp: &Stamp) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: String::new(),
@@ -187,10 +188,10 @@ impl Hold {
     }
 }
 
-/// Returns `true` if `record` is the write `earlier`, with nothing changed but the candidate that is to lead next
-/// (rule 14), and what others keep in fields of their own.
+/// Returns `true` if `record` is the write `earlier` with another next leader (rule 14). Fields that this library does
+/// not know may differ too.
 pub(super) fn is_annotation(record: &LeaderElectionRecord, earlier: &LeaderElectionRecord) -> bool {
-    // The times are not compared: JSON keeps fewer digits of them.
+    // The times are not compared, because JSON keeps fewer of their digits.
     record.write_id.is_some()
         && record.write_id == earlier.write_id
         && record.holder_identity == earlier.holder_identity

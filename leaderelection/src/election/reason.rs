@@ -6,18 +6,18 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BeginReason {
-    /// There was no object.
+    /// No object existed.
     Created,
-    /// Nobody held the lease.
+    /// The lease had no holder.
     Released,
-    /// The lease was handed over to us.
+    /// The lease was handed over to this candidate.
     Transferred,
     /// The holder did not renew its lease.
     Expired {
         /// The holder whose lease expired.
         of: String,
     },
-    /// The lease bore our identity, and
+    /// The lease was held under this candidate's identity, and
     /// [`reclaim_own_identity`](crate::LeaderElectionConfigBuilder::reclaim_own_identity) is set.
     Reclaimed,
 }
@@ -42,24 +42,25 @@ pub enum EndReason {
     Cancelled,
     /// [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) was called.
     SteppedDown,
-    /// Another candidate is to lead: by [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to), or
-    /// by an operator's [request](crate::admin::request_transfer).
+    /// The lease was handed over to another candidate, by
+    /// [`LeaderHandle::transfer_to`](crate::LeaderHandle::transfer_to) or by an operator's
+    /// [request](crate::admin::request_transfer).
     Transferred {
         /// The candidate that is to lead next.
         to: String,
     },
     /// The lease could not be renewed before the renew deadline.
     RenewDeadline,
-    /// The record names somebody else.
+    /// The record names another holder.
     TakenOver {
         /// The new holder.
         by: String,
     },
-    /// Somebody else released the lease.
+    /// Another process released the lease.
     Emptied,
-    /// The object is gone.
+    /// The object was deleted.
     Deleted,
-    /// The object holds something that is not a record.
+    /// The object no longer holds a record.
     Unreadable,
     /// The leader's future panicked.
     WorkPanicked,
@@ -82,23 +83,23 @@ impl EndReason {
         "work_finished",
     ];
 
-    /// Returns `true` if the lease is given back after a term that ended for this reason.
+    /// Returns `true` if the lease is released after a term that ended for this reason.
     ///
-    /// A term that ended on purpose always releases; any other one only with
+    /// The lease of a term that ended on purpose is always released. The lease of any other term is released only with
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
     #[must_use]
     pub fn releases(&self, release_on_cancel: bool) -> bool {
         release_on_cancel || matches!(self, Self::SteppedDown | Self::Transferred { .. } | Self::WorkFinished)
     }
 
-    /// Returns `true` if the others go first after a term that ended for this reason: see
+    /// Returns `true` if other candidates go first after a term that ended for this reason: see
     /// [`step_down_cool_down`](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     #[must_use]
     pub fn cools_down(&self) -> bool {
         matches!(self, Self::SteppedDown | Self::WorkPanicked)
     }
 
-    /// The reason's name, without its details: for the labels of metrics and for machines.
+    /// Returns the name of the reason without details, for the labels of metrics and for programs.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

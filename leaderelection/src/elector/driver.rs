@@ -1,5 +1,5 @@
-//! The loop that drives the state machine: it waits, gives the machine what happened, and carries out the effects.
-//! It knows none of the protocol's rules.
+//! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the
+//! effects. The loop knows none of the protocol's rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ struct Run {
     outcome: Option<RunOutcome>,
 }
 
-/// The event that the loop was woken by.
+/// The event that woke the loop.
 enum Woken {
     Input(Input),
     Answer(Result<Answer, LockError>),
@@ -117,7 +117,8 @@ impl Driver {
         let Run { in_flight, open, cancel_told, .. } = run;
         tokio::select! {
             biased;
-            // Before a cancellation that comes at the same time: the lease goes where it was promised.
+            // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
+            // candidate.
             input = open_term(open.as_mut()) => Woken::Input(input),
             () = cancel.cancelled(), if !*cancel_told => {
                 *cancel_told = true;
@@ -128,7 +129,7 @@ impl Driver {
         }
     }
 
-    /// One look at the clock, one step of the machine, and all that it brings about.
+    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
     fn step(&mut self, woken: Woken, run: &mut Run) {
         let now = self.config.clock.now();
         match woken {
@@ -245,8 +246,8 @@ async fn sleep_until(clock: &dyn Clock, wake_at: Option<LocalInstant>) {
     match wake_at {
         Some(wake_at) => {
             clock.sleep_until(wake_at).await;
-            // If the process was stopped meanwhile, what has happened comes before what is due: work that was told to
-            // be dropped is gone as soon as it has had its turn, and must not be given up before.
+            // After a stop of the process, events that have happened come before deadlines that are due. Work that was
+            // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
             tokio::task::yield_now().await;
         }
         None => std::future::pending().await,

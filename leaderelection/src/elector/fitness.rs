@@ -1,9 +1,9 @@
-//! No candidacy before the store has passed its check.
+//! The check that a store has to pass before any candidacy.
 
 use crate::config::LeaderElectionConfig;
 use crate::store_check::{Candidacy, StoreFitness, StoreUnfit};
 
-/// The result of the store's check, if it has one that has passed.
+/// The memory of a passed check.
 #[derive(Debug, Default)]
 pub(super) struct Fitness {
     shown: bool,
@@ -19,7 +19,7 @@ impl Fitness {
     ) -> Result<(), StoreUnfit> {
         let Some(check) = &config.store_check else { return Ok(()) };
         while !self.shown {
-            // The builder has seen to it that there is a store.
+            // The builder has made sure that there is a store.
             let Some((store, key)) = config.lock.object() else {
                 return Err(StoreUnfit { why: "the lock does not name its store".to_owned() });
             };

@@ -11,7 +11,7 @@ use super::request::Answered;
 use crate::election::{EndReason, Fact, Operation};
 use crate::store::StoreErrorKind;
 
-/// Handles to one elector's metrics. They are looked up once a run: a renewal allocates nothing for them.
+/// Handles to one elector's metrics. A run looks these handles up once, so a renewal allocates nothing for metrics.
 #[derive(Debug)]
 pub(super) struct Meters {
     name: SharedString,
@@ -24,9 +24,9 @@ pub(super) struct Meters {
     overruns: Counter,
     identity_clashes: Counter,
     requests: HashMap<(Operation, Answered), Counter>,
-    /// `true` if a term is counted that has not ended.
+    /// `true` while a counted term has not ended.
     leads: bool,
-    /// Writes whose outcome is unknown.
+    /// The number of writes whose outcome is unknown.
     doubted: u64,
 }
 
@@ -35,7 +35,7 @@ impl Meters {
         let name = SharedString::from_shared(name.into());
         let master = gauge!("leader_election_master_status", "name" => name.clone());
         master.set(0.0);
-        // Known from the start: a series that first shows up with a 1 has no increase to alert on.
+        // All series start at 0, because `increase()` does not see a series that first appears with a 1.
         for reason in EndReason::OF_TERMS {
             ends(&name, reason).increment(0);
         }
@@ -58,7 +58,7 @@ impl Meters {
         }
     }
 
-    /// Counts a request of a leader's that is not a plain renewal, as client-go does.
+    /// Counts a leader's request that is not a plain renewal, as client-go does.
     pub(super) fn sent(&self, operation: Operation) {
         if self.leads && operation == Operation::Get {
             self.slow_path.increment(1);
@@ -134,7 +134,7 @@ fn ends(name: &SharedString, reason: &'static str) -> Counter {
 impl Drop for Meters {
     fn drop(&mut self) {
         self.term_ended(&EndReason::Cancelled);
-        // The run is over before anybody could tell.
+        // The run is over before the outcome became known.
         resolutions(&self.name, "unknown").increment(self.doubted);
     }
 }

@@ -1,4 +1,4 @@
-//! The metrics of a build without them: the twin of `meters.rs`.
+//! The counterpart of `meters.rs` in a build without metrics.
 
 use std::time::Duration;
 

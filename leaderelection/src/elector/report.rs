@@ -1,4 +1,4 @@
-//! Tells the outside what happens: the log, the metrics, the status and `on_new_leader`. Nothing comes back.
+//! The reports to the outside: the log, the metrics, the status and `on_new_leader`. No report has an answer.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::record::LeaderElectionRecord;
 use crate::status::Status;
 use crate::store::{StoreErrorKind, Version};
 
-/// The outside of one run.
+/// The listeners of one run.
 #[derive(Debug)]
 pub(super) struct Report {
     clock: Arc<dyn Clock>,
@@ -48,7 +48,7 @@ impl Report {
         let (at, took) = (self.clock.wall_time(), now.saturating_since(sent.sent_at));
         self.meters.answered(sent.operation, took, answered, at);
         match error {
-            // A conflict is how an election goes on, and no fault.
+            // A conflict is a normal event of an election, and no failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(error),
             Some(error) => self.failed(now, sent.operation, error),
             None => {}
@@ -68,7 +68,7 @@ impl Report {
         log::started(fencing_token, &reason);
         self.meters.term_started();
         let at = self.clock.wall_time();
-        // Known to everybody before the work can ask.
+        // The status shows the term before the work can ask for it.
         self.status.send_modify(|status| {
             status.history.record(at, Change::StartedLeading { fencing_token, reason });
             status.term = Some(leadership.clone());
@@ -115,12 +115,12 @@ impl Report {
         }
     }
 
-    /// The run is over in good order: calls of `on_new_leader` that wait are made.
+    /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
     pub(super) fn finished(&mut self) {
         self.finished = true;
     }
 
-    /// Changes the status, and wakes nobody: it is no change of leadership.
+    /// Changes the status without a notification, because the change is not one of leadership.
     fn quietly(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_if_modified(|status| {
             change(status);

@@ -10,7 +10,7 @@ use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
-/// The request on its way. Dropping it abandons the answer; a write may still land.
+/// A request on its way. Dropping the request abandons the answer, and a write may still land.
 pub(super) struct Sent {
     pub(super) operation: Operation,
     /// The version that a write replaces; `None` for a read or a create.
@@ -20,7 +20,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Splits a lock's answer into what the state machine and what people need of it.
+    /// Splits the answer of a lock into the part for the state machine and the part for people.
     pub(super) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
         match result {
             Ok(answer) => (answer, None),
@@ -36,7 +36,7 @@ impl Sent {
     }
 }
 
-/// The kind of an answer, as metrics name it.
+/// The kind of an answer, as named in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answered {
     Ok,

@@ -8,18 +8,18 @@ use crate::store_check::StoreUnfit;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Cancelled before it led; the work was never started.
+    /// The elector was cancelled before it led; the work was never started.
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
     /// The store failed its [check](crate::StoreCheck); the work was never started.
     #[error("the work was not started: {0}")]
     StoreUnfit(#[from] StoreUnfit),
-    /// The term ended before the work did, or while it was being cancelled; the work was started.
+    /// The term ended before the work did, or during a cancellation; the work was started.
     #[error("leadership (fencing token {fencing_token}) ended before the work was complete: {reason}")]
     Lost {
         /// The term's token.
         fencing_token: u64,
-        /// The reason for its end.
+        /// The reason for the end of the term.
         reason: EndReason,
     },
 }

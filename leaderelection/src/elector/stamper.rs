@@ -11,15 +11,15 @@ use crate::clock::{Clock, LocalInstant};
 use crate::election::{Draw, Jitter, Stamp};
 use crate::random;
 
-/// Draws what the state machine needs, and knows the writes of this elector.
+/// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
 pub(super) struct Stamper {
     clock: Arc<dyn Clock>,
     wall_clock: WallClock,
     jitter: Xoshiro256PlusPlus,
-    /// The generator of write ids, where tests fix it.
+    /// The generator of write ids, if a test has set a seed.
     seeded: Option<Xoshiro256PlusPlus>,
-    /// The beginning of all write ids of this elector, and of no other's.
+    /// The beginning of all write ids of this elector. No other elector's write ids begin with this prefix.
     prefix: String,
     now: LocalInstant,
 }
@@ -33,20 +33,20 @@ impl Stamper {
         Self { clock, wall_clock: WallClock::default(), jitter, seeded, prefix, now: LocalInstant::default() }
     }
 
-    /// The source of a step at `now`.
+    /// Returns the source for a step at `now`.
     pub(super) fn at(&mut self, now: LocalInstant) -> &mut Self {
         self.now = now;
         self
     }
 
-    /// An id that was never used before. Random anew every time: two clones of a running machine must not write the
-    /// same one, or both would take one term for theirs.
+    /// Returns an id that was never used before. Every id has new randomness: if two clones of a running machine wrote
+    /// the same id, both would take one term for their own.
     pub(super) fn new_id(&mut self) -> String {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         format!("{}{}", self.prefix, Uuid::from_bytes(random).simple())
     }
 
-    /// Returns `true` if a write is one of this elector's, however long ago it was made.
+    /// Returns `true` if this elector made the write, however long ago.
     pub(super) fn made(&self, write_id: &str) -> bool {
         write_id.starts_with(&self.prefix)
     }

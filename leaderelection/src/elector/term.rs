@@ -1,4 +1,4 @@
-//! A term's work, and its end in the right order whatever happens (rule 8).
+//! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::election::{Command, Input, WorkEnd};
 use crate::leadership::Leadership;
 use crate::status::Status;
 
-/// A term from its start until its work has ended. Dropping it ends it: leadership is lost at once,
+/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once,
 /// the work's task is dropped, and then `on_stop_leading` is called.
 #[derive(Debug)]
 pub(super) struct OpenTerm {
     pub(super) leadership: Leadership,
     work: Option<AbortOnDropHandle<(WorkEnd, Concluder)>>,
-    /// Held until the term ends, if the work ended before.
+    /// The concluder of work that ended before its term, held until the term ends.
     concluder: Option<Concluder>,
     end: Arc<TermEnd>,
     stopped: bool,
 }
 
 impl OpenTerm {
-    /// Starts the work on a task of its own, so that it cannot starve the renewals.
+    /// Starts the work on a task of its own, so that the work cannot delay the renewals.
     pub(super) fn start(
         leadership: Leadership,
         start: Option<Start>,
@@ -45,7 +45,7 @@ impl OpenTerm {
         let concluder = Concluder { end: Arc::clone(&end), _ended: ended };
         let view = leadership.clone();
         let task = async move {
-            // The concluder is dropped after the work: when it completes, panics or is dropped.
+            // The concluder is dropped after the work, whether the work completes, panics or is dropped.
             let concluder = concluder;
             let Some(start) = start else { return (WorkEnd::Complete, concluder) };
             // Any time may have passed since the term started: the process may have been stopped.
@@ -76,7 +76,7 @@ impl OpenTerm {
         self.work = None;
         Input::WorkEnded(match result {
             Ok((end, concluder)) => {
-                // When the term is over nothing holds the end of its work back.
+                // After the end of the term, nothing holds back the end of its work.
                 self.concluder = Some(concluder).filter(|_| !self.stopped);
                 end
             }
@@ -85,21 +85,21 @@ impl OpenTerm {
         })
     }
 
-    /// Ends leadership, and tells the work. Work that has ended before needs no more waiting.
+    /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
         self.leadership.close();
         self.concluder = None;
     }
 
-    /// Drops the work. It takes effect when the work next awaits.
+    /// Drops the work. The drop takes effect when the work next awaits.
     pub(super) fn drop_work(&self) {
         if let Some(work) = &self.work {
             work.abort();
         }
     }
 
-    /// Calls `on_stop_leading`, if nothing has yet, although the work still runs.
+    /// Calls `on_stop_leading` although the work still runs, unless the call has been made already.
     pub(super) fn abandon(&self) {
         self.end.conclude();
     }
@@ -109,7 +109,7 @@ async fn command(leadership: &Leadership) -> Command {
     leadership.lost().await;
     match leadership.take_command() {
         Some(command) => command,
-        // The work panicked. Its end is told next.
+        // The work panicked. The next input reports its end.
         None => std::future::pending().await,
     }
 }
@@ -130,14 +130,14 @@ impl Drop for OpenTerm {
 #[derive(Debug)]
 struct Concluder {
     end: Arc<TermEnd>,
-    /// Tells the next term that nothing of this one runs any more.
+    /// Tells the next term that no work of this term runs any more.
     _ended: DropGuard,
 }
 
 impl Drop for Concluder {
     fn drop(&mut self) {
         self.end.conclude();
-        // Not before: work that outlives its lease is for the health check to see.
+        // The term stays in the status until now, so that the health check sees work that outlives its lease.
         self.end.status.send_modify(|status| status.term = None);
     }
 }
@@ -146,7 +146,7 @@ struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
     status: watch::Sender<Status>,
-    /// `on_stop_leading` answers `on_start_leading`: work that was dropped before it began has neither.
+    /// `true` after the work began. Work that was dropped before it began causes no call of `on_stop_leading`.
     begun: AtomicBool,
     concluded: AtomicBool,
 }
@@ -156,7 +156,7 @@ impl TermEnd {
         if self.concluded.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Work that panicked gets here first: leadership must be over before anybody is told.
+        // After a panic of the work, this code runs first, and leadership must be over before any report.
         self.leadership.close();
         if self.begun.load(Ordering::Acquire)
             && let Some(on_stop) = &self.on_stop
@@ -173,19 +173,19 @@ impl std::fmt::Debug for TermEnd {
     }
 }
 
-/// Work of the term before that could not be made to end.
+/// The work of an earlier term that could not be ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EarlierWork(Option<CancellationToken>);
 
 impl EarlierWork {
-    /// Marks new work, and returns what to drop when it has ended.
+    /// Marks new work, and returns the guard to drop when that work has ended.
     pub(super) fn track(&mut self) -> DropGuard {
         let ended = CancellationToken::new();
         self.0 = Some(ended.clone());
         ended.drop_guard()
     }
 
-    /// Completes when no work runs. Cancellation safe.
+    /// Completes when no earlier work runs. Cancellation safe.
     pub(super) async fn ended(&self) {
         if let Some(ended) = &self.0 {
             ended.cancelled().await;

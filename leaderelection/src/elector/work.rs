@@ -1,15 +1,15 @@
-//! The work of a run: what starts with a term, and whether the term ends with it.
+//! The work of a run, which starts with a term and may also end the term.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::callbacks::{LeaderCallbacks, Start, Work};
 use crate::leadership::Leadership;
 
-/// The work of a run. A run may have to start it more than once, if a term was over before its work could begin.
+/// The work of a run. A run prepares its work again if a term was over before the work could begin.
 pub(super) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the leader goes on leading, as in client-go.
     Callback(LeaderCallbacks),
-    /// Work that is done once. The term ends with it.
+    /// Work that is done once. The term ends with this work.
     Once(Arc<Mutex<Option<Start>>>),
 }
 
@@ -32,7 +32,7 @@ impl StartWork {
             Self::Once(start) => {
                 let start = Arc::clone(start);
                 Some(Box::new(move |leadership| {
-                    // No code that could panic runs under the lock.
+                    // No code that can panic runs under this lock.
                     match start.lock().unwrap_or_else(PoisonError::into_inner).take() {
                         Some(start) => start(leadership),
                         None => Box::pin(std::future::ready(())),

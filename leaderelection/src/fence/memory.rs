@@ -59,7 +59,7 @@ impl Fence {
         Self { highest: AtomicU64::new(token) }
     }
 
-    /// Lets a token pass that is at least as large as all before, and refuses smaller ones from then on.
+    /// Lets a token pass that is at least as large as all tokens before, and refuses smaller tokens from then on.
     ///
     /// # Errors
     ///

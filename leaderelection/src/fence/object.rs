@@ -61,9 +61,9 @@ use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
 ///
 /// # Cancellation
 ///
-/// Dropping the future of a write leaves it open if the write happens. It happens at most once, and only as long as
-/// no other write to the object has succeeded: it cannot replace what came after it. A [`claim`](Self::claim) that
-/// succeeds settles it: the value that it returns has the write or will never have it.
+/// After the future of a write was dropped, the write may still happen: at most once, and only as long as no other
+/// write to the object has succeeded. So the write cannot replace a later value. A [`claim`](Self::claim) that
+/// succeeds settles the write: the returned value contains the write, or no value ever will.
 ///
 /// # The object
 ///
@@ -73,9 +73,9 @@ use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
 /// {"fencingToken":8,"recentWrites":["0198c0de-7aaa-7bbb-8ccc-0123456789ab"],"value":1}
 /// ```
 ///
-/// An object that holds anything else is neither read nor written over. An object may have
-/// [`MAX_BODY_BYTES`](crate::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Nobody may delete the
-/// object while a leader of the past can still be on its way: the token would be gone.
+/// An object with other content is neither read nor overwritten. An object may have
+/// [`MAX_BODY_BYTES`](crate::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
+/// object while a request of an earlier leader may still be on its way, because the token would be gone.
 pub struct FencedObject<S, T> {
     store: S,
     key: String,
@@ -89,7 +89,7 @@ pub struct FencedObject<S, T> {
 pub struct FencedValue<T> {
     /// The largest token that has written; `None` if there is no object.
     pub token: Option<u64>,
-    /// The value; `None` if there is no object, or none but a claimed one.
+    /// The value; `None` if there is no object, or only a claimed object without a value.
     pub value: Option<T>,
 }
 
@@ -100,14 +100,14 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         Self { store, key: key.into(), clock: Arc::new(SystemClock), value: PhantomData }
     }
 
-    /// Waits between tries by another clock, for tests.
+    /// Sets another clock for the waits between tries, for tests.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Reads the newest value. Does not raise the fence: see [`claim`](Self::claim).
+    /// Reads the newest value. This call does not raise the fence: see [`claim`](Self::claim).
     ///
     /// # Errors
     ///
@@ -121,8 +121,8 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// Raises the fence to `token` and leaves the value as it is. Returns the value.
     ///
     /// From then on, no write with a smaller token succeeds, so that the value changes only by writes with this token
-    /// or a larger one. Writes the object even if it has this token already: a write that an earlier call with the
-    /// same token left open is settled by that.
+    /// or a larger one. A claim writes the object even if the object has this token already. This settles a write that
+    /// an earlier call with the same token left open.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
     /// # Errors
     ///
     /// [`FencedError::Stale`] if the object holds a larger token: the caller does not lead any more.
-    /// [`FencedError::Unknown`] if the write may have happened. After all others, nothing was written.
+    /// [`FencedError::Unknown`] if the write may have happened. After any other error, nothing was written.
     pub async fn update(&self, token: u64, mut next: impl FnMut(Option<T>) -> T) -> Result<T, FencedError> {
         self.change(token, |value| {
             let next = next(self.parse(value)?);

@@ -1,4 +1,4 @@
-//! The refusal.
+//! The refusal of a token that is too small.
 
 /// The refusal of a fencing token that is smaller than the largest token that the resource has seen.
 ///

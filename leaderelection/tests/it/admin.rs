@@ -1,4 +1,4 @@
-//! What operators do to a lock: by compare-and-swap, without lowering a token.
+//! The interventions of operators: by compare-and-swap, without lowering a token.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What is not ours is never written over, and a wrong clock changes nothing but what people read.
+//! Foreign objects, which an elector never writes over, and wrong wall clocks, which change no decision.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn an_object_that_is_no_record_is_never_written_over() {
     let photo = store.get("lock").await.unwrap().unwrap();
     assert_eq!(photo.body, PHOTO);
 
-    // Once somebody has moved it away, the election goes on.
+    // Once the photo is moved away, the election goes on.
     store.delete("lock", &photo.version).await.unwrap();
     sleep(RETRY * 11).await;
     assert!(handle.is_leader());

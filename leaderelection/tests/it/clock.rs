@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaderelection::clock::{Clock, LocalInstant, SLICE, SystemClock, sleep_in_slices};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Goes on during suspend, which tokio's paused time, and so every timer, knows nothing of.
+/// A clock that goes on during suspend, while tokio's paused time, and so every timer, stands still.
 #[derive(Clone)]
 struct MachineClock {
     start: Instant,
@@ -35,7 +35,7 @@ impl MachineClock {
     }
 }
 
-/// What timers may add to every slice.
+/// The greatest delay of a timer, for every slice.
 const GRAIN: Duration = Duration::from_millis(2);
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Every refusal names the field, its value and what it must be.
+//! Refused configurations: every message names the field, its value and the accepted values.
 
 use std::time::Duration;
 

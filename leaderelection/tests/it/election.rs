@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::support::record;
 
-/// Something that a driver, a store or the world does, in an order that may make no sense.
+/// An event from a driver, a store or the environment. The order of events may be one that no driver produces.
 #[derive(Clone, Debug)]
 enum Deed {
     Pass(u64),
@@ -112,7 +112,7 @@ proptest! {
                     if ours {
                         shown.write_id = last_write.clone();
                     }
-                    // Of what is not in flight, an answer is ignored.
+                    // An answer to a request that is not in flight is ignored.
                     landed = is_read == Some(true) && ours && last_write.is_some();
                     let version = Version::new(version.to_string());
                     Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(shown, version)))))
@@ -154,7 +154,7 @@ proptest! {
             for (index, effect) in effects.into_iter().enumerate() {
                 match effect {
                     Effect::Send(request) => {
-                        // What a term that was over too soon still waits for is abandoned when the next is competed for.
+                        // A request of a term that was over too soon is abandoned when the candidate competes again.
                         prop_assert!((in_flight.is_none() || abandons) && !election.is_idle());
                         if let Request::Write(Write { record, .. }) = &request {
                             last_write = Some(draw.ids.to_string());

@@ -1,4 +1,4 @@
-//! What refuses a leader of the past: in memory, and in an object of a store.
+//! The fences against leaders of the past: in memory, and in an object of a store.
 
 mod doubt;
 mod store;
@@ -119,7 +119,7 @@ async fn a_claim_raises_the_fence_and_leaves_the_value() {
     list.update(1, append(1)).await.unwrap();
     assert_eq!(list.claim(2).await.unwrap(), Some(vec![1]));
     assert!(list.update(1, append(2)).await.unwrap_err().stale().is_some());
-    // Once more, with the same token: it is written, so that nothing of before can land.
+    // A second claim with the same token writes too, so that no earlier write can land.
     let before = body(&store).await;
     assert_eq!(list.claim(2).await.unwrap(), Some(vec![1]));
     assert_ne!(body(&store).await, before);

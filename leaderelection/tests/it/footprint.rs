@@ -1,9 +1,9 @@
-//! What an elector costs, in counts that do not depend on how fast the machine is.
+//! The cost of an elector, in counts that do not depend on the speed of the machine.
 
 mod leader;
 mod measure;
 
-/// More than these would be felt by a process with ten thousand locks: see `docs/performance.md`.
+/// The limit that keeps a process with ten thousand locks fast: see `docs/performance.md`.
 const MOST_ALLOCATIONS: f64 = 30.0;
 const MOST_BYTES: f64 = 8.0 * 1024.0;
 

@@ -1,4 +1,4 @@
-//! What somebody who is woken at night finds: the last changes and their reasons, how old the news is, what went wrong.
+//! The history for troubleshooting: the last changes and their reasons, the age of the news, the last error.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A lease under our own name: whose is it?
+//! The watch for a second process that uses the elector's identity.
 
 use leaderelection::election::ClashWatch;
 use leaderelection::{LeaderElectionRecord, Version};
@@ -22,13 +22,13 @@ impl Watched {
         watched
     }
 
-    /// Whether a look at the object shows a clash.
+    /// Returns `true` if a look at the object shows a clash.
     fn look(&mut self) -> bool {
         let version = Version::new(self.versions.to_string());
         self.watch.saw(Some((&self.object, &version)), |write_id| write_id.starts_with("a-"))
     }
 
-    /// Whether a look shows a clash after this was written.
+    /// Returns `true` if a look shows a clash after a write with this id.
     fn after(&mut self, write_id: Option<&str>) -> bool {
         self.versions += 1;
         self.object.write_id = write_id.map(str::to_owned);

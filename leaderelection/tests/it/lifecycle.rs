@@ -1,4 +1,4 @@
-//! How terms begin and end, whatever the work does and however the elector is treated.
+//! The beginning and the end of terms, for every behaviour of the work and every use of the elector.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,7 +124,7 @@ async fn work_that_does_not_stop_is_dropped_before_the_lease_runs_out() {
     assert_eq!(journal.entries(), ["work dropped", "stop"]);
     let took = start.elapsed();
     assert!(DEADLINE < took && took < LEASE, "{took:?}");
-    // It ended in time, so the lease could still be given back.
+    // The work ended in time, so the lease could still be released.
     assert!(stored(&store).await.record.is_released());
 }
 

@@ -1,4 +1,4 @@
-//! What the crate promises, through its public interface.
+//! The promises of the crate, tested through its public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod admin;

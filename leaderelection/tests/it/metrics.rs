@@ -1,4 +1,4 @@
-//! What the `metrics` facade is told.
+//! The figures that the `metrics` facade gets.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What those who do not lead are told: handles, streams, callbacks and health checks.
+//! The views for code that does not lead: handles, streams, callbacks and health checks.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::support::{
     DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run,
 };
 
-/// Far longer than anything here takes.
+/// A time that is far longer than any step of these tests.
 const BOUND: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
@@ -30,7 +30,7 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
             changed = handle.changed() => changed.unwrap(),
         }
     }
-    // Nobody polls the elector any more, as if the process had been frozen.
+    // The elector is polled no more, as if the process had been frozen.
     let leadership = handle.leadership().unwrap();
     let left = leadership.remaining();
     assert!(left <= DEADLINE);
@@ -40,7 +40,7 @@ async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
     assert!(!leadership.is_valid() && !handle.is_leader() && handle.fencing_token().is_none());
     assert_eq!(leadership.remaining(), Duration::ZERO);
 
-    // And when it goes on, it notices before it does anything else.
+    // When the elector goes on, it notices the loss before it does anything else.
     let outcome = run.await.unwrap();
     assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::RenewDeadline));
 }
@@ -194,7 +194,7 @@ fn new_leaders_who_come_during_a_slow_call_are_told_in_order_and_one_at_a_time()
             let known = async { while handle.leader().as_deref() != Some(leader) && handle.changed().await.is_ok() {} };
             timeout(BOUND, known).await.unwrap();
         }
-        // Whatever else was to run on threads has run when this has: they take what they are given in order.
+        // The threads take their tasks in order, so all earlier tasks have run when this task has.
         tokio::task::spawn_blocking(|| ()).await.unwrap();
         assert_eq!(journal.entries(), ["a begins"]);
         let_go.send(()).unwrap();

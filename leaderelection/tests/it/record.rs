@@ -1,4 +1,4 @@
-//! The record's JSON: what is read, what is refused, and that nothing is lost.
+//! The record's JSON: accepted forms, refused forms, and fields that must not get lost.
 
 use std::time::Duration;
 

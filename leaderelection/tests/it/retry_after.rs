@@ -1,4 +1,4 @@
-//! A lock that is not over a store, and asks to be left alone.
+//! A lock that is not over a store, and asks clients to send nothing for a while.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Journal, Op, TestLock, elector};
 
 const ASKED: Duration = Duration::from_secs(9);
 
-/// A lock that refuses to create anything, and asks to be left alone.
+/// A lock that refuses to create a record, and asks clients to send nothing for a while.
 #[derive(Debug)]
 struct Overloaded(TestLock);
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{DEADLINE, LEASE, TestLock, builder, elector, stored};
 
-/// Stands still for a renew deadline at the n-th look at the wall clock, which is where nothing else happens.
+/// A clock that stands still for a renew deadline at the n-th look at the wall clock, when nothing else happens.
 #[derive(Clone, Debug)]
 struct StallingClock {
     inner: TokioClock,

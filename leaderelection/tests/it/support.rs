@@ -1,4 +1,4 @@
-//! A lock that records what is asked of it and goes wrong on demand, and an elector on paused time.
+//! A lock that records its calls and fails on demand, and an elector on paused time.
 
 pub(crate) mod logs;
 
@@ -28,21 +28,21 @@ pub(crate) enum Op {
     Update,
 }
 
-/// What goes wrong with a call.
+/// A fault of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// It does not happen, and is answered with this.
+    /// The call has no effect, and is answered with this error.
     Refuse(StoreErrorKind),
-    /// It happens, and is answered with this.
+    /// The call has its effect, and is answered with this error.
     ApplyThen(StoreErrorKind),
-    /// It does not happen, and is never answered.
+    /// The call has no effect, and is never answered.
     Hang,
-    /// It happens, and is never answered.
+    /// The call has its effect, and is never answered.
     ApplyThenHang,
 }
 
 impl Fault {
-    /// Lets `call` go wrong.
+    /// Applies the fault to `call`.
     pub(crate) async fn befall<T, E>(
         self,
         call: impl Future<Output = Result<T, E>> + Send,
@@ -71,10 +71,10 @@ pub(crate) struct TestLock {
 struct Shared {
     ops: Vec<Op>,
     seen: BTreeMap<Op, usize>,
-    /// By operation and how many of its kind came before.
+    /// The faults by operation and by the number of earlier operations of that kind.
     faults: BTreeMap<(Op, usize), Fault>,
     always: BTreeMap<Op, Fault>,
-    /// For every call from now on.
+    /// The fault of every call from now on.
     outage: Option<Fault>,
 }
 
@@ -154,7 +154,7 @@ impl ObjectStoreBasedLock for TestLock {
     }
 }
 
-/// What the callbacks saw, in order.
+/// The calls of the callbacks, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
 
@@ -167,7 +167,7 @@ impl Journal {
         self.0.lock().unwrap().clone()
     }
 
-    /// Callbacks that keep this journal; the work ends when leadership is lost.
+    /// Returns callbacks that write this journal. The work ends when leadership is lost.
     pub(crate) fn callbacks(&self) -> LeaderCallbacks {
         let (start, stop) = (self.clone(), self.clone());
         LeaderCallbacks::new()
@@ -206,12 +206,12 @@ pub(crate) fn record(holder: &str, lease: Duration, transitions: u64) -> LeaderE
     record
 }
 
-/// What the store holds now.
+/// Returns the record that the store holds now.
 pub(crate) async fn stored(store: &MemoryStore) -> VersionedRecord {
     MemoryLock::new(store.clone(), "lock", "observer").get().await.unwrap().unwrap()
 }
 
-/// Puts a record there, whatever was there before.
+/// Puts a record into the store, whatever the store held before.
 pub(crate) async fn plant(store: &MemoryStore, record: &LeaderElectionRecord) -> Version {
     let lock = MemoryLock::new(store.clone(), "lock", "planter");
     match lock.get().await.unwrap() {

@@ -1,4 +1,4 @@
-//! How it ends.
+//! The end of the sidecar.
 
 use reqwest::{Client, StatusCode};
 use rustix::process::Signal;

@@ -47,7 +47,7 @@ impl Process {
         Self { child, said, ear: Some(ear) }
     }
 
-    /// What it has said so far.
+    /// Returns the output so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }

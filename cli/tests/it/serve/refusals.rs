@@ -1,4 +1,4 @@
-//! What it does not do, and what it says of that.
+//! The requests that the sidecar refuses, and the messages about them.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What each address says, of a leader and of a follower.
+//! The answers of each address, from a leader and from a follower.
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};

@@ -7,7 +7,7 @@ use console::{Term, style, truncate_str};
 
 use crate::world::{Candidate, State, World};
 
-/// Cells of the bar that shows the lease's age.
+/// The number of cells of the bar that shows the lease's age.
 const BAR: usize = 20;
 
 /// The columns of a row that the line of time does not use.
@@ -15,7 +15,7 @@ const MARGIN: usize = 38;
 
 #[derive(Debug)]
 pub struct Panel {
-    /// The time that a cell of the lines of time stands for.
+    /// The time that one cell of a line of time shows.
     cell: Duration,
     next_cell: Instant,
     history: Vec<VecDeque<Cell>>,
@@ -68,7 +68,7 @@ impl Panel {
         Ok(())
     }
 
-    /// Adds what is now to the lines of time, when it is time for a cell.
+    /// Adds the current state to the lines of time, when the next cell is due.
     fn remember(&mut self, world: &World, longest: usize) {
         let now = Instant::now();
         if now < self.next_cell {

@@ -1,4 +1,4 @@
-//! One representative for all states that differ in nothing that matters.
+//! The canonical form of a state: one representative for all states whose differences do not matter.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::node::Flight;
 use super::world::{Setup, World};
 
 impl World {
-    /// Lets a step of time pass. The clocks' readings stay; everything else moves into the past.
+    /// Lets a step of time pass. The readings of the clocks stay, and all remembered moments move into the past.
     pub(super) fn advance(&mut self, setup: &Setup) {
         for (node, (_, rate)) in self.nodes.iter_mut().zip(&setup.nodes) {
             let passed = Duration::from_nanos(*rate);
@@ -24,8 +24,7 @@ impl World {
         }
     }
 
-    /// Renames ids in their order of appearance, and forgets how long ago things were when it has ceased
-    /// to matter.
+    /// Renames ids in their order of appearance, and rounds the ages that are too great to matter.
     pub(super) fn canonical(mut self, setup: &Setup) -> World {
         let floor = Floor {
             timers: LocalInstant::default() + Duration::from_nanos(setup.now()),
@@ -48,7 +47,7 @@ impl World {
         self
     }
 
-    /// The ids in the object, and in whatever may still change it or has been read from it.
+    /// Returns the ids in the object, in the writes that may still change the object, and in the reads of the object.
     fn ids_that_may_be_read(&self) -> Vec<String> {
         let flights = self.nodes.iter().filter_map(|node| match &node.flight {
             Some(Flight::Sent(Request::Write(write))) => Some(&write.record),
@@ -94,7 +93,7 @@ impl World {
     }
 }
 
-/// An id that a state with `ids` different ones does not mention.
+/// Returns an id that does not occur in a state with `ids` different ids.
 pub(super) fn unused_id(ids: usize) -> String {
     ids.to_string()
 }
@@ -154,7 +153,8 @@ impl Visitor for Shift {
     }
 }
 
-/// A timer that has fired is one that fires now; what is a whole lease ago is as if it were longer ago.
+/// A limit on ages: a timer that has fired counts as firing now, and an age of a whole lease counts as any greater
+/// age.
 #[derive(Clone, Copy)]
 struct Floor {
     timers: LocalInstant,

@@ -14,15 +14,15 @@ use super::world::{Cell, Setup, Violation};
 /// A candidate's request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Flight {
-    /// On its way to the store.
+    /// The request is on its way to the store.
     Sent(Request),
-    /// Done; the answer is on its way back.
+    /// The store has handled the request, and the answer is on its way back.
     Answered {
-        /// What the store says.
+        /// The answer of the store.
         answer: Answer,
-        /// Whether it was a write that was applied.
+        /// `true` if the request was a write, and the store applied that write.
         applied: bool,
-        /// Whether it was a read of what another process wrote under the reader's identity.
+        /// `true` if the request was a read of a record that another process wrote under the reader's identity.
         clash: bool,
     },
 }
@@ -30,15 +30,15 @@ pub enum Flight {
 /// The work of a candidate's term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Work {
-    /// There is none.
+    /// The node has no work.
     None,
     /// The term has started, and its work was not polled yet.
     Pending,
-    /// It runs.
+    /// The work runs.
     Running,
-    /// It was told to be dropped, and still runs.
+    /// The machine has ordered the driver to drop the work, and the work still runs.
     Dropped,
-    /// Nobody waits for it any more. It still runs.
+    /// The machine no longer waits for the work, and the work still runs.
     Abandoned,
 }
 
@@ -48,28 +48,28 @@ pub struct Node {
     pub(super) election: Election,
     pub(super) identity: &'static str,
     pub(super) flight: Option<Flight>,
-    /// The term that was valid when this node was last looked at.
+    /// The term that was valid when the model last checked this node.
     pub(super) valid: Option<u64>,
     /// The last term of this process that has ended.
     pub(super) ended: Option<u64>,
     pub(super) work: Work,
-    /// Whether the term was started and not stopped, as the driver was told.
+    /// `true` after an order to start a term, until the order to stop that term.
     pub(super) leads: bool,
-    /// Whether the driver is to be told at once that the work has ended.
+    /// `true` if the machine has to be told at once that the work has ended.
     pub(super) ends_now: bool,
-    /// When the lease of the last term runs out, as far as it was told; while there is work.
+    /// The end of the lease of the last term, by the machine's orders to the driver; `None` without work.
     pub(super) lease_end: Option<LocalInstant>,
-    /// Whether it was asked to stop, so that this candidacy must not win another term.
+    /// `true` after the node was asked to stop: this candidacy must not compete for another term.
     pub(super) stop_asked: bool,
-    /// Whether the candidacy is over, and the next one waits for abandoned work.
+    /// `true` if the candidacy is over, and the next candidacy waits for abandoned work.
     pub(super) waits: bool,
-    /// The watch over the identity, where it is shared.
+    /// The watch over the identity, in a setup in which processes share an identity.
     pub(super) clash_watch: Option<ClashWatch>,
-    /// The version it read last, and for how long that bars it from beginning a term.
+    /// The version that the node read last, and the time for which that version bars the node from a term.
     pub(super) barred: Option<(Version, Duration)>,
 }
 
-/// A source without chance: the ids are the explorer's.
+/// A source of write ids without chance: the explorer chooses the id.
 pub(super) struct Ids(pub(super) String);
 
 impl Draw for Ids {
@@ -83,7 +83,7 @@ impl Draw for Ids {
 }
 
 impl Node {
-    /// A candidate that does not compete yet.
+    /// Creates a candidate that does not compete yet.
     pub(super) fn new(setup: &Setup, index: usize) -> Self {
         let identity = setup.nodes[index].0;
         let is_shared = setup.nodes.iter().filter(|(other, _)| *other == identity).count() > 1 || setup.crashes;
@@ -104,17 +104,17 @@ impl Node {
         }
     }
 
-    /// The token of the term this node leads.
+    /// Returns the token of the term that this node leads.
     pub fn leading(&self, setup: &Setup) -> Option<u64> {
         self.election.leading(now(setup)).map(|term| term.fencing_token)
     }
 
-    /// Whether work of this node runs.
+    /// Returns `true` if work of this node runs.
     pub(super) fn works(&self) -> bool {
         matches!(self.work, Work::Running | Work::Dropped | Work::Abandoned)
     }
 
-    /// Remembers what an answer shows. Only what is asked for is remembered: every memory multiplies the states.
+    /// Remembers the version in an answer, if a property needs this version: every memory multiplies the states.
     pub(super) fn see(&mut self, setup: &Setup, answer: &Answer) {
         if setup.deletion
             && let Answer::Read(Ok(Some(found))) = answer
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// What is wrong with sending this now.
+    /// Returns the promise that sending `request` now would break.
     pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
@@ -139,7 +139,8 @@ impl Node {
         }
     }
 
-    /// What is wrong with the fact that the driver was told; `clash` if the last read showed a clash of identities.
+    /// Returns the promise that the reported `fact` breaks. `clash` is `true` if the last read showed a clash of
+    /// identities.
     pub(super) fn hear(&mut self, fact: &Fact, clash: bool) -> Option<Violation> {
         match fact {
             Fact::LeaderChanged { leader } if self.leads && leader.as_deref() != Some(self.identity) => {
@@ -147,7 +148,7 @@ impl Node {
             }
             Fact::Observed => {
                 let observed = self.election.observed();
-                // Where a read shows no other process' write, it shows one of this process.
+                // A read that does not show a write of another process shows a write of this process.
                 let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, |_| !clash));
                 (reported && !clash).then_some(Violation::FalseClash)
             }
@@ -155,7 +156,7 @@ impl Node {
         }
     }
 
-    /// What is wrong with the end of a term for this reason.
+    /// Returns the promise that the end of a term for this reason breaks.
     pub(super) fn stops(&self, token: u64, reason: &EndReason, cell: Option<&Cell>, index: usize) -> Option<Violation> {
         let deposed = matches!(
             reason,
@@ -165,12 +166,12 @@ impl Node {
         (deposed && still_ours).then_some(Violation::SpuriousLoss)
     }
 
-    /// Whether the term with this token is one of this process that has begun.
+    /// Returns `true` if this process has begun the term with this token.
     pub(super) fn has_begun(&self, token: u64) -> bool {
         self.valid.max(self.ended) >= Some(token)
     }
 
-    /// Compares what is valid now with what was.
+    /// Compares the term that is valid now with the terms that have ended.
     pub(super) fn look(&mut self, setup: &Setup) -> Option<Violation> {
         let valid = self.leading(setup);
         if self.valid != valid {
@@ -180,7 +181,7 @@ impl Node {
         (valid.is_some() && valid <= self.ended).then_some(Violation::Revival)
     }
 
-    /// What is wrong after a step of the machine: work of an ended lease that was not dropped.
+    /// Returns the promise that is broken after a step of the machine: work whose lease is over was not dropped.
     pub(super) fn after_step(&self, setup: &Setup) -> Option<Violation> {
         let overruns = self.work == Work::Running && self.lease_end.is_some_and(|end| now(setup) >= end);
         overruns.then_some(Violation::Overrun)

@@ -1,5 +1,7 @@
-//! Whether every candidate can always come to lead. Asks for a way, not for its being taken: stateright's
-//! `eventually` misses loops, so the graph is searched backwards from the states with a leader.
+//! The proof that every candidate can always come to lead: a path to leadership exists from every state.
+//!
+//! The search runs backwards from the states with a leader, because the property `eventually` of stateright does
+//! not detect loops.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -10,21 +12,21 @@ use stateright::Model;
 use super::step::{Action, Deed};
 use super::world::{Setup, World};
 
-/// What a search of the whole graph found.
+/// The result of a search of the whole graph.
 #[derive(Debug)]
 pub struct Reachability {
-    /// How many states there are.
+    /// The number of states.
     pub states: usize,
     /// A state from which a candidate cannot come to lead, if there is one.
     pub stuck: Option<Stuck>,
 }
 
-/// A state in which something is stuck.
+/// A state from which one candidate can never come to lead.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// The candidate that can never lead from here.
+    /// The candidate that can never lead from this state.
     pub node: usize,
-    /// How to get here.
+    /// The path to this state.
     pub path: Vec<Action>,
 }
 
@@ -38,17 +40,19 @@ struct Graph {
     came_from: Vec<Option<(u32, Action)>>,
 }
 
-/// What one candidate can do by itself when nothing goes wrong: neither a crash, after which it would be
-/// as good as new, nor a fault, nor an order to stop may help it.
+/// The steps that one candidate can take by itself, without a fault.
+///
+/// A crash is no such step, because a restarted candidate is like a new candidate. An order to stop is none
+/// either.
 #[derive(Clone, Default)]
 struct Alone {
     edges: Vec<Edge>,
-    /// The states in which it leads, or next begins a term that is not explored any more.
+    /// The states in which the candidate leads, or from which it begins a term beyond the explored terms.
     leads: Vec<u32>,
 }
 
-/// Visits every state, and looks from which of them each candidate can come to lead although the others
-/// have all died. Whether a promise is broken on the way is not asked.
+/// Visits every state, and checks that each candidate can come to lead from there even if all other candidates
+/// have died. A promise that is broken on the way does not count.
 pub fn explore(setup: &Setup) -> Reachability {
     let (mut graph, mut frontier) = (Graph::default(), VecDeque::new());
     let mut alone = vec![Alone::default(); setup.nodes.len()];
@@ -96,7 +100,7 @@ pub fn explore(setup: &Setup) -> Reachability {
 }
 
 impl Graph {
-    /// The state's index, and whether it is new.
+    /// Returns the index of the state, and `true` if the state is new.
     fn visit(&mut self, world: &World, from: Option<(u32, Action)>) -> (u32, bool) {
         let next = u32::try_from(self.came_from.len()).expect("fewer states than memory holds");
         match self.index_of.entry(fingerprint(world)) {
@@ -121,14 +125,15 @@ impl Graph {
 }
 
 impl Alone {
-    /// The first state from which neither its own steps nor those of time lead to one in which it leads.
+    /// Returns the first state from which neither the candidate's own steps nor the passing of time lead to a state in
+    /// which the candidate leads.
     fn first_stuck(&self, ticks: &[Edge], states: usize) -> Option<usize> {
         let mut can_lead = vec![false; states];
         self.leads.iter().for_each(|index| can_lead[*index as usize] = true);
         let mut has_changed = true;
         while has_changed {
             has_changed = false;
-            // Backwards: what follows a state was mostly found after it.
+            // The loop runs backwards, because most successors of a state were found after that state.
             for (from, to) in self.edges.iter().rev().chain(ticks.iter().rev()) {
                 if can_lead[*to as usize] && !can_lead[*from as usize] {
                     can_lead[*from as usize] = true;

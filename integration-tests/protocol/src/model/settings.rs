@@ -1,17 +1,17 @@
-//! What is explored: in every test run, and on demand.
+//! The explored setups: those of every test run, and those that are explored on demand.
 
 use super::world::{Manner, Setup};
 
-/// A setup and what it is called.
+/// A setup and its name.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What it is about.
+    /// The name of the setup.
     pub name: &'static str,
     /// The setup.
     pub setup: Setup,
 }
 
-/// What a test run explores, within about a minute on two cores.
+/// Returns the setups that a test run explores, within about a minute on two cores.
 pub fn standard() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
@@ -36,7 +36,8 @@ pub fn standard() -> Vec<Question> {
     ]
 }
 
-/// Where a test run asks whether every candidate can always come to lead. Terms end with a release in all of them.
+/// Returns the setups in which a test run checks that every candidate can always come to lead. Terms end with a
+/// release in all these setups.
 pub fn electable() -> Vec<Question> {
     vec![
         question("always electable: crashes", Setup { crashes: true, ..two() }),
@@ -54,7 +55,7 @@ pub fn electable() -> Vec<Question> {
     ]
 }
 
-/// What takes its time: more terms, three candidates, and everything at once.
+/// Returns the setups that take minutes: more terms, three candidates, and several faults at once.
 pub fn larger() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
@@ -75,7 +76,7 @@ pub fn larger() -> Vec<Question> {
     ]
 }
 
-/// Where that takes its time.
+/// Returns the setups in which the check that every candidate can come to lead takes minutes.
 pub fn electable_larger() -> Vec<Question> {
     vec![
         question("always electable: wrong answers and late requests", Setup { lies: true, late_writes: 1, ..two() }),
@@ -100,7 +101,7 @@ fn question(name: &'static str, setup: Setup) -> Question {
     Question { name, setup }
 }
 
-/// Two candidates with good clocks, two terms, and requests that are lost.
+/// Returns a setup of two candidates with good clocks, two terms, and requests that are lost.
 fn two() -> Setup {
     Setup {
         nodes: vec![("a", 1), ("b", 1)],

@@ -1,4 +1,4 @@
-//! What can happen next, and what comes of it.
+//! The possible steps from a state, and their results.
 
 use std::time::Duration;
 
@@ -12,44 +12,44 @@ use super::world::{Cell, Manner, Setup, Violation, World};
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// All clocks advance, each by its rate.
+    /// Advances all clocks, each by its rate.
     Tick,
-    /// A write arrives that nobody waits for any more.
+    /// Delivers a write whose sender no longer waits for the answer.
     ArriveLate(usize),
-    /// An operator deletes the object.
+    /// Deletes the object, as an operator can.
     Delete,
-    /// An operator asks whoever leads to hand over to a node.
+    /// Asks the leader to hand over to a node, as an operator can.
     RequestTransfer(usize),
-    /// Something happens to a node.
+    /// Lets an event happen to a node.
     Node(usize, Deed),
 }
 
-/// What can happen to a node.
+/// An event that happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deed {
-    /// It looks at its clock and does what is due.
+    /// The node reads its clock and does what is due.
     Poll,
-    /// Its request reaches the store.
+    /// The node's request reaches the store.
     Arrive,
-    /// It gets the answer.
+    /// The node gets the answer.
     Answer,
-    /// It gives up waiting. Its request may arrive later.
+    /// The node no longer waits for the answer. The request may still arrive.
     GiveUp,
-    /// Its request was refused before it had any effect.
+    /// The store refused the node's request before the request had any effect.
     Refuse,
-    /// Its write was applied, and it is told that it was not: by the SDK's or a proxy's second try.
+    /// The store applied the node's write, and the answer is a conflict, as after a second try of an SDK or a proxy.
     LieConflict,
-    /// Its write was applied, and it is told that it was refused.
+    /// The store applied the node's write, and the answer is a refusal.
     LieRefused,
-    /// It is asked to stop leading, or to stop trying.
+    /// The node is asked to end its term or its candidacy.
     Stop,
-    /// It is asked to give up leadership.
+    /// The node is asked to step down.
     StepDown,
-    /// The work of its term is polled for the first time.
+    /// The work of the node's term is polled for the first time.
     BeginWork,
-    /// The work of its term, which is over, has ended.
+    /// The work of the node's term has ended, after the term itself.
     WorkStopped,
-    /// It dies and is started again, with the same identity.
+    /// The node crashes and starts again with the same identity.
     Crash,
 }
 
@@ -166,7 +166,7 @@ impl World {
         self.step(setup, index, input, false);
     }
 
-    /// The work's task looks at the clock before it polls the work.
+    /// Begins the work, as the work's task does: the task reads the clock before it polls the work.
     fn begin_work(&mut self, setup: &Setup, index: usize) {
         if self.nodes[index].leads && self.nodes[index].leading(setup).is_some() {
             self.nodes[index].work = Work::Running;
@@ -179,15 +179,15 @@ impl World {
     fn end_work(&mut self, setup: &Setup, index: usize) {
         self.nodes[index].work = Work::None;
         if self.nodes[index].waits {
-            // Nothing but the next candidacy waits for work that was given up.
+            // Only the next candidacy waits for work that was given up.
             self.begin(setup, index);
         } else {
             self.step(setup, index, Input::WorkEnded(WorkEnd::Complete), false);
         }
     }
 
-    /// One step of a node's machine, and what its driver does then. `clash` if it takes an answer that shows a clash of
-    /// identities.
+    /// Takes one step of a node's machine, and carries out the effects as a driver does. `clash` is `true` if the input
+    /// is an answer that shows a clash of identities.
     fn step(&mut self, setup: &Setup, index: usize, input: Input, clash: bool) {
         let mut ids = Ids(unused_id(self.ids));
         let node = &mut self.nodes[index];
@@ -248,7 +248,7 @@ impl World {
                 let violation = (node.works() && node.work != Work::Abandoned).then_some(Violation::EarlyEnd);
                 (node.leads, node.lease_end) = (false, None);
                 node.waits = true;
-                // The driver drops the request it waits for.
+                // The driver drops the request for whose answer it waits.
                 self.orphan(setup, index);
                 violation
             }
@@ -292,13 +292,13 @@ impl World {
         self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
     }
 
-    /// Applies a write whose condition holds, and looks whether it should have been made at all.
+    /// Applies a write whose condition holds, and checks that no promise forbids the write.
     fn write(&mut self, setup: &Setup, writer: Option<usize>, record: leaderelection::LeaderElectionRecord) {
         let violation = self.broken_by_write(setup, writer, &record);
         self.violate(setup, violation);
         let version = version_of(&record);
         self.cell = Some(Cell { record, version, writer });
-        // Writes on any other version than this one can never be applied.
+        // A write that names another version than this one can never be applied.
         self.orphans.clear();
     }
 
@@ -309,7 +309,7 @@ impl World {
         record: &leaderelection::LeaderElectionRecord,
     ) -> Option<Violation> {
         let cell = self.cell.as_ref()?;
-        // Tokens have grown so far, so that the object's is the largest of all that have landed.
+        // Tokens have grown so far, so the token in the object is the largest of all that have landed.
         let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
         let same_term = cell.writer == writer && token == largest;
         if same_term {
@@ -328,7 +328,7 @@ impl World {
         (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
-    /// Tells a node that its request failed; if it is still on its way, it goes on without anybody waiting.
+    /// Tells a node that its request failed. A request that is still on its way may arrive later.
     fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
         let is_read = match &self.nodes[index].flight {
             Some(Flight::Sent(request)) => matches!(request, Request::Look),
@@ -350,7 +350,7 @@ impl World {
         }
     }
 
-    /// What a node has written so far is from now on what a process wrote that is gone.
+    /// Marks all writes of a node as writes of a process that no longer exists.
     fn forget(&mut self, index: usize) {
         let writers = self.orphans.iter_mut().map(|(writer, _)| writer);
         for writer in writers.chain(self.cell.as_mut().map(|cell| &mut cell.writer)) {
@@ -364,7 +364,7 @@ impl Flight {
         matches!(self, Flight::Answered { answer: Answer::Read(_), .. })
     }
 
-    /// The request, as if it had been a read: it will not be applied.
+    /// Returns the request as one that the store has refused and will never apply.
     fn without_effect(self) -> Self {
         match self {
             Flight::Sent(Request::Write(_)) => {
@@ -382,7 +382,7 @@ impl Cell {
     }
 }
 
-/// Versions are as unique as write ids, so one serves as the other where the writer has one of its own.
+/// Returns the version of a record: its write id, because versions are as unique as write ids.
 fn version_of(record: &leaderelection::LeaderElectionRecord) -> Version {
     Version::new(record.write_id.clone().unwrap_or_default())
 }

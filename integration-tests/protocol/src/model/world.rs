@@ -1,4 +1,4 @@
-//! The state of everything, and what must be true of it.
+//! The state of all nodes and of the object, and the properties that must hold in every state.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use stateright::{Model, Property};
 use super::node::{Node, Work};
 use super::step::Action;
 
-/// What the work of a term is like.
+/// The behaviour of the work of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// It begins and ends when it is told to.
+    /// The work begins and ends as soon as it is told to.
     Prompt,
-    /// It begins when it is told to, and ends whenever it likes.
+    /// The work begins as soon as it is told to, and ends at any later moment.
     EndsLate,
-    /// It is polled for the first time whenever it likes, and ends when it is told to.
+    /// The work is polled for the first time at any later moment, and ends as soon as it is told to.
     BeginsLate,
 }
 
 /// One question to the checker.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Each node's identity and how far its clock advances in a step.
+    /// The identity of each node, and the advance of its clock in one step.
     pub nodes: Vec<(&'static str, u64)>,
     /// Lease duration in clock units.
     pub lease: u64,
@@ -31,29 +31,30 @@ pub struct Setup {
     pub renew: u64,
     /// Retry period in clock units.
     pub retry: u64,
-    /// No term after the one with this token is explored.
+    /// The token of the last explored term.
     pub last_token: u64,
-    /// How many writes may be on their way without anybody waiting for them; more are lost.
+    /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,
-    /// Whether a read's answer is delivered when it is made. A slow read is then one that is made late.
+    /// `true` if the answer to a read is delivered as soon as the read arrives. A slow read then arrives late.
     pub instant_reads: bool,
-    /// Whether the clocks' rates are within the bound that exclusion needs. If not, it is not asked for.
+    /// `true` if the clocks' rates are within the bound that exclusion needs. Without this bound, exclusion is not
+    /// checked.
     pub trusted_clocks: bool,
-    /// Whether nodes crash, and start again with the same identity.
+    /// `true` if nodes crash, and start again with the same identity.
     pub crashes: bool,
-    /// Whether nodes are asked to stop.
+    /// `true` if nodes are asked to stop and to step down.
     pub stops: bool,
-    /// What the work of a term is like.
+    /// The behaviour of the work of a term.
     pub work: Manner,
-    /// Whether nodes release their lease at the end of a term.
+    /// `true` if nodes release their lease at the end of a term.
     pub releases: bool,
-    /// Whether an operator deletes the object, once. No more is promised then than that nobody is hasty.
+    /// `true` if an operator deletes the object, once. Then only [`Violation::Haste`] is checked.
     pub deletion: bool,
-    /// Whether an operator asks for another leader, once.
+    /// `true` if an operator asks for another leader, once.
     pub transfers: bool,
-    /// Whether answers may be wrong: a conflict or a refusal after the write was applied.
+    /// `true` if answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
-    /// Whether nothing but exclusion is asked for, so that a history goes on when it breaks another promise.
+    /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
 
@@ -66,8 +67,8 @@ impl Setup {
         rules
     }
 
-    /// What a clock shows, always: everything else is moved instead. Far enough from zero for the
-    /// longest time that matters.
+    /// Returns the reading of every clock, which never changes: all remembered moments move into the past instead. The
+    /// reading is far enough from zero for the longest time that matters.
     pub fn now(&self) -> u64 {
         4 * self.lease + 4 * self.retry
     }
@@ -76,46 +77,48 @@ impl Setup {
 /// The object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// What it says.
+    /// The content of the object.
     pub record: LeaderElectionRecord,
-    /// Its version: its write id, unless an operator wrote a request into it.
+    /// The version of the object: the write id, unless an operator wrote a request into the record.
     pub version: Version,
-    /// The node that wrote it, unless it has crashed since: what is started again is another process.
+    /// The node that wrote the record; `None` if the node has crashed since, because a restarted node is another
+    /// process.
     pub writer: Option<usize>,
 }
 
 /// A property that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// Two terms had one token, or the first write of a term landed and its token was not larger than those
-    /// of all terms whose first write had landed before. With clocks within their bound, the terms also
-    /// begin in this order. Without it, one may begin when the next one has, because its answer was late:
-    /// then its token is the smaller one, and the fence keeps it out.
+    /// Two terms had one token, or the first write of a term landed with a token that was not larger than those of
+    /// all terms whose first write had landed before.
+    ///
+    /// With clocks within their bound, the terms also begin in this order. Without the bound, a late answer may
+    /// begin a term after the next term has begun. The late term has the smaller token, and the fence refuses it.
     Tokens,
     /// A term that had ended was valid again.
     Revival,
-    /// A term was given up as taken over although the object still was its own.
+    /// A term was given up as taken over although the record still was the term's own.
     SpuriousLoss,
-    /// A write replaced the lease of another that was alive.
+    /// A write replaced the valid lease of another node.
     Erasure,
     /// A lease was released while the work still ran.
     EarlyRelease,
     /// The work of a term ran on when its lease was over, although the machine had looked at the clock.
     Overrun,
-    /// A candidacy was over while its work still ran, and had not been given up.
+    /// A candidacy was over although its work still ran and had not been given up.
     EarlyEnd,
-    /// A candidate that was asked to stop went for another term.
+    /// A candidate that had been asked to stop competed for another term.
     Disobedience,
-    /// Another leader was told of before this one was told that it leads no more.
+    /// A node announced another leader before it ended its own term.
     Order,
-    /// A record was created anew while a lease that had been seen was unexpired.
+    /// A candidate created the record anew before the end of a lease that it had seen.
     Haste,
-    /// A clash of identities was reported when the object was not what another process, or an earlier life
-    /// of this one, wrote under the same identity.
+    /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
+    /// wrote the object under the same identity.
     FalseClash,
 }
 
-/// All nodes, the object, and the writes that are still on their way although nobody waits for them.
+/// All nodes, the object, and the writes that are on their way although their senders no longer wait.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub(super) nodes: Vec<Node>,
@@ -126,17 +129,17 @@ pub struct World {
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
     pub(super) transferred: bool,
-    /// How many different ids this state mentions.
+    /// The number of different ids in this state.
     pub(super) ids: usize,
 }
 
 impl World {
-    /// How many nodes lead at this moment, each by its own clock.
+    /// Returns the number of nodes that lead at this moment, each by its own clock.
     pub fn leaders(&self, setup: &Setup) -> usize {
         self.nodes.iter().filter(|node| node.leading(setup).is_some()).count()
     }
 
-    /// Notes what is wrong, if that is asked for.
+    /// Records a broken promise, if the setup checks more than exclusion.
     pub(super) fn violate(&mut self, setup: &Setup, violation: Option<Violation>) {
         if !setup.only_exclusion {
             self.violation = self.violation.or(violation);
@@ -210,7 +213,7 @@ impl Model for Setup {
             Property::always("no disobedience", |_, world: &World| never(world, Violation::Disobedience)),
             Property::always("stop before the next leader", |_, world: &World| never(world, Violation::Order)),
             Property::always("no false clash", |_, world: &World| never(world, Violation::FalseClash)),
-            // What an empty exploration would prove, too.
+            // An empty exploration would prove the properties above, so a leader must exist in some state.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
         ];
         if self.last_token > 0 {

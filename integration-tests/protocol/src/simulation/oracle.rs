@@ -139,7 +139,7 @@ pub(super) struct Oracle {
     live: Vec<ProcessId>,
     object: ObjectHistory,
     pub(super) stats: Stats,
-    /// When a term last ended.
+    /// The last end of a term.
     last_led: TrueTime,
     violation: Option<Violation>,
 }

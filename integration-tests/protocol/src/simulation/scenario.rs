@@ -42,7 +42,7 @@ pub(super) struct Scenario {
     pub(super) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
     pub(super) operator_transfers: bool,
-    /// The operator does so again and again, whoever leads, and goes on when nothing goes wrong any more.
+    /// The operator asks again and again, and goes on after the end of the faults.
     pub(super) operator_insists: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Stops at moments at which no timer fires: between a look at the clock and what comes of it.
+//! Standstills at moments at which no timer fires: between a reading of the clock and its consequences.
 
 use std::future::Future;
 use std::pin::pin;
@@ -42,8 +42,8 @@ impl Clock for ProcessClock {
     }
 }
 
-/// Lets time pass while nothing runs. Timers that end meanwhile end now.
+/// Lets time pass while nothing runs. Timers that end in that time end at its end.
 pub(super) fn stand_still(lasts: Duration) {
-    // The clock is moved at once. What is left to wait for is that others run, and they do anyway.
+    // The first poll moves the clock. The rest of the future only lets other tasks run, which run anyway.
     let _ = pin!(tokio::time::advance(lasts)).poll(&mut Context::from_waker(Waker::noop()));
 }

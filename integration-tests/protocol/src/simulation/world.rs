@@ -206,7 +206,7 @@ impl World {
         machine.gate.open();
     }
 
-    /// Stops all nodes at times, in the midst of what `process` is doing. Their clocks go on.
+    /// Stops all nodes at times, during a step of `process`. The clocks of the nodes go on.
     pub(super) fn stand_still_at_times(&self, process: ProcessId) {
         let mut dice = self.standstills.lock().unwrap();
         if self.is_calm() || !dice.chance(self.scenario.trouble.of_looks()) {

@@ -80,7 +80,7 @@ impl Play {
         }
     }
 
-    /// Where among the effects of the last step the first is that `is` of.
+    /// Returns the position, among the effects of the last step, of the first effect that `is` accepts.
     fn position(&self, is: impl Fn(&Effect) -> bool) -> usize {
         self.effects.iter().position(is).unwrap_or_else(|| panic!("not among {:?}", self.effects))
     }
@@ -271,7 +271,7 @@ fn a_request_to_hand_over_does_not_renew_a_dead_holders_lease() {
         play.handle(seen(Some(preferred), &version.to_string()));
         assert!(version < 40, "is kept out for ever");
     }
-    // The lease, and one lease of courtesy for those who were asked for.
+    // The lease, and one lease of courtesy for the named candidates.
     assert_eq!(play.now, LocalInstant::default() + SECOND * 30);
     // The candidate that is asked for does not wait for the others.
     let mut named = Play::new(unhurried(), 0);

@@ -31,7 +31,7 @@ pub(super) struct Troubled {
 }
 
 impl Troubled {
-    /// `plan` is asked what goes wrong with a call, and is told how many calls came before.
+    /// Creates a store whose faults `plan` chooses, from the call and the number of earlier calls.
     pub(super) fn new(plan: impl Fn(Call, usize) -> Option<Fault> + Send + Sync + 'static) -> Self {
         Self { inner: MemoryStore::new(), retry_after: None, plan: Arc::new(plan), requests: Arc::default() }
     }

@@ -20,7 +20,7 @@ pub(crate) fn one_leader() -> (Runtime, MemoryStore) {
     one_leader_by(|lock| lock)
 }
 
-/// The same, with a lock of another kind over the store's.
+/// The same leader as in [`one_leader`], with a lock of another kind over the store's lock.
 pub(crate) fn one_leader_by<L: ObjectStoreBasedLock>(wrap: impl FnOnce(MemoryLock) -> L) -> (Runtime, MemoryStore) {
     let (runtime, store) = (runtime(), MemoryStore::new());
     runtime.spawn(campaign(wrap(MemoryLock::new(store.clone(), KEY, "node-1"))));
@@ -49,7 +49,8 @@ pub(crate) fn pass(runtime: &Runtime, duration: Duration) {
     runtime.block_on(async { sleep(duration).await });
 }
 
-/// How many writes the store has seen. It numbers them, and the last one's number is the version.
+/// The number of writes that the store has seen. The store numbers its writes, and the number of the last write is
+/// the version.
 pub(crate) fn writes(runtime: &Runtime, store: &MemoryStore) -> u32 {
     runtime.block_on(store.get(KEY)).unwrap().unwrap().version.as_str().parse().unwrap()
 }

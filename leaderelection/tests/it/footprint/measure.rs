@@ -45,7 +45,7 @@ pub(crate) fn bytes_per_follower(electors: usize) -> f64 {
     bytes_per_elector(electors, |store, index| MemoryLock::new(store, KEY, format!("node-1-{index}")))
 }
 
-/// What each of `electors` more electors holds, so that what a process pays once does not count.
+/// The bytes that each of `electors` more electors holds. Memory that a process needs only once does not count.
 fn bytes_per_elector(electors: usize, lock: impl Fn(MemoryStore, usize) -> MemoryLock) -> f64 {
     let (runtime, store) = one_leader();
     let start = |range: Range<usize>| {

@@ -1,4 +1,4 @@
-//! What this thread logs.
+//! The log of this thread.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -25,7 +25,7 @@ fn events_of<T>(level: Level, code: impl FnOnce() -> T) -> (Vec<String>, T) {
     (events, output)
 }
 
-/// What is logged at `level` while `scenario` runs on paused time.
+/// Returns the events that are logged at `level` while `scenario` runs on paused time.
 pub(crate) fn logged(level: Level, scenario: impl AsyncFnOnce()) -> Vec<String> {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

@@ -156,7 +156,7 @@ impl Oracle {
         self.log(now, Some(process), event);
     }
 
-    /// Everything was stopped, in the midst of what `process` did. All clocks went on.
+    /// Records that everything stood still during a step of `process`. All clocks went on.
     pub(in crate::simulation) fn stood_still(&mut self, now: TrueTime, process: ProcessId, lasts: Duration) {
         self.stats.standstills += 1;
         self.log(now, Some(process), Event::StoodStill { lasts });
@@ -184,8 +184,7 @@ impl Oracle {
         }
     }
 
-    /// What the process tells of its own term and of other leaders comes in this order: it leads no more, and
-    /// then another leads.
+    /// Checks the order of two reports: a process tells the end of its own term before it tells of another leader.
     pub(super) fn check_stop_before_next_leader(&mut self, now: TrueTime, process: ProcessId) {
         let watched = &self.processes[process];
         let mut leads = None;
@@ -207,7 +206,7 @@ impl Oracle {
         }
     }
 
-    /// When all is quiet, nothing holds back a process that was cancelled.
+    /// Checks that every cancelled process has ended, when the system is quiet.
     pub(in crate::simulation) fn check_cancelled_are_gone(&mut self, now: TrueTime) {
         if let Some(process) = self.live.iter().copied().find(|live| self.processes[*live].cancelled) {
             let what = format!("p{process} was cancelled, and goes on");

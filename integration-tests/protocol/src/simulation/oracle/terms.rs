@@ -160,7 +160,7 @@ impl Oracle {
             open.is_some_and(|open| open.leadership.is_valid())
         };
         let bound = self.scenario.longest_without_leader();
-        // A leader obeys whoever insists on another.
+        // A leader obeys an operator who insists on another leader.
         let is_between_terms = self.scenario.operator_insists && now < self.last_led + bound;
         if !self.live.iter().any(leads) && !is_between_terms {
             let what = format!("nobody leads, though nothing went wrong for more than {bound:?}");
