@@ -130,13 +130,13 @@ impl LeaderHandle {
         self.status.borrow().holder.clone()
     }
 
-    /// The token of our own term, while we lead.
+    /// The token of the elector's own term; `None` if the elector does not lead.
     #[must_use]
     pub fn fencing_token(&self) -> Option<u64> {
         self.leadership().map(|leadership| leadership.fencing_token())
     }
 
-    /// Our own term, while we lead.
+    /// The elector's own term; `None` if the elector does not lead.
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
         self.status.borrow().term.clone().filter(Leadership::is_valid)

@@ -104,7 +104,7 @@ pub(super) fn is_absent(error: &Error) -> bool {
         if u16::from(*status) == 404 && error_code.as_deref() == Some("BlobNotFound"))
 }
 
-/// Converts the SDK's error about `object` into ours.
+/// Converts the SDK's error about `object` into a [`StoreError`].
 ///
 /// Only the status and the code of an answer are kept: a service that refuses a signature repeats the signature
 /// and the signed text.

@@ -111,7 +111,7 @@ pub(super) fn is_absent(error: &Error) -> bool {
     status(error) == Some(404) && !text(error).contains("bucket does not exist")
 }
 
-/// Converts the client's error about `object` into ours.
+/// Converts the client's error about `object` into a [`StoreError`].
 pub(super) fn explain(operation: Operation, object: &str, error: Error) -> StoreError {
     let (status, code) = (status(&error), error.status().map(|status| status.code));
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());

@@ -120,7 +120,7 @@ pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpRespons
     }
 }
 
-/// Converts the SDK's error about `object` into ours.
+/// Converts the SDK's error about `object` into a [`StoreError`].
 ///
 /// Only the cause of the SDK's error is kept. The whole error contains the raw response, and when S3 refuses a
 /// signature, that response repeats signed headers, including a session token.

@@ -24,7 +24,7 @@ fn held() -> LeaderElectionRecord {
 struct Busy {
     lock: TestLock,
     store: MemoryStore,
-    /// The record that somebody writes after each call.
+    /// The record that another writer writes after each call.
     others: Mutex<VecDeque<Option<LeaderElectionRecord>>>,
 }
 

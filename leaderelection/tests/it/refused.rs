@@ -1,4 +1,5 @@
-//! A store that refuses the writes it has to accept: nobody can lead, and everybody is told why.
+//! A store that refuses the writes that it has to accept: no candidate can lead, and every candidate reports the
+//! reason.
 
 use leaderelection::{MemoryStore, Operation, StoreErrorKind};
 use tokio::time::{sleep, timeout};

@@ -176,7 +176,7 @@ async fn somebody_elses_write_is_not_taken_for_a_request() {
     let journal = Journal::default();
     let a = campaign(elector(TestLock::new(&store, "a"), journal.callbacks()));
     until_leading(&a).await;
-    // Our name and token, but not our write: a process that shares our identity.
+    // The record has the leader's name and token, but comes from another process with the same identity.
     let mut twin = record("a", LEASE, 0);
     twin.preferred_holder = Some("b".to_owned());
     plant(&store, &twin).await;
@@ -263,7 +263,7 @@ async fn what_others_keep_in_the_record_survives_a_request() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
     let store = MemoryStore::new();
-    // It lands, but nobody hears of it, while the leader is asked to hand over.
+    // The write lands without an answer, while the leader is asked to hand over.
     let lock = TestLock::new(&store, "a").with_fault(Op::Update, 0, Fault::ApplyThenHang);
     let elector = elector(lock.clone(), Journal::default().callbacks());
     let handle = elector.handle();

@@ -17,7 +17,7 @@ use super::world::World;
 /// The clock of a node, as one process reads it.
 ///
 /// An elector asks for the wall time within its steps: when it makes a write, when it has an answer, when a term
-/// starts and when its work is about to be polled. Time passes at some of these moments, for everybody, as if the
+/// starts and when its work is about to be polled. Time passes at some of these moments, for all nodes, as if the
 /// machine under all nodes had been suspended.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessClock {
