@@ -102,6 +102,7 @@ fn main() -> ExitCode {
         Ok(output) => output,
         Err(failure) => return output::fail_early(&failure),
     };
+    let _until_written = output.until_written();
     // The runtime has one thread. The system ends a command of `run` together with the thread that started the
     // command.
     let result = tokio::runtime::Builder::new_current_thread()
@@ -109,12 +110,10 @@ fn main() -> ExitCode {
         .build()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
         .and_then(|runtime| runtime.block_on(cli.command.run(&output)));
-    let code = match result {
+    match result {
         Ok(exit) => exit.into(),
         Err(failure) => output.fail(&failure),
-    };
-    output.flush();
-    code
+    }
 }
 
 #[cfg(test)]

@@ -78,7 +78,9 @@ impl Output {
         let output = Self { quiet: args.quiet, stderr, colour, wiping: colour && io::stderr().is_terminal() };
         let panicking = output.clone();
         // The standard hook would wait for standard error.
-        std::panic::set_hook(Box::new(move |panic| panicking.print(plain(panic))));
+        std::panic::set_hook(Box::new(move |panic| {
+            panicking.print(plain(panic.to_string().replace('\n', " ")));
+        }));
         Ok(output)
     }
 
@@ -136,8 +138,12 @@ impl Output {
         failure.exit.into()
     }
 
-    /// Waits until all messages are written, but not for long.
-    pub(crate) fn flush(&self) {
+    /// Waits, when the returned value is dropped, until all messages are written, but not for long.
+    pub(crate) fn until_written(&self) -> impl Drop + use<> {
+        UntilWritten(self.clone())
+    }
+
+    fn flush(&self) {
         self.stderr.flush(FLUSH);
     }
 
@@ -148,6 +154,14 @@ impl Output {
     fn styled(&self, text: impl Display) -> String {
         let text = text.to_string();
         if self.colour { text } else { anstream::adapter::strip_str(&text).to_string() }
+    }
+}
+
+struct UntilWritten(Output);
+
+impl Drop for UntilWritten {
+    fn drop(&mut self) {
+        self.0.flush();
     }
 }
 

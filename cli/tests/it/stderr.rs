@@ -10,14 +10,19 @@ use rustix::process::Signal;
 
 use crate::support::{Lines, Place, Running, TIMINGS, end_of_with_stderr, leaderelect, record, run};
 
-/// A pipe into which nothing more fits. It stays full as long as nobody reads from the reader.
-pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
-    let (reader, mut writer) = io::pipe().unwrap();
-    let flags = fcntl_getfl(&writer).unwrap();
-    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+/// Fills a pipe until nothing more fits.
+pub(crate) fn fill(writer: &mut PipeWriter) {
+    let flags = fcntl_getfl(&*writer).unwrap();
+    fcntl_setfl(&*writer, flags | OFlags::NONBLOCK).unwrap();
     while writer.write(&[b'.'; 4096]).is_ok() {}
     while writer.write(b".").is_ok() {}
-    fcntl_setfl(&writer, flags).unwrap();
+    fcntl_setfl(&*writer, flags).unwrap();
+}
+
+/// A pipe that stays full as long as nobody reads from the reader.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = io::pipe().unwrap();
+    fill(&mut writer);
     (reader, writer)
 }
 

@@ -1,7 +1,7 @@
 //! A crowd of strangers who connect.
 
-use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
@@ -9,8 +9,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, se
 use serde_json::Value;
 
 use super::process::eventually;
-use super::sidecar::{Sidecar, lock_in, serve, serve_at};
-use crate::stderr::full_pipe;
+use super::sidecar::{Sidecar, lock_in, serve};
+use crate::stderr::fill;
+use crate::support::leaderelect;
 
 const STRANGERS: usize = 2_000;
 
@@ -35,12 +36,14 @@ fn crowd(address: &str) -> Vec<TcpStream> {
 #[tokio::test]
 async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_the_log() {
     let directory = tempfile::tempdir().unwrap();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
-    let (_reader, writer) = full_pipe();
-    let mut command = serve_at(&address, &lock_in(directory.path()), "alpha");
-    let mut child = command.arg("-vv").args(["--drain", "0s"]).stderr(writer).spawn().unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = leaderelect(serve(&lock_in(directory.path()), "alpha").get_args());
+    command.arg("-vv").args(["--drain", "0s"]).stderr(writer.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(reader).lines().map(Result::unwrap);
+    let address = lines.find_map(|line| Some(line.strip_prefix("leaderelect: serving http://")?.to_owned())).unwrap();
+    let address = address.trim_end_matches('/');
+    fill(&mut writer);
     // Every request comes over a connection of its own.
     let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
     let ask = async |path: &str| {
@@ -49,7 +52,7 @@ async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_
     };
     eventually("it leads", async || ask("/leading").await.filter(|(status, _)| *status == StatusCode::OK)).await;
 
-    let strangers = crowd(&address);
+    let strangers = crowd(address);
     let mut slowest = Duration::ZERO;
     let mut renewals = std::collections::BTreeSet::new();
     while renewals.len() < 4 {
