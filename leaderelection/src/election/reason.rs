@@ -70,6 +70,7 @@ pub enum EndReason {
 
 impl EndReason {
     /// The [`name`](Self::name)s of all reasons for which a term ends.
+    #[cfg(feature = "metrics")]
     pub(crate) const OF_TERMS: &[&str] = &[
         "cancelled",
         "stepped_down",
