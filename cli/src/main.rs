@@ -98,13 +98,17 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
+    #[cfg(unix)]
+    if matches!(cli.command, Command::Run(_)) {
+        // Before the first further thread starts.
+        run::write_from_the_background();
+    }
     let output = match Output::new(&cli.output) {
         Ok(output) => output,
         Err(failure) => return output::fail_early(&failure),
     };
     let _until_written = output.until_written();
-    // The runtime has one thread. The system ends a command of `run` together with the thread that started the
-    // command.
+    // Nothing needs more than one thread.
     let result = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

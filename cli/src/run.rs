@@ -1,16 +1,24 @@
 //! `leaderelect run`: runs a command while this process leads, and never while it does not.
 
+mod channel;
 mod command;
+mod course;
+mod family;
 mod first_look;
 mod helper;
 mod itself;
+mod orphans;
 mod refusal;
 mod signals;
 mod start;
+mod term;
+mod terminal;
 mod watchdog;
+mod words;
 mod work;
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +32,10 @@ use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
-use self::first_look::Patience;
+use self::course::Ended;
+use self::first_look::{Held, Patience};
 use self::signals::Signals;
-use self::work::{Ended, Job};
+use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::Output;
@@ -34,21 +43,29 @@ use crate::require_probe::RequireProbe;
 use crate::timing::{Timing, duration};
 
 pub(crate) use self::helper::Helper;
+pub(crate) use self::terminal::write_from_the_background;
 
 /// Wait for leadership, run a command while leading, then release the lease
 ///
 /// The command finds LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL
-/// without secrets) in its environment. The command runs in a process group of its own: processes that the
-/// command leaves behind are ended before the lease is released. The command's standard input is empty when the
-/// standard input of leaderelect is a terminal.
+/// without secrets) in its environment. The command runs in a process group of its own. The command's standard
+/// input is empty when the standard input of leaderelect is a terminal. A command that uses the terminal itself,
+/// such as a password prompt, gets the foreground of the terminal if leaderelect has it.
+///
+/// Processes that the command leaves behind get SIGTERM when the command has ended, and SIGKILL 5 seconds later. The
+/// lease is released when none is left. On Linux, this holds for every process that descends from the command, in
+/// whatever process group or session it is, and on other systems for the command's process group. A process that
+/// cannot be ended, such as one of another user, is named, and the lease is kept while it runs. A further SIGTERM,
+/// SIGINT, SIGHUP or SIGQUIT then ends leaderelect with code 80, and the lease is not released.
 ///
 /// SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are passed on to the command's process
 /// group, and the lease is renewed until the command has ended. While no command runs, the first four
-/// signals end the wait.
+/// signals end the wait. On Linux, a signal that leaderelect was started to ignore, as nohup does, stays ignored.
 ///
-/// When leadership is lost, the process group gets SIGTERM at once. SIGKILL follows after half of the time that
+/// When leadership is lost, all these processes get SIGTERM at once. SIGKILL follows after half of the time that
 /// is left until another candidate may lead: with the default timings 2.5 seconds later. A watchdog process
-/// does the same even if leaderelect itself is killed or stopped.
+/// does the same even if leaderelect itself is killed or stopped. If the watchdog is killed, leaderelect ends the
+/// command.
 ///
 /// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
 /// resource that the command writes to, and let those resources refuse smaller tokens.
@@ -70,7 +87,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
     /// Give up at once if another candidate holds the lock, or if the store refuses. The lease of a crashed
-    /// holder counts as held until some candidate has waited for its end
+    /// holder counts as held until some candidate has waited for its end: use --wait-timeout if that may be needed
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
     #[command(flatten)]
@@ -84,8 +101,8 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  A nightly job on every node's crontab, which runs once:
-    leaderelect run --lock s3://bucket/locks/nightly --no-wait -- /usr/local/bin/nightly
+  A nightly job on every node's crontab, which never runs twice at a time:
+    leaderelect run --lock s3://bucket/locks/nightly --wait-timeout 1m -- /usr/local/bin/nightly
   A service of which one instance works:
     leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml";
 
@@ -94,7 +111,7 @@ Examples:
 enum GivenUp {
     Signal(Signal),
     TimedOut,
-    Held(String),
+    Held(Held),
     Refused(Failure),
 }
 
@@ -116,7 +133,7 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     let lock = args.lock.open(&identity).await?;
     let command = CommandLine::new(&args.command, &identity, &args.lock)?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(command, &timings, shutdown.clone(), output.clone()));
+    let job = Arc::new(Job::new(command, args.campaign, &timings, shutdown.clone(), output.clone()));
     let callbacks = callbacks(&job, &identity, output);
     let config = LeaderElectionConfig::builder(lock.clone(), callbacks).timings(timings).release_on_cancel(true);
     let config = args.probe.apply(config).build()?;
@@ -131,12 +148,12 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
         found = first_look::holder(&lock, &timings, looking) => found?,
     };
-    if let Some(holder) = &found
+    if let Some(held) = &found
         && args.no_wait
     {
-        return Err(held(&args.lock, holder));
+        return Err(held.failure(&args.lock));
     }
-    if found.is_none() || found.as_ref() == Some(&identity) {
+    if found.is_none_or(|held| held.holder == identity) {
         output.say(format_args!("competing for {} as {identity}", args.lock));
     }
 
@@ -151,7 +168,7 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     };
     let watch =
         Watch { args: &args, identity: &identity, job: &job, errors: handle.clone(), handle, shutdown: &shutdown };
-    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await;
+    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     conclude(&args, &job, end, given_up)
 }
 
@@ -178,26 +195,36 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Runs the election to its end, passes signals on, and gives up when the wait is over.
+    /// Runs the election to its end, passes signals on, and gives up when the wait is over. Fails, and leaves the
+    /// lease as it is, if processes cannot be ended.
     async fn until_over(
         mut self,
         election: impl Future<Output = ElectionEnd>,
         signals: &mut Signals,
         mut give_up: Pin<&mut Sleep>,
-    ) -> (ElectionEnd, Option<GivenUp>) {
+    ) -> Result<(ElectionEnd, Option<GivenUp>), Failure> {
         let mut given_up = None;
         let mut election = std::pin::pin!(election);
+        let mut election = poll_fn(|context| {
+            let polled = election.as_mut().poll(context);
+            // The elector renews the lease while it is polled.
+            self.job.course.tell_watchdog();
+            polled
+        });
         loop {
             tokio::select! {
                 biased;
-                end = &mut election => return (end, given_up),
+                left = self.job.course.left_behind() => return Err(left),
+                // Before the elector goes on, which would release the lease.
+                () = self.job.course.has_dropped() => self.job.end_dropped().await?,
+                end = &mut election => return Ok((end, given_up)),
                 signal = signals.next() => {
-                    if !self.job.on_signal(signal) && signals::ends_the_wait(signal) {
+                    if !self.job.course.on_signal(signal) && signals::ends_the_wait(signal) {
                         given_up.get_or_insert(GivenUp::Signal(signal));
                         self.shutdown.cancel();
                     }
                 }
-                () = &mut give_up, if given_up.is_none() && !self.job.has_begun() => {
+                () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
                     // The election is not polled in between, so the check and the cancellation see the same
                     // state.
                     if !self.handle.is_leader() {
@@ -206,20 +233,28 @@ impl Watch<'_> {
                     }
                 }
                 refused = refusal::next(&mut self.errors), if self.args.no_wait && given_up.is_none() => {
-                    if !self.job.has_begun() && !self.handle.is_leader() {
+                    if !self.job.course.has_begun() && !self.handle.is_leader() {
                         given_up = Some(GivenUp::Refused(refused));
                         self.shutdown.cancel();
                     }
                 }
                 Ok(()) = self.handle.changed(), if self.args.no_wait && given_up.is_none() => {
-                    let other = self.handle.leader().filter(|leader| leader != self.identity);
-                    if let Some(other) = other.filter(|_| !self.job.has_begun() && !self.handle.is_leader()) {
+                    let other = self.other_holder();
+                    if let Some(other) = other.filter(|_| !self.job.course.has_begun() && !self.handle.is_leader()) {
                         given_up = Some(GivenUp::Held(other));
                         self.shutdown.cancel();
                     }
                 }
             }
         }
+    }
+
+    fn other_holder(&self) -> Option<Held> {
+        let status = self.handle.status();
+        let holder = status.leader.filter(|leader| leader != self.identity)?;
+        let (lease, seen_for) =
+            status.observed.map(|seen| (seen.lease_duration, seen.unchanged_for)).unwrap_or_default();
+        Some(Held { holder, lease, seen_for })
     }
 
     /// Tells apart a wait for another holder and a wait for a store that fails.
@@ -239,9 +274,9 @@ type ElectionEnd = Result<Option<EndReason>, StoreUnfit>;
 /// Converts the election's end into the exit code of this process.
 fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
     let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
-    match (job.take_end(), given_up) {
+    match (job.course.take_end(), given_up) {
         // The command of an earlier term does not decide the exit code.
-        (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.is_finishing() => {
+        (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.course.is_finishing() => {
             Ok(Exit::by_signal(signal.as_raw()))
         }
         (Some(Ended::NotStarted(failure)), _) => Err(failure),
@@ -251,7 +286,7 @@ fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>)
             Err(Failure::new(Exit::Lost, message))
         }
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
-        (None, Some(GivenUp::Held(holder))) => Err(held(&args.lock, &holder)),
+        (None, Some(GivenUp::Held(held))) => Err(held.failure(&args.lock)),
         (None, Some(GivenUp::Refused(failure))) => Err(failure),
         (None, Some(GivenUp::TimedOut)) => {
             let patience = humantime::format_duration(args.patience().unwrap_or_default());
@@ -263,11 +298,4 @@ fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>)
             Err(Failure::new(Exit::Lost, message))
         }
     }
-}
-
-fn held(lock: &LockUrl, holder: &str) -> Failure {
-    Failure::new(
-        Exit::Held,
-        format!("{lock} is held by {holder}; to wait for it, give a longer --wait-timeout and no --no-wait"),
-    )
 }

@@ -99,6 +99,9 @@ impl LeaderElectionConfig {
     }
 }
 
+/// The number of request timeouts for which a release is tried: a read, a write, and each of them once more.
+const RELEASE_PATIENCE: u32 = 4;
+
 /// Builds a [`LeaderElectionConfig`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -163,7 +166,8 @@ impl LeaderElectionConfigBuilder {
     /// Decides whether the lease is released when a term ends, so that the next leader need not wait for its expiry.
     /// The default is `false`, as in client-go.
     ///
-    /// The lease is released only after the leader's work has ended.
+    /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
+    /// succeeded within four request timeouts is given up, and the lease runs out by itself.
     pub fn release_on_cancel(mut self, release_on_cancel: bool) -> Self {
         self.release_on_cancel = release_on_cancel;
         self
@@ -252,6 +256,7 @@ impl LeaderElectionConfigBuilder {
                 retry_period: timings.retry_period(),
                 reclaim_own_identity: self.reclaim_own_identity,
                 release_on_cancel: self.release_on_cancel,
+                release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),
             },
             timings,
             store_check: self.store_check,

@@ -1,21 +1,24 @@
-//! The command, from its start until its process group is empty.
+//! The command, from its start until nothing that it started is left.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus};
 
 use leaderelection::clock::LocalInstant;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, test_kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::itself;
-use super::watchdog::Watchdog;
+use super::channel::{self, Listener, Speaker};
+use super::family::{Below, Family, adopt_orphans, kill_all, reap_strays};
+use super::orphans::Orphans;
+use super::words::{Order, Report};
+use super::{itself, start};
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 
@@ -38,6 +41,11 @@ impl CommandLine {
         }
         Ok(Self { words: words.to_vec(), identity: identity.to_owned(), lock: lock.to_string() })
     }
+
+    /// The failure if the program cannot be executed.
+    pub(super) fn cannot_run(&self, error: &io::Error) -> Failure {
+        start::cannot_run(self.words.first().map(OsString::as_os_str).unwrap_or_default(), error)
+    }
 }
 
 fn exists(program: &OsStr) -> bool {
@@ -48,117 +56,155 @@ fn exists(program: &OsStr) -> bool {
     env::var_os("PATH").is_none_or(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// A started command. Dropping it kills its process group.
+/// The moments that a new command is bound by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The command is not started after this moment.
+    pub(super) start_until: LocalInstant,
+    /// The watchdog kills the command at this moment, unless it is told a later one.
+    pub(super) live_until: LocalInstant,
+}
+
+/// Gives orders to the watchdog of a command.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    watchdog: Pid,
+    speaker: Speaker,
+}
+
+impl Orders {
+    /// Gives an order. Fails if the watchdog is gone, or does not listen.
+    pub(super) fn give(&self, order: Order) -> io::Result<()> {
+        self.speaker.say(order)?;
+        // A watchdog that somebody has stopped watches over nothing.
+        Ok(kill_process(self.watchdog, Signal::CONT)?)
+    }
+}
+
+/// A started command, and all that it started. If this is dropped before they are gone, the watchdog kills them.
 #[derive(Debug)]
 pub(super) struct Running {
-    child: Child,
-    group: Pid,
-    pub(super) watchdog: Watchdog,
+    watchdog: Child,
+    orders: Orders,
+    reports: Listener,
     children: tokio::signal::unix::Signal,
+    /// The process group of the command.
+    group: Option<Pid>,
+    /// The watchdog has reported the end of the command.
+    ended: bool,
+    /// Nothing is left.
     gone: bool,
+    /// Present once the watchdog has been killed.
+    orphans: Option<Orphans>,
 }
 
 impl Running {
     /// Starts the command in a process group of its own, under a watchdog.
-    pub(super) fn start(line: &CommandLine, fencing_token: u64) -> io::Result<Self> {
+    pub(super) fn start(line: &CommandLine, fencing_token: u64, limits: Limits) -> io::Result<Self> {
         adopt_orphans();
         // The signal handler is installed before the start, so that no end of a child is missed.
         let children = signal(SignalKind::child())?;
         let mut command = Command::new(itself::path());
         command
             .arg0("leaderelect")
-            .args([itself::START, "--parent", &getpid().as_raw_nonzero().to_string(), "--"])
+            .args([itself::WATCHDOG, "--start-until", &limits.start_until.as_nanos().to_string()])
+            .args(["--live-until", &limits.live_until.as_nanos().to_string(), "--"])
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())
             .env("LEADERELECTION_LOCK", &line.lock)
+            // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
-        if io::stdin().is_terminal() {
-            // Only the terminal's foreground process group may read from the terminal: the system stops other
-            // readers.
-            command.stdin(Stdio::null());
-        }
-        let mut child = command.spawn()?;
-        let group = Pid::from_child(&child);
-        let watchdog = Watchdog::start(group).inspect_err(|_| {
-            let _ = kill_process_group(group, Signal::KILL);
-            let _ = child.wait();
-        })?;
-        Ok(Self { child, group, watchdog, children, gone: false })
+        // Only the terminal's foreground process group may read from the terminal: the system stops other readers.
+        let nothing = if io::stdin().is_terminal() { Some(File::open("/dev/null")?) } else { None };
+        let socket = channel::give(&mut command, nothing.as_ref().map_or(stdin(), AsFd::as_fd))?;
+        let watchdog = command.spawn()?;
+        // The watchdog's end of the socket is only the watchdog's.
+        drop(command);
+        let (speaker, reports) = channel::split(socket)?;
+        let orders = Orders { watchdog: Pid::from_child(&watchdog), speaker };
+        Ok(Self { watchdog, orders, reports, children, group: None, ended: false, gone: false, orphans: None })
     }
 
-    pub(super) fn group(&self) -> Pid {
+    pub(super) fn orders(&self) -> Orders {
+        self.orders.clone()
+    }
+
+    /// The process group of the command, if the command was started.
+    pub(super) fn group(&self) -> Option<Pid> {
         self.group
     }
 
-    /// Sends a signal to the whole group. A stopped group is continued, so that the signal reaches it.
-    pub(super) fn signal(&self, signal: Signal) {
-        let _ = kill_process_group(self.group, signal);
-        let _ = kill_process_group(self.group, Signal::CONT);
-    }
-
-    /// Completes when the command has ended; processes that it left behind may still run. Cancellation safe.
-    pub(super) async fn ended(&mut self) {
-        // The command stays a zombie, so that no other process group gets its id yet.
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        while let Ok(None) = waitid(WaitId::Pid(self.group), options) {
-            self.children.recv().await;
+    fn below(&self) -> Below {
+        match &self.orphans {
+            Some(orphans) => orphans.below(),
+            None => Below { root: self.orders.watchdog, aside: None, group: self.group },
         }
     }
 
-    /// Ends the processes that the command left behind, once the command has [ended](Self::ended): with
-    /// SIGTERM, and with SIGKILL when `patience` is over. Returns the exit status of the command. Cancellation
-    /// safe.
-    pub(super) async fn clean_up(&mut self, patience: impl Future<Output = ()>) -> io::Result<ExitStatus> {
-        self.signal(Signal::TERM);
-        let status = self.child.wait()?;
-        let mut patience = std::pin::pin!(patience);
-        let mut out_of_patience = false;
-        while self.is_left() {
+    /// The processes that are left.
+    pub(super) fn left(&self) -> Family {
+        Family::find(self.below())
+    }
+
+    /// Returns the next report: about the [end](Report::Ended) of the command exactly once, and then, as the last,
+    /// [that nothing is left](Report::Gone). Cancellation safe.
+    pub(super) async fn next(&mut self) -> Report {
+        let report = self.receive().await;
+        self.ended |= matches!(report, Report::Ended(_) | Report::NotRun(_));
+        self.gone |= report == Report::Gone;
+        report
+    }
+
+    async fn receive(&mut self) -> Report {
+        loop {
+            if let Some(orphans) = &mut self.orphans {
+                return orphans.next(&mut self.children, self.orders.watchdog, self.ended).await;
+            }
             tokio::select! {
                 biased;
-                () = &mut patience, if !out_of_patience => {
-                    out_of_patience = true;
-                    self.signal(Signal::KILL);
-                }
-                _ = self.children.recv() => {}
-                // On systems where orphans do not become our children, no signal reports their end.
-                () = tokio::time::sleep(Duration::from_millis(100)) => {}
+                report = self.reports.hear() => match report {
+                    Some(Report::Started(pid)) => self.group = Some(pid),
+                    Some(report) => return report,
+                    None => {
+                        tracing::error!("the watchdog is gone: ending the command");
+                        self.orphans = Some(Orphans::left_behind(self.group));
+                        self.terminate();
+                    }
+                },
+                _ = self.children.recv() => reap_strays(&[Some(self.orders.watchdog), self.group]),
             }
         }
-        self.gone = true;
-        self.watchdog.dismiss();
-        Ok(status)
     }
 
-    /// Starts a new watchdog in place of one that has ended.
-    pub(super) fn renew_watchdog(&mut self, deadline: LocalInstant) -> io::Result<()> {
-        self.watchdog = Watchdog::start(self.group)?;
-        self.watchdog.allow_until(deadline)
+    /// Sends SIGTERM to all processes.
+    pub(super) fn terminate(&self) {
+        if self.orphans.is_some() || self.orders.give(Order::Terminate).is_err() {
+            self.left().signal(Signal::TERM);
+        }
     }
 
-    fn is_left(&self) -> bool {
-        // Collects orphans: they are our children if this process adopts them or is the first process of a
-        // container.
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        while let Ok(Some(_)) = waitid(WaitId::Pgid(Some(self.group)), options) {}
-        test_kill_process_group(self.group) != Err(rustix::io::Errno::SRCH)
+    /// Kills all processes, until nothing is left.
+    pub(super) fn kill(&mut self) {
+        let _ = self.orders.give(Order::Kill);
+        if let Some(orphans) = &mut self.orphans {
+            orphans.killing = true;
+        }
+        // The watchdog does this too, and again, if it runs.
+        kill_all(self.below());
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.gone {
-            let _ = kill_process_group(self.group, Signal::KILL);
-            let _ = self.child.try_wait();
+        if self.gone {
+            // A stopped watchdog would never end by itself.
+            let _ = self.watchdog.kill();
+            let _ = self.watchdog.wait();
+        } else {
+            let _ = kill_process(self.orders.watchdog, Signal::CONT);
         }
     }
-}
-
-/// Makes this process the parent of the processes that the command leaves behind, so that it can collect them.
-fn adopt_orphans() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
 /// Returns the exit code that a shell would report.

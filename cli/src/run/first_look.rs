@@ -6,8 +6,8 @@ use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{Bounded, LockError, ObjectStoreBasedLock as _, StoreErrorKind, TimeLimit, Timings};
 use tokio::time::sleep;
 
-use crate::exit::Failure;
-use crate::lock::Lock;
+use crate::exit::{Exit, Failure};
+use crate::lock::{Lock, LockUrl};
 
 /// The time for which an unreadable lock is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,32 @@ pub(super) enum Patience {
     For(Duration, LocalInstant),
 }
 
+/// The lease of a holder, as far as this process has seen it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) holder: String,
+    pub(super) lease: Duration,
+    pub(super) seen_for: Duration,
+}
+
+impl Held {
+    /// The failure of a candidate that does not wait.
+    pub(super) fn failure(&self, lock: &LockUrl) -> Failure {
+        let Self { holder, lease, seen_for } = self;
+        let [lease, seen, enough] = [*lease, (*seen_for).min(*lease), lease.saturating_mul(2)].map(|time| {
+            humantime::format_duration(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
+        });
+        let message = format!(
+            "{lock} is held by {holder}; its lease of {lease} was seen for {seen}, and only a holder that does not renew \
+             it for {lease} is dead; to wait that long, use --wait-timeout {enough} in place of --no-wait"
+        );
+        Failure::new(Exit::Held, message)
+    }
+}
+
 /// Returns the holder of the lock. A refusal by the store fails at once, and an unreachable store fails when
 /// `patience` is over: an error in the URL must not cause an endless wait.
-pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -> Result<Option<String>, Failure> {
+pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -> Result<Option<Held>, Failure> {
     let (limit, began) = match patience {
         Patience::Once => (timings.request_timeout(), SystemClock.now()),
         Patience::For(limit, began) => (limit, began),
@@ -32,7 +55,7 @@ pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -
     let attempts = async {
         loop {
             match lock.get().await {
-                Ok(found) => return Ok(found.map(|found| found.record.holder_identity)),
+                Ok(found) => return Ok(found.map(|found| found.record)),
                 Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
                 Err(error) => last = Some(error),
             }
@@ -40,7 +63,11 @@ pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -
         }
     };
     match TimeLimit::new(limit).of_setting(setting).answer_since(began, attempts).await {
-        Ok(holder) => Ok(holder?.filter(|holder| !holder.is_empty())),
+        Ok(record) => Ok(record?.filter(|record| !record.is_released()).map(|record| Held {
+            holder: record.holder_identity,
+            lease: record.lease_duration,
+            seen_for: Duration::ZERO,
+        })),
         Err(silence) => Err(last.map_or_else(|| silence.of(&lock.describe()).into(), Failure::from)),
     }
 }

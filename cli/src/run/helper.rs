@@ -7,7 +7,6 @@ use clap::Parser;
 
 use super::itself::{START, WATCHDOG};
 use super::{start, watchdog};
-use crate::output::fail_early;
 
 /// The commands with which this program starts itself. Users do not call them.
 #[derive(Debug, Parser)]
@@ -24,10 +23,9 @@ impl Helper {
     }
 
     pub(crate) fn run(self) -> ExitCode {
-        let failure = match self {
+        match self {
             Self::Start(args) => start::run(&args),
-            Self::Watchdog(args) => return watchdog::run(&args),
-        };
-        fail_early(&failure)
+            Self::Watchdog(args) => watchdog::run(&args),
+        }
     }
 }

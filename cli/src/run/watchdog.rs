@@ -1,125 +1,201 @@
-//! A small process that kills the command's process group when its deadline passes, or when `run` has ended.
+//! The process between `run` and the command: it ends all that the command started when its deadline passes, or
+//! when `run` is gone.
 //!
-//! As long as `run` is running, `run` kills the group in time. But `run` may be killed, or stopped by Ctrl-Z or
-//! a debugger, while the command goes on. The watchdog then watches the clock in its place.
+//! As long as `run` is running, `run` orders the end in time. But `run` may be killed, or stopped by Ctrl-Z or a
+//! debugger, while the command goes on. The watchdog is the command's parent, because only a parent's place lets it
+//! find the orphans then: they become children of the nearest ancestor that adopts them. If the watchdog itself is
+//! killed, that ancestor is `run`.
 
-use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, wait};
+use rustix::stdio::stdin;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::itself;
-use crate::exit::Exit;
+use super::channel::{self, Listener, Speaker};
+use super::family::{Below, Family, adopt_orphans, kill_all};
+use super::terminal::write_as_usual;
+use super::words::{NotRun, Order, Report};
+use super::{itself, signals};
+use crate::exit::{Exit, Failure};
+use crate::output::fail_early;
 
-/// Watch over a process group, with deadlines from standard input.
+/// Start a command, and end all that the command started in time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The process group
+    /// The command is not started after this moment of the machine's clock, in nanoseconds
     #[arg(long)]
-    group: i32,
+    start_until: u64,
+    /// The command is killed at this moment, unless a later one is named in time
+    #[arg(long)]
+    live_until: u64,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
 }
 
-/// The message of `run` that the group has ended.
-const ALL_DONE: u64 = 0;
+/// The pause between two rounds of killing, if no process ends meanwhile.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The interval between looks at the clock. The clock that counts suspend has no timer on every system.
-const TICK: Duration = Duration::from_millis(200);
+/// The time after which a watchdog without `run` leaves alone what it cannot end.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
-/// Runs the watchdog's side.
-///
-/// Standard input contains deadlines, 8 bytes each, in nanoseconds of the machine's clock. The last deadline
-/// counts.
 pub(super) fn run(args: &Args) -> ExitCode {
-    let Some(group) = Pid::from_raw(args.group) else { return Exit::Usage.into() };
-    let mut deadline = None;
-    loop {
-        match next(deadline) {
-            Some(ALL_DONE) => return Exit::Done.into(),
-            Some(nanos) => deadline = Some(LocalInstant::from_nanos(nanos)),
-            None => {
-                let _ = kill_process_group(group, Signal::KILL);
-                return Exit::Done.into();
+    let watch = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async { io::Result::Ok(Watch::start(args)?.until_over().await) })
+    };
+    let (exit, problem) = match watch() {
+        Ok(None) => return Exit::Done.into(),
+        Ok(Some(left)) => (Exit::LeftRunning, format!("cannot end {left}; end them, another leader may work already")),
+        Err(error) => (Exit::Internal, format!("cannot watch over the command: {error}")),
+    };
+    fail_early(&Failure::new(exit, problem))
+}
+
+struct Watch {
+    speaker: Speaker,
+    listener: Listener,
+    children: tokio::signal::unix::Signal,
+    /// The process that becomes the command, until it has ended.
+    command: Option<Pid>,
+    /// Tells if that process could not become the command.
+    start: Listener,
+    below: Below,
+    adopts: bool,
+    deadline: LocalInstant,
+    /// Everything is to be killed, for good.
+    killing: bool,
+    /// `run` is gone since then.
+    alone_since: Option<LocalInstant>,
+}
+
+impl Watch {
+    fn start(args: &Args) -> io::Result<Self> {
+        let (speaker, listener) = channel::split(channel::take()?)?;
+        // Service managers signal every process of a service, and `run` decides what a signal means. A handler that
+        // does nothing, unlike an ignored signal, is not passed on to the command.
+        for passed_on in signals::not_ignored() {
+            drop(signal(SignalKind::from_raw(passed_on.as_raw()))?);
+        }
+        let children = signal(SignalKind::child())?;
+        let adopts = adopt_orphans();
+        write_as_usual();
+        let mut command = Command::new(itself::path());
+        command
+            .arg0("leaderelect")
+            .args([itself::START, "--parent", &getpid().to_string()])
+            .args(["--until", &args.start_until.to_string(), "--"])
+            .args(&args.command)
+            .process_group(0);
+        let start = channel::give(&mut command, stdin())?;
+        let child = command.spawn().inspect_err(|error| {
+            let _ = speaker.say(Report::NotRun(NotRun::because_of(error)));
+            let _ = speaker.say(Report::Gone);
+        })?;
+        // The helper's end of the socket is only the helper's.
+        drop(command);
+        let (_, start) = channel::split(start)?;
+        let pid = Pid::from_child(&child);
+        let _ = speaker.say(Report::Started(pid));
+        // The directory of the command may be unmounted when the command has left it.
+        let _ = std::env::set_current_dir("/");
+        Ok(Self {
+            speaker,
+            listener,
+            children,
+            command: Some(pid),
+            start,
+            below: Below { root: getpid(), aside: None, group: Some(pid) },
+            adopts,
+            deadline: LocalInstant::from_nanos(args.live_until),
+            killing: false,
+            alone_since: None,
+        })
+    }
+
+    /// Returns what is left in the end, although it should not be.
+    async fn until_over(&mut self) -> Option<Family> {
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            if !self.collect().await {
+                let _ = self.speaker.say(Report::Gone);
+                return None;
+            }
+            if self.killing {
+                kill_all(self.below);
+            }
+            if self.alone_since.is_some_and(|since| SystemClock.now().saturating_since(since) > GIVE_UP_AFTER) {
+                return Some(Family::find(self.below));
+            }
+            tokio::select! {
+                biased;
+                order = self.listener.hear(), if self.alone_since.is_none() => self.obey(order),
+                _ = self.children.recv() => pause = SHORTEST_PAUSE,
+                () = SystemClock.sleep_until(self.deadline), if !self.killing => self.killing = true,
+                () = tokio::time::sleep(pause), if self.killing || !self.adopts => {
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
             }
         }
     }
-}
 
-/// Returns the next message of `run`; `None` if the deadline has passed or if `run` has ended.
-fn next(deadline: Option<LocalInstant>) -> Option<u64> {
-    let stdin = io::stdin();
-    loop {
-        let left = deadline.map(|deadline| deadline.saturating_since(SystemClock.now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return None;
-        }
-        let tick = left.map_or(TICK, |left| left.min(TICK));
-        let timeout = Timespec::try_from(tick).ok()?;
-        if poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(&timeout)).unwrap_or(0) > 0 {
-            // `poll` does not see the standard library's buffer, so this reads past that buffer. A pipe
-            // delivers whole words.
-            let mut word = [0; 8];
-            return (rustix::io::read(&stdin, &mut word).ok()? == word.len()).then(|| u64::from_le_bytes(word));
+    fn obey(&mut self, order: Option<Order>) {
+        match order {
+            Some(Order::LiveUntil(deadline)) => self.deadline = deadline,
+            Some(Order::PassOn(signal)) => self.pass_on(signal),
+            Some(Order::Terminate) => Family::find(self.below).signal(Signal::TERM),
+            Some(Order::Kill) => self.killing = true,
+            None => {
+                self.killing = true;
+                self.alone_since = Some(SystemClock.now());
+            }
         }
     }
-}
 
-/// The watchdog as seen by `run`.
-#[derive(Debug)]
-pub(super) struct Watchdog {
-    process: Child,
-    deadlines: ChildStdin,
-    last: Option<LocalInstant>,
-}
-
-impl Watchdog {
-    /// Starts to watch over `group`.
-    pub(super) fn start(group: Pid) -> io::Result<Self> {
-        let mut process = Command::new(itself::path())
-            .arg0("leaderelect")
-            .args([itself::WATCHDOG, "--group", &group.as_raw_nonzero().to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // A separate process group does not get the signals that a terminal sends to our group.
-            .process_group(0)
-            .current_dir("/")
-            .spawn()?;
-        let Some(deadlines) = process.stdin.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        // A stopped watchdog must not block this process when the pipe is full.
-        fcntl_setfl(&deadlines, fcntl_getfl(&deadlines)? | OFlags::NONBLOCK)?;
-        Ok(Self { process, deadlines, last: None })
-    }
-
-    /// Allows the group to live until `deadline`.
-    pub(super) fn allow_until(&mut self, deadline: LocalInstant) -> io::Result<()> {
-        if self.last == Some(deadline) {
-            return Ok(());
+    fn pass_on(&self, signal: Signal) {
+        let Some(group) = self.command else { return };
+        if kill_process_group(group, signal) == Err(Errno::PERM) {
+            let _ = self.speaker.say(Report::Refused(signal));
         }
-        self.tell(deadline.as_nanos())?;
-        self.last = Some(deadline);
-        Ok(())
+        if signals::ends_the_wait(signal) {
+            // A stopped command would not notice.
+            let _ = kill_process_group(group, Signal::CONT);
+        }
     }
 
-    /// Tells the watchdog that the group has ended.
-    pub(super) fn dismiss(&mut self) {
-        let _ = self.tell(ALL_DONE);
+    /// Collects the children that have ended, and reports about the command; `false` if no process is left.
+    async fn collect(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                Ok(Some((pid, status))) if self.command == Some(pid) => self.report(status).await,
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                // No child, and therefore no descendant, if this process adopts orphans.
+                Err(_) => return !self.adopts && !Family::find(self.below).is_empty(),
+            }
+        }
     }
 
-    fn tell(&mut self, word: u64) -> io::Result<()> {
-        self.deadlines.write_all(&word.to_le_bytes())
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        // The watchdog is no longer needed. A stopped watchdog would never end by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+    async fn report(&mut self, status: WaitStatus) {
+        if let Some(signal) = status.stopping_signal() {
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = self.speaker.say(Report::Stopped(signal));
+            }
+            return;
+        }
+        self.command = None;
+        // The socket is closed by now: by the start of the command, or by the end of the helper.
+        let report = match self.start.hear().await {
+            Some(why) => Report::NotRun(why),
+            None => Report::Ended(ExitStatus::from_raw(status.as_raw())),
+        };
+        let _ = self.speaker.say(report);
     }
 }

@@ -24,7 +24,7 @@ fn help_names_every_command_and_every_code() {
         let own = end(&[&command, "--help"]);
         assert!(own.code == Some(0) && own.stdout.contains("Usage: leaderelect"), "{own:?}");
     }
-    for code in ["0", "1", "64", "65", "69", "74", "75", "79", "126", "127", "128+n"] {
+    for code in ["0", "1", "64", "65", "69", "74", "75", "79", "80", "126", "127", "128+n"] {
         assert!(ended.stdout.contains(&format!(" {code}  ")), "{code}: {ended:?}");
     }
 }

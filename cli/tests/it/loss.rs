@@ -1,14 +1,12 @@
 //! The command when leadership is lost, or when `run` itself is gone.
 
-use std::fs::File;
 use std::process::Command;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::Instant;
 
 use rustix::process::Signal;
 
-use crate::support::{LONG, Lines, PATIENCE, Place, Running, TIMINGS, end, record, run};
+use crate::pipe::Pipe;
+use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
 
 // None goes on for ever, should the test find that nobody ends it.
 
@@ -17,46 +15,6 @@ const HOLDS: &str =
     "exec 4>\"$0\" >/dev/null 2>&1; (trap '' TERM; for i in $(seq 300); do sleep 1; done) & echo up >&4; wait";
 const STUBBORN: &str =
     "exec 4>\"$0\" >/dev/null 2>&1; trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
-
-/// A pipe that tells when the last process of a command is gone.
-struct Pipe {
-    path: String,
-    lines: Receiver<Line>,
-}
-
-enum Line {
-    Text(String),
-    AllGone(Instant),
-}
-
-impl Pipe {
-    fn new(place: &Place) -> Self {
-        let path = place.path("pipe");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
-        let (sender, lines) = channel();
-        let opened = path.clone();
-        thread::spawn(move || {
-            // Opens when the command does.
-            let mut stream = Lines::of(File::open(opened).unwrap());
-            let first = stream.wait_for(|line| Some(line.to_owned())).unwrap();
-            sender.send(Line::Text(first)).unwrap();
-            stream.rest();
-            sender.send(Line::AllGone(Instant::now()))
-        });
-        Self { path: path.to_str().unwrap().to_owned(), lines }
-    }
-
-    fn wait_for_start(&self) {
-        let Ok(Line::Text(text)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command did not start") };
-        assert_eq!(text, "up");
-    }
-
-    /// Returns the moment at which the last process had ended.
-    fn wait_for_end(&self) -> Instant {
-        let Ok(Line::AllGone(when)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command goes on") };
-        when
-    }
-}
 
 /// A leader whose command is at work.
 fn leader(place: &Place, pipe: &Pipe, options: &[&str], command: &str) -> Running {

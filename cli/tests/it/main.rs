@@ -4,12 +4,16 @@
 
 mod clouds;
 mod control_characters;
+mod descendants;
 mod fake_s3;
 mod generated;
 mod giving_up;
 mod intervene;
+mod jobs;
 mod look;
 mod loss;
+mod other_user;
+mod pipe;
 mod probe;
 mod run;
 mod s3;
@@ -19,3 +23,5 @@ mod stderr;
 mod support;
 mod terminal;
 mod waiting;
+mod watchdog;
+mod zombies;

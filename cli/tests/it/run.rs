@@ -55,11 +55,30 @@ fn a_command_that_cannot_be_run_is_told_as_shells_do() {
 }
 
 #[test]
+fn a_campaign_ends_with_a_command_that_cannot_be_run() {
+    let place = Place::new();
+    let program = place.path("text");
+    fs::write(&program, "no program").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+    let options = [&TIMINGS[..], &["--campaign"]].concat();
+    let ended = Running::start(&run(&place.lock("a"), &options, &[program.to_str().unwrap()])).end();
+    assert_eq!(ended.code, Some(126), "{ended:?}");
+    assert!(ended.stderr.contains("cannot run"), "{ended:?}");
+    assert!(place.record("a").is_released());
+    // A command may end with the same code for reasons of its own.
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", "exit 126"]));
+    for _ in 0..2 {
+        running.wait_for_note("the command ended with exit status: 126");
+    }
+}
+
+#[test]
 fn what_a_command_leaves_behind_is_ended_before_the_release() {
     let place = Place::new();
     // Its standard output ends only when the last process has.
-    let child = "trap 'sleep 0.5; echo record $(cat $0/$(ls -v $0 | grep -v tmp | tail -1)); exit' TERM; echo up; \
-                 while :; do sleep 0.05; done";
+    // A renewal may remove the file between its listing and its reading.
+    let child = "trap 'sleep 0.5; until now=$(cat $0/$(ls -v $0 | grep -v tmp | tail -1)); do :; done; \
+                 echo record $now; exit' TERM; echo up; while :; do sleep 0.05; done";
     let command = format!("sh -c \"$1\" {} & read line; exit 3", place.path("locks/a/@").display());
     let fifo = place.path("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();

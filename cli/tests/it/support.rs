@@ -175,10 +175,11 @@ impl Running {
         }
     }
 
-    /// Waits for a line of standard error that contains `text`.
-    pub(crate) fn wait_for_note(&mut self, text: &str) {
-        if let Err(lines) = self.stderr.wait_for(|line| line.contains(text).then_some(())) {
-            panic!("no {text:?} in {lines:?}; standard output: {:?}", self.stdout.so_far());
+    /// Waits for a line of standard error that contains `text`. Returns the rest of the line behind it.
+    pub(crate) fn wait_for_note(&mut self, text: &str) -> String {
+        match self.stderr.wait_for(|line| line.split_once(text).map(|(_, rest)| rest.to_owned())) {
+            Ok(rest) => rest,
+            Err(lines) => panic!("no {text:?} in {lines:?}; standard output: {:?}", self.stdout.so_far()),
         }
     }
 
@@ -188,6 +189,11 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Waits for its end, whoever else holds its output.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     /// Waits until no process holds its output any more, which all that it started inherit, and for its end.

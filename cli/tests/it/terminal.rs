@@ -11,7 +11,7 @@ use crate::support::{LONG, PATIENCE, PROGRAM, Place, TELLING, record, run};
 const SIZE: PtySize = PtySize { rows: 24, cols: 400, pixel_width: 0, pixel_height: 0 };
 
 /// The program in a pseudo-terminal. Ends when dropped: the terminal hangs up, and it is killed.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Option<Box<dyn MasterPty + Send>>,
     screen: Receiver<Vec<u8>>,
@@ -20,7 +20,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
         let mut command = CommandBuilder::new(PROGRAM);
         command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]);
@@ -47,7 +47,7 @@ impl Terminal {
         Self { child, master: Some(pair.master), screen, seen: String::new(), keys }
     }
 
-    fn wait_for(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {
             match self.screen.recv_timeout(PATIENCE) {
                 Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),
@@ -56,13 +56,13 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// The exit code, and all that was on the screen.
-    fn end(mut self) -> (u32, String) {
+    pub(crate) fn end(mut self) -> (u32, String) {
         loop {
             match self.screen.recv_timeout(PATIENCE) {
                 Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),

@@ -42,6 +42,21 @@ fn a_lock_that_no_other_process_sees_is_refused() {
 }
 
 #[test]
+fn no_wait_says_how_to_wait_out_a_holder_that_died() {
+    let place = Place::new();
+    place.overwrite("a", &record("dead", "1500ms", 41, "1"));
+    let ended = end(&run(&place.lock("a"), &[&TIMINGS[..], &["--no-wait"]].concat(), &["echo", "led"]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(75), ""), "{ended:?}");
+    assert!(ended.stderr.contains("lease of 1s 500ms was seen for 0s"), "{ended:?}");
+    let (_, advice) = ended.stderr.split_once("use ").unwrap();
+    let (option, rest) = advice.split_once(' ').unwrap();
+    let (duration, _) = rest.split_once(' ').unwrap();
+    let options = [&TIMINGS[..], &[option, duration]].concat();
+    let ended = end(&run(&place.lock("a"), &options, &["echo", "led"]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "led\n"), "{ended:?}");
+}
+
+#[test]
 fn no_wait_leads_if_nobody_does() {
     let place = Place::new();
     for _ in 0..2 {

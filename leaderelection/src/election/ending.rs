@@ -46,7 +46,8 @@ impl Election {
                 match phase {
                     Phase::Leading(_) => self.end_term(EndReason::Cancelled, true),
                     Phase::Following | Phase::Won { .. } => self.stop_competing(now),
-                    Phase::Idle | Phase::Stopping { .. } | Phase::Releasing { .. } => {}
+                    Phase::Releasing { .. } => self.hurry_if_asked_to_stop(now),
+                    Phase::Idle | Phase::Stopping { .. } => {}
                 }
             }
             (Command::StepDown, _) => self.end_term(EndReason::SteppedDown, true),
@@ -140,7 +141,17 @@ impl Election {
         self.attempts.must_read = held.is_none();
         self.pacing.restart(now);
         self.phase = Phase::Releasing { held, ended, give_up_at: sent_at + self.rules.lease_duration };
+        self.hurry_if_asked_to_stop(now);
         self.expire(now);
+    }
+
+    /// A process that is to end must not wait for a store that is away until a long lease has run out.
+    fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
+        if let Phase::Releasing { give_up_at, .. } = &mut self.phase
+            && self.stop_asked
+        {
+            *give_up_at = (*give_up_at).min(now + self.rules.release_patience);
+        }
     }
 
     pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {

@@ -19,11 +19,14 @@ pub struct Rules {
     /// `true` if the lease is given back at the end of every term, and not only of those that
     /// [`EndReason::releases`](super::EndReason::releases) names.
     pub release_on_cancel: bool,
+    /// The time for which a cancelled candidate tries to give its lease back, from when nothing of it runs any more. A
+    /// release is given up in any case when the lease has run out.
+    pub release_patience: Duration,
 }
 
 impl Rules {
-    /// The rules of the candidate `identity`. Its own identity is not reclaimed, and its lease not released on
-    /// cancellation.
+    /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
+    /// cancellation, and a release tried for as long as the lease lasts.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -38,6 +41,7 @@ impl Rules {
             retry_period,
             reclaim_own_identity: false,
             release_on_cancel: false,
+            release_patience: lease_duration,
         }
     }
 

@@ -324,3 +324,50 @@ async fn a_shutdown_that_crosses_the_acquisition_gives_the_lease_back() {
         assert!(stored(&store).await.record.is_released(), "{fault:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_delays_the_end_by_a_few_requests_however_long_the_lease_is() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    for fault in [Fault::Hang, Fault::Refuse(StoreErrorKind::Rejected), Fault::Refuse(StoreErrorKind::Ambiguous)] {
+        for outage_before_acquisition in [false, true] {
+            let store = MemoryStore::new();
+            let lock = TestLock::new(&store, "a");
+            let config = builder(lock.clone(), Journal::default().callbacks()).lease_duration(DAY);
+            let elector = DefaultLeaderElector::new(config.release_on_cancel(true).build().unwrap());
+            let mut handle = elector.handle();
+            if outage_before_acquisition {
+                lock.set_outage(Some(fault));
+            }
+            let (cancel, running) = spawn_run(elector);
+            if !outage_before_acquisition {
+                handle.elected().await.unwrap();
+                lock.set_outage(Some(fault));
+            }
+            sleep(RETRY / 2).await;
+            let cancelled = Instant::now();
+            cancel.cancel();
+            running.await.unwrap();
+            let request_timeout = DEADLINE / 4;
+            assert!(cancelled.elapsed() <= request_timeout * 5, "{fault:?}: {:?}", cancelled.elapsed());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_ends_a_release_that_was_begun_before() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let lock = TestLock::new(&MemoryStore::new(), "a");
+    let config = builder(lock.clone(), Journal::default().callbacks()).lease_duration(DAY);
+    let elector = DefaultLeaderElector::new(config.build().unwrap());
+    let mut handle = elector.handle();
+    let (cancel, running) = spawn_run(elector);
+    handle.elected().await.unwrap();
+    lock.set_outage(Some(Fault::Hang));
+    assert!(handle.step_down());
+    sleep(DAY / 2).await;
+    assert!(!running.is_finished(), "a release that nobody waits for is tried for as long as the lease lasts");
+    let cancelled = Instant::now();
+    cancel.cancel();
+    running.await.unwrap();
+    assert!(cancelled.elapsed() <= DEADLINE / 4 * 5, "{:?}", cancelled.elapsed());
+}

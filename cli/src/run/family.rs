@@ -1,0 +1,32 @@
+//! All processes that a command has started, directly or not.
+//!
+//! On Linux, the watchdog and `run` adopt orphans (`PR_SET_CHILD_SUBREAPER`), so that every process that descends from
+//! the command stays below one of the two, whatever process group, session or user it changes to. Adoption takes no
+//! privileges, while a cgroup takes a hierarchy that somebody has delegated to the user.
+//!
+//! What was started at the request of the command by somebody else does not descend from the command: a service
+//! manager's unit, a container, a job of cron.
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod group;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod walk;
+
+use rustix::process::Pid;
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) use self::group::{Family, adopt_orphans, kill_all, reap_strays};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) use self::walk::{Family, adopt_orphans, kill_all, reap_strays};
+
+/// The place where the processes of a command are found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Below {
+    /// The process that adopts them.
+    pub(super) root: Pid,
+    /// A process group whose members do not belong to the command if they are children of `root`.
+    pub(super) aside: Option<Pid>,
+    /// The process group that the command was started in: all that is known where nobody adopts orphans.
+    #[cfg_attr(any(target_os = "linux", target_os = "android"), allow(dead_code, reason = "a walk finds all"))]
+    pub(super) group: Option<Pid>,
+}

@@ -1,0 +1,48 @@
+//! A pipe that all processes of a command hold.
+
+use std::fs::File;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use crate::support::{Lines, PATIENCE, Place};
+
+/// A pipe that tells when the last process of a command is gone.
+pub(crate) struct Pipe {
+    pub(crate) path: String,
+    lines: Receiver<Line>,
+}
+
+enum Line {
+    Text(String),
+    AllGone(Instant),
+}
+
+impl Pipe {
+    pub(crate) fn new(place: &Place) -> Self {
+        let path = place.path("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let (sender, lines) = channel();
+        let opened = path.clone();
+        thread::spawn(move || {
+            // Opens when the command does.
+            let mut stream = Lines::of(File::open(opened).unwrap());
+            let first = stream.wait_for(|line| Some(line.to_owned())).unwrap();
+            sender.send(Line::Text(first)).unwrap();
+            stream.rest();
+            sender.send(Line::AllGone(Instant::now()))
+        });
+        Self { path: path.to_str().unwrap().to_owned(), lines }
+    }
+
+    pub(crate) fn wait_for_start(&self) {
+        let Ok(Line::Text(text)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command did not start") };
+        assert_eq!(text, "up");
+    }
+
+    /// When the last process was gone.
+    pub(crate) fn wait_for_end(&self) -> Instant {
+        let Ok(Line::AllGone(when)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command goes on") };
+        when
+    }
+}
