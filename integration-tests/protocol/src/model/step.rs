@@ -207,7 +207,7 @@ impl World {
     }
 
     fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect, clash: bool) {
-        let lease_after_deadline = Duration::from_nanos(setup.lease) - Duration::from_nanos(setup.renew);
+        let lease = Duration::from_nanos(setup.lease);
         let node = &mut self.nodes[index];
         let violation = match effect {
             Effect::Send(request) => {
@@ -219,14 +219,14 @@ impl World {
             Effect::Start { term, .. } => {
                 node.leads = true;
                 node.work = if setup.work == Manner::BeginsLate { Work::Pending } else { Work::Running };
-                node.lease_end = Some(term.valid_until + lease_after_deadline);
+                node.lease_end = Some(term.sent_at + lease);
                 let this = 1 << term.fencing_token;
                 let broken = self.started & this != 0 || setup.trusted_clocks && self.started > this;
                 self.started |= this;
                 broken.then_some(Violation::Tokens)
             }
             Effect::Extend(term) => {
-                node.lease_end = Some(term.valid_until + lease_after_deadline);
+                node.lease_end = Some(term.sent_at + lease);
                 None
             }
             Effect::Stop { fencing_token, reason, .. } => {
