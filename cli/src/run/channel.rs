@@ -41,7 +41,7 @@ pub(super) fn take() -> io::Result<UnixStream> {
     Ok(socket)
 }
 
-/// What is said: a kind and a value, which fit into one write.
+/// A kind and a value, which fit into one write.
 pub(super) trait Word: Sized {
     fn encode(self) -> (u64, u64);
     fn decode(kind: u64, value: u64) -> Option<Self>;

@@ -46,7 +46,7 @@ struct State {
     /// The processes that cannot be ended, once the user was told.
     unended: Option<String>,
     end: Option<Ended>,
-    /// What ran when the elector dropped the work.
+    /// The command that ran when the elector dropped the work.
     dropped: Option<Running>,
 }
 

@@ -1,4 +1,4 @@
-//! What the command started, after somebody has killed the watchdog: the processes are now below this one.
+//! The processes of a command whose watchdog somebody has killed: the processes are now below this one.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 
 use super::channel::Word;
 
-/// What `run` tells the watchdog.
+/// An order of `run` to the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The command may live until this moment, in place of the one that was named before.
@@ -22,7 +22,7 @@ pub(super) enum Order {
     Kill,
 }
 
-/// What the watchdog tells `run`.
+/// A report of the watchdog to `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The process that becomes the command, and leads its process group.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{LONG, PROGRAM, Place, Running, TELLING, run};
+use crate::support::{LONG, PROGRAM, Place, Running, TELLING, record, run};
 use crate::terminal::Terminal;
 
 #[test]
@@ -80,6 +80,20 @@ fn ctrl_c_on_the_command_in_the_foreground_ends_a_campaign() {
     terminal.press("\u{3}");
     let (code, screen) = terminal.end();
     assert_eq!(code, 130, "{screen:?}");
+}
+
+#[test]
+fn words_from_the_background_of_a_terminal_that_wants_none_stop_nobody() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let asks = "stty tostop </dev/tty; read name </dev/tty; echo hello; exec sleep 300";
+    let mut terminal = Terminal::start(&run(&lock, &LONG, &["sh", "-c", asks]), &[]);
+    terminal.press("Eve\r");
+    terminal.wait_for("hello");
+    place.overwrite("a", &record("thief", "1h", 7, "1"));
+    let (code, screen) = terminal.end();
+    assert!(screen.contains("leadership is lost"), "{screen:?}");
+    assert_eq!(code, 79, "{screen:?}");
 }
 
 /// A shell that starts the program with signals ignored, as `nohup` and background jobs are.

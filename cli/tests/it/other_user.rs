@@ -57,7 +57,7 @@ impl Rights {
 /// Leaves a process of root's behind, in a session of its own.
 const LEAVES: &str = "setsid \"$1\" --reuid 0 --clear-groups sh -c 'echo up >&4; exec sleep 300' & wait";
 
-/// What a message says before it names processes.
+/// The text of a message before it names processes.
 const CANNOT_END: &str = "cannot end processes of the command; the lease is kept";
 
 /// Ends the process that a message names first.

@@ -40,7 +40,7 @@ impl Pipe {
         assert_eq!(text, "up");
     }
 
-    /// When the last process was gone.
+    /// Returns the moment at which the last process had ended.
     pub(crate) fn wait_for_end(&self) -> Instant {
         let Ok(Line::AllGone(when)) = self.lines.recv_timeout(PATIENCE) else { panic!("the command goes on") };
         when
