@@ -8,6 +8,7 @@ mod install;
 pub mod npm;
 pub mod pip;
 pub mod process;
+pub mod racy_s3;
 pub mod scripted;
 pub mod seaweedfs;
 pub mod tls;
