@@ -23,6 +23,7 @@ mod connection_string;
 mod credential;
 mod environment;
 mod error;
+mod outliving;
 mod shared_key;
 
 /// A lock that is one blob in an Azure container.
@@ -125,7 +126,7 @@ impl AzureStore {
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
-    /// getting the token.
+    /// getting the token. A token that takes longer is got all the same, and serves the next request.
     ///
     /// An elector sets a shorter limit for its own requests: `request_timeout`.
     #[must_use]

@@ -12,10 +12,12 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
+use self::identity::OutlivingCache;
 use crate::request::{self, Body, Operation, Words, bounded};
 
 mod endpoint;
 mod error;
+mod identity;
 
 /// A lock that is one object in an S3 bucket.
 pub type S3Lock = ObjectLock<S3Store>;
@@ -28,7 +30,8 @@ pub type S3Lock = ObjectLock<S3Store>;
 ///
 /// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
 /// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write
-/// conflicts with its own first attempt.
+/// conflicts with its own first attempt. Credentials are loaded by a task of their own, which goes on when the request
+/// that asked for them is given up, and serves the next one.
 ///
 /// ```
 /// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
@@ -106,7 +109,9 @@ impl S3Store {
     /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
-        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        let identities = OutlivingCache::around(client.config().identity_cache());
+        let config =
+            client.config().to_builder().retry_config(RetryConfig::disabled()).identity_cache(identities).build();
         Self {
             client: Client::from_conf(config),
             bucket: bucket.into(),
