@@ -4,6 +4,8 @@ use std::hash::{BuildHasher as _, RandomState};
 
 pub mod azurite;
 pub mod fake_gcs;
+#[cfg(target_os = "linux")]
+pub mod fake_gcs_server;
 mod install;
 pub mod npm;
 pub mod pip;

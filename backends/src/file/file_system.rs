@@ -21,7 +21,9 @@ pub(super) fn warn_once(once: &Once, directory: &Path) {
 fn name(directory: &Path) -> Option<&'static str> {
     // The first write creates the directory.
     let found = directory.ancestors().find_map(|directory| rustix::fs::statfs(directory).ok())?;
-    unsupported(i64::try_from(found.f_type).ok()?)
+    #[allow(clippy::useless_conversion, reason = "the type of the number depends on the processor")]
+    let number = i64::try_from(found.f_type).ok()?;
+    unsupported(number)
 }
 
 #[cfg(not(target_os = "linux"))]

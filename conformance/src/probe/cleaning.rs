@@ -29,6 +29,12 @@ impl Prober {
                 let removed = patiently(|time| self.sleep(time), discard).await;
                 self.swept(&key, removed, true);
             }
+            // What could not be deleted may never have been there.
+            for key in self.keys(|_| true) {
+                if matches!(self.call(&key, self.store.get(&key)).await, Ok(None)) {
+                    self.with_ledger(|ledger| ledger.objects.remove(&key));
+                }
+            }
         };
         tokio::select! {
             biased;

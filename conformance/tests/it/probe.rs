@@ -236,9 +236,8 @@ async fn what_may_not_be_deleted_is_named() {
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     let left = keys(&store.inner).await;
     assert!(!left.is_empty());
-    for key in &left {
-        assert!(report.leftovers().contains(&store.describe(key)), "{key} is not in {report}");
-    }
+    let described: Vec<_> = left.iter().map(|key| store.describe(key)).collect();
+    assert_eq!(report.leftovers(), described, "no more and no less: {report}");
     assert!(report.to_string().contains("may have been left behind; delete by hand:\n  memory:leaderelection-probe/"));
 }
 
