@@ -23,6 +23,7 @@ mod connection_string;
 mod credential;
 mod environment;
 mod error;
+mod outliving;
 mod shared_key;
 
 /// A lock that is one blob in an Azure container.
@@ -125,7 +126,7 @@ impl AzureStore {
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
-    /// getting the token.
+    /// getting the token. A token that takes longer is got all the same, and serves the next request.
     ///
     /// An elector sets a shorter limit for its own requests: `request_timeout`.
     #[must_use]
@@ -169,7 +170,7 @@ impl ConditionalStore for AzureStore {
             let version = error::version(download.properties.etag, StoreErrorKind::Fatal, &object)?;
             let (length, mut stream) = (download.properties.content_length, download.body);
             let mut body = Body::new(&object, length)?;
-            let broke_off = |error| request::broke_off(&object, error::cause(error));
+            let broke_off = |error| request::broke_off(&object, error::words(error));
             while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
                 body.push(&chunk)?;
             }
@@ -208,6 +209,19 @@ impl ConditionalStore for AzureStore {
         bounded(self.request_timeout, &object, async {
             blob.delete(Some(options)).await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
             Ok(())
+        })
+        .await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let blob = self.blob(key)?;
+        bounded(self.request_timeout, &object, async {
+            match blob.delete(None).await {
+                Ok(_) => Ok(()),
+                Err(error) if error::is_absent(&error) => Ok(()),
+                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
+            }
         })
         .await
     }

@@ -5,7 +5,11 @@
 //! The store needs a local file system with hard links and `fsync`: ext4, XFS, Btrfs, ZFS, APFS, overlayfs, and
 //! tmpfs for tests. Several containers or users of one machine may share a directory.
 //!
-//! NFS, SMB and FUSE are not supported. Their clients answer from caches, and may repeat a request whose answer
+//! To share it among users, give it to a group to which all of them belong, with permission to write and the
+//! set-group-id bit (`chgrp leaders DIRECTORY; chmod g+rwxs DIRECTORY`). What the store makes in a directory that the
+//! group may write in is open to the group too, whatever the umask of the process.
+//!
+//! NFS, SMB, 9p and FUSE are not supported, and on Linux the first call on one of them logs a warning. Their clients answer from caches, and may repeat a request whose answer
 //! was lost. The winner of a race may then be told that it lost, or two writers that they won. Candidates on
 //! different machines need an object store in the network.
 //!
@@ -15,6 +19,10 @@
 //!
 //! A write is on the disk before it is acknowledged. A crash of the process or of the machine, at any point,
 //! leaves the old object or the new one, and never a part of one.
+//!
+//! On a disk that hangs, a call occupies a thread until the disk goes on. While a call of a store takes longer than a
+//! second, further calls of that store and its clones wait for it, so that tries without an end do not fill all
+//! threads of the runtime.
 //!
 //! No candidate ever waits for another one. A store under an OS lock would be simpler. But a process that is
 //! stopped while it holds such a lock (`SIGSTOP`, a debugger, a suspended container) would stop all other
@@ -32,19 +40,22 @@
 //!
 //! Numbers are never used again, so a deleted object leaves the number of its deletion behind, as an empty
 //! file. To look at a lock, run `cat <directory>/locks/scheduler/@/[0-9]*`. To remove the last trace of a lock,
-//! remove its directory while no candidate runs.
+//! remove its directory while no candidate runs. Objects of a probe leave no trace.
 
 mod error;
+mod file_system;
+mod gate;
 mod key;
 mod list;
 mod object;
+mod sharing;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Display;
 use std::panic;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -53,6 +64,7 @@ use leaderelection::{
 };
 use tokio::task;
 
+use gate::Gate;
 use object::ObjectDirectory;
 
 /// A lock in a [`FileStore`].
@@ -89,6 +101,8 @@ pub type FileLock = ObjectLock<FileStore>;
 #[derive(Clone, Debug)]
 pub struct FileStore {
     directory: Arc<Path>,
+    gate: Gate,
+    warned: Arc<Once>,
 }
 
 impl FileStore {
@@ -100,7 +114,8 @@ impl FileStore {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         // `absolute` fails for an empty path, which every call then refuses, or without a working directory.
-        Self { directory: std::path::absolute(&directory).unwrap_or(directory).into() }
+        let directory = std::path::absolute(&directory).unwrap_or(directory).into();
+        Self { directory, gate: Gate::new(), warned: Arc::new(Once::new()) }
     }
 
     /// Returns the directory of the store.
@@ -113,6 +128,31 @@ impl FileStore {
         let name = self.describe(key);
         key::check(key, &name)?;
         Ok(ObjectDirectory::new(self.named_directory()?, key, name))
+    }
+
+    /// Runs `work` on a thread that may block.
+    async fn blocking<T, F>(&self, object: impl Display, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StoreError> + Send + 'static,
+    {
+        let running = self.gate.enter().await;
+        let (warned, directory) = (Arc::clone(&self.warned), Arc::clone(&self.directory));
+        let call = move || {
+            file_system::warn_once(&warned, &directory);
+            let answer = work();
+            // Not before the work has ended, even if nobody waits for its answer.
+            drop(running);
+            answer
+        };
+        match task::spawn_blocking(call).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
+            Err(error) => {
+                let message = format!("{object}: the runtime shut down during a call");
+                Err(StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error))
+            }
+        }
     }
 
     fn named_directory(&self) -> Result<&Arc<Path>, StoreError> {
@@ -128,23 +168,28 @@ impl FileStore {
 impl ConditionalStore for FileStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.object(key)?;
-        blocking(self.describe(key), move || object.read()).await
+        self.blocking(self.describe(key), move || object.read()).await
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
         StoreError::check_body(&body, || self.describe(key))?;
         let (object, precondition) = (self.object(key)?, precondition.clone());
-        blocking(self.describe(key), move || object.write(&body, &precondition)).await
+        self.blocking(self.describe(key), move || object.write(&body, &precondition)).await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         let (object, precondition) = (self.object(key)?, Precondition::Matches(expected.clone()));
-        blocking(self.describe(key), move || object.write(object::DELETED, &precondition).map(drop)).await
+        self.blocking(self.describe(key), move || object.write(object::DELETED, &precondition).map(drop)).await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        let object = self.object(key)?;
+        self.blocking(self.describe(key), move || object.discard()).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let (directory, prefix) = (self.named_directory()?.clone(), prefix.to_owned());
-        blocking(self.describe(&prefix), move || list::keys(&directory, &prefix)).await
+        self.blocking(self.describe(&prefix), move || list::keys(&directory, &prefix)).await
     }
 
     fn describe(&self, key: &str) -> String {
@@ -153,21 +198,5 @@ impl ConditionalStore for FileStore {
 
     fn has_unique_versions(&self) -> bool {
         true
-    }
-}
-
-/// Runs `work` on a thread that may block.
-async fn blocking<T, F>(object: impl Display, work: F) -> Result<T, StoreError>
-where
-    T: Send + 'static,
-    F: FnOnce() -> Result<T, StoreError> + Send + 'static,
-{
-    match task::spawn_blocking(work).await {
-        Ok(answer) => answer,
-        Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
-        Err(error) => {
-            let message = format!("{object}: the runtime shut down during a call");
-            Err(StoreError::new(StoreErrorKind::Ambiguous, message).with_source(error))
-        }
     }
 }

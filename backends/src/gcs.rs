@@ -168,7 +168,7 @@ impl ConditionalStore for GcsStore {
             let version = error::version(found.generation, StoreErrorKind::Fatal, &object)?;
             let mut body = Body::new(&object, u64::try_from(found.size).ok())?;
             while let Some(chunk) = response.next().await {
-                body.push(&chunk.map_err(|error| request::broke_off(&object, error))?)?;
+                body.push(&chunk.map_err(|error| error::broke_off(&object, &error))?)?;
             }
             Ok(Some(VersionedObject::new(body.finish(), version)))
         })
@@ -207,6 +207,20 @@ impl ConditionalStore for GcsStore {
             let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
             let request = request.set_if_generation_match(generation).with_retry_policy(NeverRetry);
             request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))
+        })
+        .await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        bounded(self.request_timeout, &object, async {
+            let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
+            match request.with_retry_policy(NeverRetry).send().await {
+                Ok(()) => Ok(()),
+                Err(error) if error::is_absent(&error) => Ok(()),
+                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
+            }
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind, TimeLimit};
+use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind, TimeLimit, one_line};
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +27,23 @@ impl Operation {
 /// An error kind, and a sentence for people with the problem and the next step.
 pub(crate) type Verdict = (StoreErrorKind, &'static str);
 
-// These two problems arise between client and server.
+// These problems arise between client and server.
 pub(crate) const BROKEN_CONNECTION: Verdict = (
     StoreErrorKind::Ambiguous,
     "the connection failed before an answer came; check the network, and the proxies on the way",
 );
 pub(crate) const UNREADABLE_ANSWER: Verdict =
     (StoreErrorKind::Ambiguous, "the answer cannot be read; check the endpoint, and the proxies on the way");
+
+/// A gateway's own 404 says nothing about the object behind it.
+pub(crate) const NOT_FOUND_BY_ANOTHER: Verdict = (
+    StoreErrorKind::Ambiguous,
+    "not found, but not in the words of the store; check the endpoint, and the proxies on the way",
+);
+pub(crate) const DAMAGED: Verdict = (
+    StoreErrorKind::Ambiguous,
+    "the content does not have the checksum that the store announced; check the endpoint, and the proxies on the way",
+);
 
 /// The longest time that a request may take unless the store is configured otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,8 +60,55 @@ pub(crate) async fn bounded<T>(
 
 /// Creates the error for an answer with this status and, if there is one, the store's own code.
 pub(crate) fn answered(object: &str, (kind, advice): Verdict, status: u16, code: &str) -> StoreError {
+    let code = one_line(code, MOST_OF_A_TEXT);
     let separator = if code.is_empty() { "" } else { " " };
     StoreError::new(kind, format!("{object}: {advice} ({status}{separator}{code})"))
+}
+
+/// Creates the error for a successful answer that has no version, such as an ETag. A page that asks for a log-in is
+/// such an answer.
+pub(crate) fn without_version(kind: StoreErrorKind, object: &str, version: &str) -> StoreError {
+    let advice = "check the endpoint, and the proxies on the way";
+    StoreError::new(kind, format!("{object}: the answer has no {version}, so it is not the store's; {advice}"))
+}
+
+/// The longest text of a server or a client that is kept, in characters.
+const MOST_OF_A_TEXT: usize = 200;
+
+/// The words of a server or a client about a failure: on one line, and short enough for a log. What a server says may
+/// be a page of any size, with any characters.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Words(String);
+
+impl Words {
+    /// Returns the words of `text`; `None` if it has none.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let words = one_line(text, MOST_OF_A_TEXT);
+        (!words.is_empty()).then_some(Self(words))
+    }
+
+    /// Returns the words of an error and its causes. A cause that repeats what was said already is left out.
+    pub(crate) fn of_error(error: &(dyn StdError + 'static)) -> Option<Self> {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let words = cause.to_string();
+            if !text.contains(&words) {
+                text = format!("{text}: {words}");
+            }
+            source = cause.source();
+        }
+        Self::of(&text)
+    }
+
+    /// Adds the words to an error, if there are any.
+    pub(crate) fn add_to(words: Option<Self>, error: StoreError) -> StoreError {
+        match words {
+            Some(words) => error.with_source(words),
+            None => error,
+        }
+    }
 }
 
 /// Returns the time that a `Retry-After` header asks for.
@@ -92,9 +149,10 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The error of a connection that failed in the middle of a body.
-pub(crate) fn broke_off(object: &str, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> StoreError {
-    StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: its content broke off")).with_source(cause)
+/// The error of a body that cannot be received to its end.
+pub(crate) fn broke_off(object: &str, words: Option<Words>) -> StoreError {
+    let message = format!("{object}: its content cannot be read to the end; check the network");
+    Words::add_to(words, StoreError::new(StoreErrorKind::Ambiguous, message))
 }
 
 fn too_large(object: &str) -> StoreError {
@@ -123,6 +181,27 @@ mod tests {
         let verdict = (StoreErrorKind::Fatal, "access denied");
         assert_eq!(answered("key", verdict, 403, "AccessDenied").to_string(), "key: access denied (403 AccessDenied)");
         assert_eq!(answered("key", verdict, 403, "").to_string(), "key: access denied (403)");
+    }
+
+    #[test]
+    fn the_words_of_others_are_few_and_on_one_line() {
+        let page = format!("<html>\r\n\u{1b}[2J{}", "Oh no ".repeat(70_000));
+        let words = Words::of(&page).unwrap().to_string();
+        assert!(words.starts_with("<html> [2JOh no Oh no") && words.ends_with('…'), "{words}");
+        assert_eq!(words.chars().count(), MOST_OF_A_TEXT + 1);
+        assert!(Words::of(" \n").is_none());
+        let error = answered("key", (StoreErrorKind::Fatal, "no"), 400, &page).to_string();
+        assert!(error.len() < 2 * MOST_OF_A_TEXT && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn a_cause_that_says_the_same_again_is_left_out() {
+        let inner = broke_off("key", Words::of("reset by peer"));
+        let outer = StoreError::new(StoreErrorKind::Ambiguous, format!("oh no: {inner}")).with_source(inner);
+        assert_eq!(
+            Words::of_error(&outer).unwrap().to_string(),
+            "oh no: key: its content cannot be read to the end; check the network: reset by peer"
+        );
     }
 
     #[test]

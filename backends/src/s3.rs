@@ -12,10 +12,12 @@ use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
-use crate::request::{self, Body, Operation, bounded};
+use self::identity::OutlivingCache;
+use crate::request::{self, Body, Operation, Words, bounded};
 
 mod endpoint;
 mod error;
+mod identity;
 
 /// A lock that is one object in an S3 bucket.
 pub type S3Lock = ObjectLock<S3Store>;
@@ -23,11 +25,13 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// A [`ConditionalStore`] in one bucket of Amazon S3 or of a compatible store.
 ///
 /// The version is the ETag, exactly as the store spells it. Writes carry `If-None-Match: *` or
-/// `If-Match`, deletions `If-Match`.
+/// `If-Match`, deletions `If-Match`. Objects are written with `Cache-Control: no-store`, so that no proxy on the way
+/// answers for the store.
 ///
 /// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
 /// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write
-/// conflicts with its own first attempt.
+/// conflicts with its own first attempt. Credentials are loaded by a task of their own, which goes on when the request
+/// that asked for them is given up, and serves the next one.
 ///
 /// ```
 /// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
@@ -75,6 +79,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// |---|---|---|---|
 /// | Amazon S3, general purpose buckets | yes | yes | yes |
 /// | SeaweedFS 4.48, on which the tests run | yes, but see below | yes | yes |
+/// | Ceph's gateway, DigitalOcean Spaces | yes | [`with_bare_etags`](S3Store::with_bare_etags) | |
 /// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
 ///
 /// SeaweedFS reports a conflict when the name of a new key is the directory of existing keys: `locks` after
@@ -93,6 +98,7 @@ pub struct S3Store {
     bucket: String,
     // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
+    bare_etags: bool,
 }
 
 impl S3Store {
@@ -103,11 +109,14 @@ impl S3Store {
     /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
-        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
+        let identities = OutlivingCache::around(client.config().identity_cache());
+        let config =
+            client.config().to_builder().retry_config(RetryConfig::disabled()).identity_cache(identities).build();
         Self {
             client: Client::from_conf(config),
             bucket: bucket.into(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+            bare_etags: false,
         }
     }
 
@@ -118,6 +127,17 @@ impl S3Store {
     #[must_use]
     pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
         self.request_timeout = request_timeout;
+        self
+    }
+
+    /// Sends the ETags of conditions without their quotes, if `bare_etags` is `true`.
+    ///
+    /// HTTP has the quotes, and so has Amazon S3. Ceph's gateway, and services on top of it such as DigitalOcean
+    /// Spaces, compare the condition with the bare ETag, and refuse every update and deletion that quotes it:
+    /// nobody could renew a lease there. The probe in `leaderelection-conformance` finds such a store.
+    #[must_use]
+    pub fn with_bare_etags(mut self, bare_etags: bool) -> Self {
+        self.bare_etags = bare_etags;
         self
     }
 
@@ -135,6 +155,13 @@ impl S3Store {
     #[must_use]
     pub fn bucket(&self) -> &str {
         &self.bucket
+    }
+
+    /// Returns the version as the store expects it in `If-Match`.
+    fn condition<'a>(&self, version: &'a Version) -> &'a str {
+        let etag = version.as_str();
+        let bare = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).filter(|_| self.bare_etags);
+        bare.unwrap_or(etag)
     }
 }
 
@@ -158,22 +185,35 @@ impl ConditionalStore for S3Store {
         let request = self.client.put_object().bucket(&self.bucket).key(key);
         let (operation, request) = match precondition {
             Precondition::Absent => (Operation::Create, request.if_none_match("*")),
-            Precondition::Matches(expected) => (Operation::Update, request.if_match(expected.as_str())),
+            Precondition::Matches(expected) => (Operation::Update, request.if_match(self.condition(expected))),
         };
-        let request = request.content_type("application/json").body(body.into());
+        let request = request.cache_control("no-store").content_type("application/json").body(body.into());
         bounded(self.request_timeout, &object, async {
             let output = request.send().await.map_err(|error| error::explain(operation, &object, error))?;
-            output.e_tag.map(Version::new).ok_or_else(|| error::without_etag(StoreErrorKind::Ambiguous, &object))
+            version(output.e_tag, StoreErrorKind::Ambiguous, &object)
         })
         .await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         let object = self.describe(key);
-        let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(expected.as_str());
+        let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(self.condition(expected));
         bounded(self.request_timeout, &object, async {
             request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
             Ok(())
+        })
+        .await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        let object = self.describe(key);
+        let request = self.client.delete_object().bucket(&self.bucket).key(key);
+        bounded(self.request_timeout, &object, async {
+            match request.send().await {
+                Ok(_) => Ok(()),
+                Err(error) if error::is_absent(&error) => Ok(()),
+                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
+            }
         })
         .await
     }
@@ -214,14 +254,17 @@ impl fmt::Debug for S3Store {
     }
 }
 
+/// Returns the version in a successful answer, or an error of `kind` if the answer has none.
+fn version(etag: Option<String>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
+    etag.map(Version::new).ok_or_else(|| request::without_version(kind, object, "ETag"))
+}
+
 async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, StoreError> {
-    let Some(version) = output.e_tag.map(Version::new) else {
-        return Err(error::without_etag(StoreErrorKind::Fatal, object));
-    };
+    let version = version(output.e_tag, StoreErrorKind::Fatal, object)?;
     let length = output.content_length.and_then(|length| u64::try_from(length).ok());
     let (mut body, mut stream) = (Body::new(object, length)?, output.body);
     while let Some(chunk) = stream.next().await {
-        body.push(&chunk.map_err(|error| request::broke_off(object, error))?)?;
+        body.push(&chunk.map_err(|error| request::broke_off(object, Words::of_error(&error)))?)?;
     }
     Ok(VersionedObject::new(body.finish(), version))
 }

@@ -2,7 +2,7 @@
 //!
 //! | URL | names | feature |
 //! |---|---|---|
-//! | `s3://bucket/key?region=…&endpoint=…&path_style=true` | `S3Location` | `s3` |
+//! | `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true` | `S3Location` | `s3` |
 //! | `gs://bucket/object` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |

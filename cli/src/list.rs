@@ -10,6 +10,8 @@ use futures_util::stream::{self, StreamExt as _};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{Bounded, ConditionalStore, ObjectStoreBasedLock as _};
 
+use leaderelection_conformance::is_object_of_probe;
+
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::output::{Format, Output};
@@ -18,6 +20,8 @@ use crate::timing::{duration, request_limit};
 use crate::view::{self, State, View};
 
 /// Show all locks under a prefix, as `kubectl get leases` does
+///
+/// Objects of probes, in folders leaderelection-probe/, are not shown.
 ///
 /// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. To find out
 /// whether a holder is alive, use `leaderelect status --watch-for`.
@@ -40,7 +44,8 @@ const AT_A_TIME: usize = 16;
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let store = Bounded::new(args.prefix.open().await?, request_limit(args.request_timeout));
     let store: Arc<dyn ConditionalStore> = Arc::new(store);
-    let keys = store.list(args.prefix.prefix()).await?;
+    let mut keys = store.list(args.prefix.prefix()).await?;
+    keys.retain(|key| !is_object_of_probe(key));
     let count = keys.len();
     let mut looks = stream::iter(&keys)
         .map(|key| {

@@ -108,8 +108,13 @@ fn main() -> ExitCode {
         Err(failure) => return output::fail_early(&failure),
     };
     let _until_written = output.until_written();
-    // Nothing needs more than one thread.
-    let result = tokio::runtime::Builder::new_current_thread()
+    let mut runtime = match &cli.command {
+        // Writers that race need several threads to start at the same time.
+        Command::Probe(_) => tokio::runtime::Builder::new_multi_thread(),
+        // Nothing else needs more than one thread.
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let result = runtime
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))

@@ -25,8 +25,8 @@ use crate::timing::{Timing, duration};
 ///
 /// The probe creates objects twice, updates them with stale versions, and lets many writers race: exactly one
 /// may win. The probe writes beside the lock, in a folder leaderelection-probe/, and deletes its objects
-/// afterwards. The exit code is 0 if the store is fit, 1 if the store is not fit, and 69 if the store answers
-/// with errors.
+/// afterwards. The exit code is 0 if the store is fit, 1 if the store is not fit, and 69 if errors or missing
+/// answers leave that open.
 ///
 /// The probe also measures the duration of requests and the difference between the clocks, and computes the
 /// cost of the election in requests.
@@ -35,11 +35,11 @@ pub(crate) struct Args {
     /// Any lock in the store, such as s3://bucket/locks/scheduler; it need not exist
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
-    /// The number of writers that race for one object
-    #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=256))]
+    /// The largest number of writers that race for one object; most races are narrower
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
-    /// The number of times that each race is run
-    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// The number of times that all races are run; the more races, the rarer the fault that they find
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
     /// The longest time for all checks together
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .rounds(args.rounds.into())
         .request_timeout(timings.request_timeout())
         .time_limit(args.time_limit);
-    let report = probe(lock.store(), &config).await;
+    let report = probe(lock.store().clone(), &config).await;
     let (latencies, clock) = if report.verdict() == Verdict::Inconclusive {
         (None, None)
     } else {
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     Ok(match report.verdict() {
         Verdict::Fit => Exit::Done,
-        Verdict::Unfit => Exit::Unfit,
+        Verdict::Unfit | Verdict::Unusable => Exit::Unfit,
         _ => Exit::Unavailable,
     })
 }
@@ -97,7 +97,7 @@ fn print(
     let mut out = output.stdout();
     let colour = match report.verdict() {
         Verdict::Fit => AnsiColor::Green,
-        Verdict::Unfit => AnsiColor::Red,
+        Verdict::Unfit | Verdict::Unusable => AnsiColor::Red,
         _ => AnsiColor::Yellow,
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
@@ -143,6 +143,7 @@ fn as_json(
         "verdict": match report.verdict() {
             Verdict::Fit => "fit",
             Verdict::Unfit => "unfit",
+            Verdict::Unusable => "unusable",
             _ => "inconclusive",
         },
         "checks": report.checks().iter().map(check).collect::<Vec<_>>(),

@@ -20,7 +20,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! let report = probe(&MemoryStore::new(), &ProbeConfig::default()).await;
+//! let report = probe(MemoryStore::new(), &ProbeConfig::default()).await;
 //! println!("{report}");
 //! assert_eq!(report.verdict(), Verdict::Fit);
 //! # }
@@ -70,7 +70,7 @@ mod probe_first;
 mod race;
 mod suites;
 
-pub use probe::{Check, CheckKind, Latency, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
+pub use probe::{Check, CheckKind, Latency, Outcome, ProbeConfig, ProbeReport, Verdict, is_object_of_probe, probe};
 pub use probe_first::ProbeFirst;
 pub use suites::{Duel, Effort, check_fence, check_lock, check_store};
 

@@ -43,7 +43,7 @@ impl StoreCheck for ProbeFirst {
                 log_fit(&report);
                 StoreFitness::Fit
             }
-            Verdict::Unfit => {
+            Verdict::Unfit | Verdict::Unusable => {
                 tracing::error!(%report, "the store failed the probe; nobody is elected on it");
                 StoreFitness::Unfit { why }
             }
@@ -67,7 +67,7 @@ fn log_fit(report: &ProbeReport) {
         leftovers => tracing::warn!(
             requests,
             leftovers = leftovers.join(", "),
-            "the store passed the probe, but objects of the probe may be left; delete them, and allow to delete"
+            "the store passed the probe, but objects of the probe may be left; delete them, and look whether deletions are allowed"
         ),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use leaderelection::{LockError, StoreError, StoreErrorKind, with_causes};
+use leaderelection::{LockError, StoreError, StoreErrorKind, one_line, with_causes};
 
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE};
 
@@ -16,15 +16,18 @@ pub(crate) struct Refusal {
     pub(crate) text: String,
 }
 
+/// The longest text of a store's error that is repeated, in characters: the advice of a store of ours, and its cause.
+pub(crate) const MOST_OF_A_TEXT: usize = 600;
+
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Self { kind: error.kind(), text: with_causes(&error) }
+        Self { kind: error.kind(), text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
     }
 }
 
 impl From<LockError> for Refusal {
     fn from(error: LockError) -> Self {
-        Self { kind: error.kind(), text: with_causes(&error) }
+        Self { kind: error.kind(), text: one_line(&with_causes(&error), MOST_OF_A_TEXT) }
     }
 }
 

@@ -20,7 +20,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{StatusCode, header};
+use hyper::{HeaderMap, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use leaderelection::clock::{Clock as _, SystemClock};
 use tokio::net::TcpListener;
@@ -252,13 +252,19 @@ impl State {
         let conditions = lock(&self.plan).conditions;
         let answer = if request.is_write() {
             let (_under_way, others) = self.writes.begin(request.object());
-            let ignored = match conditions {
-                Conditions::Honoured => false,
-                Conditions::Ignored => true,
-                Conditions::IgnoredUnderConcurrency => others > 0,
+            let changed = match conditions {
+                Conditions::Ignored => Some(conditions::stripped(request)),
+                Conditions::IgnoredUnderConcurrency if others > 0 => Some(conditions::stripped(request)),
+                Conditions::BareEtags => match conditions::quoted(request) {
+                    Some(quoted) => Some(quoted),
+                    None => {
+                        self.note(number, |exchange| exchange.answers.push(412));
+                        return Some(Answer::precondition_failed());
+                    }
+                },
+                Conditions::Honoured | Conditions::IgnoredUnderConcurrency => None,
             };
-            let stripped = ignored.then(|| conditions::stripped(request));
-            self.upstream.send(stripped.as_ref().unwrap_or(request)).await
+            self.upstream.send(changed.as_ref().unwrap_or(request)).await
         } else {
             self.upstream.send(request).await
         };
@@ -290,6 +296,10 @@ impl State {
 }
 
 impl Answer {
+    fn precondition_failed() -> Self {
+        Self { status: StatusCode::PRECONDITION_FAILED, headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
     fn to_response(&self) -> Response {
         let mut response = response(self.status, self.body.clone());
         *response.headers_mut() = self.headers.clone();

@@ -4,10 +4,13 @@ use std::hash::{BuildHasher as _, RandomState};
 
 pub mod azurite;
 pub mod fake_gcs;
+#[cfg(target_os = "linux")]
+pub mod fake_gcs_server;
 mod install;
 pub mod npm;
 pub mod pip;
 pub mod process;
+pub mod racy_s3;
 pub mod scripted;
 pub mod seaweedfs;
 pub mod tls;

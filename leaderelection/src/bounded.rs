@@ -167,7 +167,7 @@ impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
     }
 
     /// The store itself. Its calls are not bounded.
-    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         self.inner.object()
     }
 }
@@ -199,6 +199,10 @@ impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         self.ask_for(key, self.inner.delete(key, expected)).await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.ask_for(key, self.inner.discard(key)).await
     }
 
     /// All pages of the list count together.

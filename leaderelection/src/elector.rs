@@ -13,6 +13,7 @@ mod report;
 mod request;
 mod run_error;
 mod stamper;
+mod store_time;
 mod term;
 mod wall_clock;
 mod work;

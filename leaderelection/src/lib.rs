@@ -119,7 +119,7 @@ mod timings;
 pub use async_trait::async_trait;
 pub use bounded::{Bounded, NoAnswer, TimeLimit};
 pub use callbacks::LeaderCallbacks;
-pub use causes::with_causes;
+pub use causes::{one_line, with_causes};
 pub use config::{LeaderElectionConfig, LeaderElectionConfigBuilder};
 pub use config_error::ConfigError;
 pub use config_warning::ConfigWarning;

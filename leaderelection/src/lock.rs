@@ -58,7 +58,7 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     /// The store that holds the lock, and the key of the lock's object in that store. The default, `None`,
     /// means that the lock is not one object in a store.
     /// [`store_check`](crate::LeaderElectionConfigBuilder::store_check) needs this object.
-    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         None
     }
 }
@@ -89,7 +89,7 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
         (**self).max_lease_duration()
     }
 
-    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         (**self).object()
     }
 }

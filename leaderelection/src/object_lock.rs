@@ -1,5 +1,6 @@
 //! A lock made from a store: one object, changed by compare-and-swap.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,7 +19,7 @@ use crate::store::{ConditionalStore, Precondition, StoreErrorKind, Version};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ObjectLock<S> {
-    store: S,
+    store: Arc<S>,
     key: String,
     identity: String,
     max_lease_duration: Duration,
@@ -31,7 +32,7 @@ impl<S: ConditionalStore> ObjectLock<S> {
     #[must_use]
     pub fn new(store: S, key: impl Into<String>, identity: impl Into<String>) -> Self {
         let max_lease_duration = DEFAULT_MAX_LEASE_DURATION;
-        Self { store, key: key.into(), identity: identity.into(), max_lease_duration }
+        Self { store: Arc::new(store), key: key.into(), identity: identity.into(), max_lease_duration }
     }
 
     /// Sets the longest lease that may be configured, and that is accepted when a record is read.
@@ -101,7 +102,7 @@ impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
         self.max_lease_duration
     }
 
-    fn object(&self) -> Option<(&dyn ConditionalStore, &str)> {
-        Some((&self.store, &self.key))
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
+        Some((self.store.clone(), &self.key))
     }
 }

@@ -53,6 +53,25 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist.
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError>;
 
+    /// Removes every trace of an object, whatever its version. Succeeds if there is no object.
+    ///
+    /// Only for an object that the caller alone has written, and that nobody will write again, such as those of a
+    /// probe: versions of an object that is created at this key later may repeat earlier ones. No election discards
+    /// its lock.
+    ///
+    /// The default reads the object, and deletes it by its version. A store that has deletions without a condition
+    /// uses one of these, because some stores have no others.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreErrorKind`].
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        match self.get(key).await? {
+            Some(found) => self.delete(key, &found.version).await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns the keys that start with `prefix`, sorted.
     ///
     /// # Errors
@@ -91,6 +110,10 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         (**self).delete(key, expected).await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        (**self).discard(key).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {

@@ -33,7 +33,7 @@ impl<C: StoreCheck + ?Sized> StoreCheck for Arc<C> {
 #[non_exhaustive]
 pub struct Candidacy<'a> {
     /// The store that holds the lock.
-    pub store: &'a dyn ConditionalStore,
+    pub store: Arc<dyn ConditionalStore>,
     /// The key of the lock's object in the store. The object belongs to the election: a check must not change
     /// it.
     pub key: &'a str,

@@ -8,6 +8,7 @@ use azure_core::http::{ClientOptions, Url};
 use leaderelection::StoreError;
 
 use super::error::misconfigured;
+use super::outliving::Outliving;
 use super::shared_key::SharedKeyPolicy;
 
 /// The credential with which an [`AzureStore`](super::AzureStore) signs its requests.
@@ -49,7 +50,7 @@ impl AzureCredential {
             return Err(misconfigured(format!("the container's URL has a query besides another credential; {advice}")));
         }
         match self {
-            Self::EntraId(credential) => return Ok(Some(credential)),
+            Self::EntraId(credential) => return Ok(Some(Arc::new(Outliving::new(credential)))),
             Self::AccountKey { account, key } => {
                 options.per_try_policies.push(Arc::new(SharedKeyPolicy::new(account, &key)?));
             }

@@ -15,6 +15,7 @@ use leaderelection::StoreError;
 
 use super::credential::AzureCredential;
 use super::error::misconfigured;
+use crate::request::Words;
 
 impl AzureCredential {
     /// The identity of this process, as its environment describes it:
@@ -33,7 +34,8 @@ impl AzureCredential {
     /// Nothing is sent.
     pub fn from_environment() -> Result<Self, StoreError> {
         let credential = credential().map_err(|error| {
-            misconfigured("the environment's Azure identity cannot be used".to_owned()).with_source(error.to_string())
+            let message = "the environment's Azure identity cannot be used".to_owned();
+            Words::add_to(Words::of(&error.to_string()), misconfigured(message))
         })?;
         Ok(Self::EntraId(credential))
     }

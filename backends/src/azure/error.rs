@@ -1,6 +1,5 @@
 //! The effect of a request, as Azure's answers and the SDK's failures describe it.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use azure_core::error::{Error, ErrorKind};
@@ -8,12 +7,15 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words};
 
 /// The error of a store that cannot be created from its settings.
 pub(super) fn misconfigured(message: String) -> StoreError {
     StoreError::new(StoreErrorKind::Fatal, message)
 }
+
+/// The code of a 404 about a blob. Without it, a 404 may be the answer of a gateway.
+const NO_BLOB: &str = "BlobNotFound";
 
 /// Returns the meaning of an answer, from its HTTP status and Azure's error code.
 ///
@@ -52,10 +54,11 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
         (404, "ContainerNotFound") => (Fatal, "there is no such container; create it, or correct its name"),
         // For a missing blob, either the emulator or the service answers 412 and the other one answers 404.
-        (404, "BlobNotFound") if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        (404, NO_BLOB) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        (404, NO_BLOB) => (Fatal, "not found; check the account's and the container's name"),
         // A private object looks absent to a request without credentials.
         (404, "ResourceNotFound") => (Fatal, "not found, or hidden from requests without credentials; give some"),
-        (404, _) => (Fatal, "not found; check the account's and the container's name"),
+        (404, _) => NOT_FOUND_BY_ANOTHER,
 
         (401 | 403, "AuthenticationFailed" | "InvalidAuthenticationInfo") => {
             (Fatal, "refused because the key, SAS or token is wrong or has expired, or this machine's clock is wrong")
@@ -78,6 +81,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         }
         (300..=399, _) => (Fatal, "the container is elsewhere; use the URL of the account's primary endpoint"),
         (400..=499, _) => (Fatal, "the service refused the request"),
+        (200..=299, _) => UNREADABLE_ANSWER,
         _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
 }
@@ -98,10 +102,10 @@ fn unanswered(kind: &ErrorKind) -> Verdict {
     }
 }
 
-/// Returns `true` if a GET found no blob. A missing container is an error.
+/// Returns `true` if a request found no blob. A missing container is an error.
 pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::HttpResponse { status, error_code, .. }
-        if u16::from(*status) == 404 && error_code.as_deref() == Some("BlobNotFound"))
+        if u16::from(*status) == 404 && error_code.as_deref() == Some(NO_BLOB))
 }
 
 /// Converts the SDK's error about `object` into a [`StoreError`].
@@ -113,27 +117,27 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let status = u16::from(*status);
         let headers = raw_response.as_deref().map(RawResponse::headers);
         let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
-        let code = code.unwrap_or_default();
+        // The SDK repeats the status where the answer has no code.
+        let code = code.filter(|code| *code != status.to_string()).unwrap_or_default();
         return request::answered(object, answered(operation, status, code), status, code)
             .with_retry_after(headers.and_then(retry_after));
     }
     let (kind, advice) = unanswered(error.kind());
-    StoreError::new(kind, format!("{object}: {advice}")).with_source(cause(error))
+    Words::add_to(words(error), StoreError::new(kind, format!("{object}: {advice}")))
 }
 
-/// Returns the SDK's error without the URL of the request, which may contain a SAS.
-pub(super) fn cause(error: Error) -> Box<dyn StdError + Send + Sync> {
+/// Returns the words of the SDK's error without the URL of the request, which may contain a SAS.
+pub(super) fn words(error: Error) -> Option<Words> {
     match error.into_downcast::<reqwest::Error>() {
-        Ok(error) => error.without_url().into(),
-        // An error about a token needs its whole message; that message is about the token's server.
-        Err(error) => error.to_string().into(),
+        Ok(error) => Words::of_error(&error.without_url()),
+        // An error about a token needs its message; that message is about the token's server.
+        Err(error) => Words::of(&error.to_string()),
     }
 }
 
 /// Returns the version in a successful answer, or an error of `kind` if the answer has none.
 pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) -> Result<Version, StoreError> {
-    let missing = || StoreError::new(kind, format!("{object}: the service answered without an ETag"));
-    etag.map(|etag| Version::new(String::from(etag))).ok_or_else(missing)
+    etag.map(|etag| Version::new(String::from(etag))).ok_or_else(|| request::without_version(kind, object, "ETag"))
 }
 
 fn retry_after(headers: &Headers) -> Option<Duration> {

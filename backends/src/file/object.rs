@@ -41,6 +41,7 @@ use leaderelection::{MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, V
 use uuid::Uuid;
 
 use super::error::{ambiguous, conflict, is_refusal_to_link, refused};
+use super::sharing;
 
 /// The directory with an object's generations, next to the directories of the keys below it.
 pub(super) const GENERATIONS: &str = "@";
@@ -130,6 +131,21 @@ impl ObjectDirectory {
         Ok(version(generation))
     }
 
+    /// Removes every trace of the object, and the directories above it that hold nothing else.
+    pub(super) fn discard(&self) -> Result<(), StoreError> {
+        match fs::remove_dir_all(&self.generations) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(refused("remove", &self.name, error)),
+            _ => {}
+        }
+        for directory in self.generations.ancestors().skip(1).take_while(|directory| *directory != self.root) {
+            match fs::remove_dir(directory) {
+                Err(error) if error.kind() != ErrorKind::NotFound => break,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Step 1: returns the number to take, if the precondition holds.
     pub(super) fn next_generation(&self, precondition: &Precondition) -> Result<u64, StoreError> {
         let newest = match self.newest() {
@@ -158,12 +174,13 @@ impl ObjectDirectory {
         let write = || {
             let file = match create() {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    fs::create_dir_all(&directory)?;
+                    sharing::create_directories(&self.root, &directory)?;
                     create()?
                 }
                 file => file?,
             };
             let mut draft = Draft { path: path.clone(), file };
+            sharing::share(&draft.file, &directory)?;
             draft.file.write_all(body)?;
             draft.file.sync_all()?;
             Ok(draft)

@@ -9,6 +9,8 @@ use google_cloud_storage::client::StorageControl;
 use leaderelection::{StoreError, StoreErrorKind};
 use tokio::sync::OnceCell;
 
+use crate::request::Words;
+
 type Made = Result<StorageControl, Box<dyn StdError + Send + Sync>>;
 
 #[derive(Clone)]
@@ -32,7 +34,7 @@ impl Control {
     pub(super) async fn client(&self, object: &str) -> Result<&StorageControl, StoreError> {
         self.client.get_or_try_init(|| (self.make)()).await.map_err(|error| {
             let message = format!("{object}: no gRPC client can be made; check the credentials and the endpoint");
-            StoreError::new(StoreErrorKind::Fatal, message).with_source(error)
+            Words::add_to(Words::of_error(&*error), StoreError::new(StoreErrorKind::Fatal, message))
         })
     }
 }

@@ -1,12 +1,16 @@
 //! The effect of a request, as Google's answers and the client's failures describe it.
 
+use std::error::Error as _;
 use std::iter;
 
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use google_cloud_storage::Error;
+use google_cloud_storage::error::{ReadError, WriteError};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
+use crate::request::{
+    self, BROKEN_CONNECTION, DAMAGED, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words,
+};
 
 /// Returns the meaning of an answer, from its HTTP status and its text.
 ///
@@ -18,7 +22,7 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     // Only the text distinguishes a missing object from a missing bucket.
-    let no_bucket = text.contains("bucket does not exist");
+    let (no_bucket, no_object) = (names_no_bucket(text), names_no_object(text));
     // Some limits are reported as 403: https://cloud.google.com/storage/docs/json_api/v1/status-codes#403-forbidden
     let text = text.to_ascii_lowercase();
     let throttled = text.contains("ratelimit") || text.contains("rate limit");
@@ -28,8 +32,9 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         409 => (Rejected, "another request got in between"),
 
         404 if no_bucket => (Fatal, "there is no such bucket; create it, or correct its name"),
-        404 if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
-        404 => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        404 if no_object && matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        404 if no_object => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        404 => NOT_FOUND_BY_ANOTHER,
 
         // An object accepts about one write per second: https://cloud.google.com/storage/quotas#objects
         429 => (Rejected, "throttled; an object takes about one write per second"),
@@ -50,6 +55,19 @@ fn answered(operation: Operation, status: u16, text: &str) -> Verdict {
         400..=499 => (Fatal, "the service refused the request"),
         _ => (Ambiguous, "the service failed; try again later, and look at its status page"),
     }
+}
+
+fn names_no_bucket(text: &str) -> bool {
+    text.contains("bucket does not exist")
+}
+
+/// Returns `true` if a 404 is about an object. One with other words may be the answer of a gateway.
+///
+/// Google says "No such object: bucket/name". Google's own testbench says "bucket/name does not exist", and
+/// fake-gcs-server nothing but "Not Found".
+fn names_no_object(text: &str) -> bool {
+    let is_page = text.trim_start().starts_with('<');
+    !is_page && (text.contains("No such object") || text.contains("does not exist") || text.trim() == "Not Found")
 }
 
 /// Returns the HTTP status that Google documents for a gRPC code, or `None` for a code that does not tell the
@@ -99,6 +117,8 @@ fn unanswered(error: &Error) -> Verdict {
         )
     } else if error.is_binding() {
         (StoreErrorKind::Fatal, "the request cannot be built; check the bucket's and the object's name")
+    } else if is_checksum_mismatch(error) {
+        DAMAGED
     } else if error.is_deserialization() {
         UNREADABLE_ANSWER
     } else {
@@ -106,9 +126,32 @@ fn unanswered(error: &Error) -> Verdict {
     }
 }
 
-/// Returns `true` if a GET found no object. A missing bucket is an error.
+fn is_checksum_mismatch(error: &Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if matches!(error.downcast_ref(), Some(WriteError::ChecksumMismatch { .. }))
+            || matches!(error.downcast_ref(), Some(ReadError::ChecksumMismatch(_)))
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Returns `true` if a request found no object. A missing bucket is an error, and so is a 404 that is not Google's.
 pub(super) fn is_absent(error: &Error) -> bool {
-    status(error) == Some(404) && !text(error).contains("bucket does not exist")
+    let text = text(error);
+    status(error) == Some(404) && names_no_object(&text) && !names_no_bucket(&text)
+}
+
+/// Converts the client's error in the middle of a body into ours.
+pub(super) fn broke_off(object: &str, error: &Error) -> StoreError {
+    if is_checksum_mismatch(error) {
+        let (kind, advice) = DAMAGED;
+        return StoreError::new(kind, format!("{object}: {advice}"));
+    }
+    request::broke_off(object, Words::of_error(error))
 }
 
 /// Converts the client's error about `object` into a [`StoreError`].
@@ -126,7 +169,17 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
             StoreError::new(kind, format!("{object}: {advice}"))
         }
     };
-    explained.with_retry_after(retry_after.and_then(request::retry_after)).with_source(error)
+    let explained = explained.with_retry_after(retry_after.and_then(request::retry_after));
+    Words::add_to(said(&error), explained)
+}
+
+/// Returns what the service said, or the words of the client's error if the service did not answer.
+fn said(error: &Error) -> Option<Words> {
+    match (error.status(), error.http_payload()) {
+        (Some(status), _) => Words::of(&status.message),
+        (None, Some(payload)) => Words::of(&String::from_utf8_lossy(payload)),
+        (None, None) => Words::of_error(error),
+    }
 }
 
 /// Returns the version in a successful answer, or an error of `kind` if the answer has none.
@@ -134,5 +187,5 @@ pub(super) fn version(generation: i64, kind: StoreErrorKind, object: &str) -> Re
     if generation > 0 {
         return Ok(Version::new(generation.to_string()));
     }
-    Err(StoreError::new(kind, format!("{object}: the service answered without a generation")))
+    Err(request::without_version(kind, object, "generation"))
 }

@@ -8,6 +8,8 @@ use aws_sdk_s3::config::{Builder, ConfigBag, Credentials, Intercept, RuntimeComp
 use aws_sdk_s3::error::BoxError;
 use leaderelection::{StoreError, StoreErrorKind};
 
+use crate::request::Words;
+
 /// Lets the client prepare a request up to its signature, and takes the address from it. Nothing is sent.
 pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, StoreError> {
     let seen = Arc::new(OnceLock::new());
@@ -26,7 +28,7 @@ pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, St
         (Some(address), _) => Ok(address.clone()),
         (None, Err(error)) => {
             let message = format!("s3://{bucket}: the endpoint cannot be resolved; check region and endpoint");
-            Err(StoreError::new(StoreErrorKind::Fatal, message).with_source(error))
+            Err(Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message)))
         }
         (None, Ok(_)) => {
             let message = format!("s3://{bucket}: the client did not tell its endpoint; this is a defect, report it");

@@ -9,12 +9,15 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use crate::request::{self, BROKEN_CONNECTION, Operation, UNREADABLE_ANSWER, Verdict};
+use crate::request::{self, BROKEN_CONNECTION, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
 const NO_ENDPOINT: Verdict =
     (StoreErrorKind::Fatal, "the request cannot be built; check the client's region and endpoint");
+
+/// The code of a 404 about an object. Without it, a 404 may be the answer of a gateway.
+const NO_OBJECT: &str = "NoSuchKey";
 
 /// Returns the meaning of an answer, from its HTTP status and S3's error code.
 ///
@@ -35,8 +38,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 
         (404, "NoSuchBucket") => (Fatal, "there is no such bucket; create it, or correct its name, region or endpoint"),
         // S3 answers 404 in place of 412 if the object of an `If-Match` no longer exists.
-        (404, _) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
-        (404, _) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        (404, NO_OBJECT) if matches!(operation, Update | Delete) => (Conflict, "it was deleted meanwhile"),
+        (404, NO_OBJECT) => (Fatal, "not found; check the bucket's name and the client's endpoint"),
+        (404, _) => NOT_FOUND_BY_ANOTHER,
 
         (401 | 403, "RequestTimeTooSkewed") => (Fatal, "refused because this machine's clock is wrong; set it"),
         (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
@@ -58,6 +62,9 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
             (Ambiguous, "the store timed out; try again later, and look at its log or its status page")
         }
         (400, "ExpiredToken") => (Fatal, "refused because the credentials have expired; renew them"),
+        (501, _) if operation == Delete => {
+            (Fatal, "the store does not support conditional deletions, which no election needs")
+        }
         (501, _) => (Fatal, "the store does not support conditional requests; use one that does"),
         (300..=399, _) | (400, "AuthorizationHeaderMalformed") => {
             (Fatal, "the bucket is elsewhere; set the client's region and endpoint to the bucket's")
@@ -77,7 +84,7 @@ fn documented_status(code: &str) -> Option<u16> {
     Some(match code {
         "PreconditionFailed" => 412,
         "ConditionalRequestConflict" | "OperationAborted" => 409,
-        "NoSuchBucket" | "NoSuchKey" => 404,
+        "NoSuchBucket" | NO_OBJECT => 404,
         "AccessDenied" | "InvalidAccessKeyId" | "RequestTimeTooSkewed" | "SignatureDoesNotMatch" => 403,
         "SlowDown" => 503,
         "InternalError" => 500,
@@ -110,11 +117,11 @@ fn unanswered(failure: &DispatchFailure) -> Verdict {
     BROKEN_CONNECTION
 }
 
-/// Returns `true` if a GET found no object. A missing bucket is an error.
+/// Returns `true` if a request found no object. A missing bucket is an error, and so is a 404 that is not S3's.
 pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::ServiceError(answer) => {
-            answer.raw().status().as_u16() == 404 && answer.err().code() != Some("NoSuchBucket")
+            answer.raw().status().as_u16() == 404 && answer.err().code() == Some(NO_OBJECT)
         }
         _ => false,
     }
@@ -122,8 +129,8 @@ pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpRespons
 
 /// Converts the SDK's error about `object` into a [`StoreError`].
 ///
-/// Only the cause of the SDK's error is kept. The whole error contains the raw response, and when S3 refuses a
-/// signature, that response repeats signed headers, including a session token.
+/// Only the words of the SDK's error are kept, or of the server's message. The whole error contains the raw response,
+/// and when S3 refuses a signature, that response repeats signed headers, including a session token.
 pub(super) fn explain<E>(operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
@@ -135,9 +142,8 @@ where
             let code = metadata.code().unwrap_or_default();
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
             let retry_after = answer.raw().headers().get("retry-after").and_then(request::retry_after);
-            request::answered(object, answered(operation, meaning, code), status, code)
-                .with_retry_after(retry_after)
-                .with_source(metadata)
+            let explained = request::answered(object, answered(operation, meaning, code), status, code);
+            Words::add_to(metadata.message().and_then(Words::of), explained.with_retry_after(retry_after))
         }
         other => {
             let (kind, advice) = match &other {
@@ -151,16 +157,11 @@ where
             };
             let explained = StoreError::new(kind, format!("{object}: {advice}"));
             match other.into_source() {
-                Ok(source) => explained.with_source(source),
+                Ok(source) => Words::add_to(Words::of_error(&*source), explained),
                 Err(_) => explained,
             }
         }
     }
-}
-
-/// The error for a successful answer without a version.
-pub(super) fn without_etag(kind: StoreErrorKind, object: &str) -> StoreError {
-    StoreError::new(kind, format!("{object}: the store answered without an ETag"))
 }
 
 fn find<'a, E: StdError + 'static>(mut error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {

@@ -11,6 +11,7 @@ use leaderelection::{StoreError, StoreErrorKind};
 use super::UrlError;
 use super::parts::{Parts, check_name, escaped};
 use crate::gcs::GcsStore;
+use crate::request::Words;
 
 const EXAMPLE: &str = "gs://bucket/object";
 
@@ -84,7 +85,7 @@ impl GcsLocation {
     ) -> Result<Storage, StoreError> {
         builder.build().await.map_err(|error| {
             let message = format!("{self}: no client can be made; check the credentials, or {EMULATOR}");
-            StoreError::new(StoreErrorKind::Fatal, message).with_source(error)
+            Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
         })
     }
 }

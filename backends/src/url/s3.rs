@@ -16,7 +16,7 @@ use crate::s3::S3Store;
 
 const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
 
-/// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true`.
+/// An object in an S3 bucket: `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true`.
 ///
 /// Every parameter is optional. Characters of a key with a special meaning in a URL are
 /// percent-encoded.
@@ -44,6 +44,9 @@ pub struct S3Location {
     /// `true` if the bucket is part of the path and not of the host name. The default is `true` with an
     /// [`endpoint`](Self::endpoint), and `false` without.
     pub path_style: bool,
+    /// `true` if conditions carry ETags without their quotes, as Ceph's gateway expects them:
+    /// [`S3Store::with_bare_etags`].
+    pub bare_etags: bool,
 }
 
 impl S3Location {
@@ -66,7 +69,7 @@ impl S3Location {
         if key.is_empty() {
             return Err(wrong("no key behind the bucket"));
         }
-        Ok(Self { bucket, key, region: None, endpoint: None, path_style: false })
+        Ok(Self { bucket, key, region: None, endpoint: None, path_style: false, bare_etags: false })
     }
 
     /// Returns the same object in this region.
@@ -98,9 +101,16 @@ impl S3Location {
         self
     }
 
+    /// Returns the same object in a store that expects ETags with or without their quotes.
+    #[must_use]
+    pub fn with_bare_etags(mut self, bare_etags: bool) -> Self {
+        self.bare_etags = bare_etags;
+        self
+    }
+
     /// Opens the store in this bucket, over [`client`](Self::client).
     pub async fn open(&self) -> S3Store {
-        S3Store::new(self.client().await, &self.bucket)
+        S3Store::new(self.client().await, &self.bucket).with_bare_etags(self.bare_etags)
     }
 
     /// Creates a client with the credentials that the SDK's default chain finds: environment, profile, web
@@ -142,10 +152,9 @@ impl FromStr for S3Location {
             match &*name {
                 "region" => location = location.with_region(&value)?,
                 "endpoint" => location = location.with_endpoint(&value)?,
-                "path_style" => {
-                    path_style = Some(value.parse().map_err(|_| wrong("path_style is neither true nor false"))?);
-                }
-                _ => return Err(wrong("a parameter other than region, endpoint and path_style")),
+                "path_style" => path_style = Some(checked_flag("path_style", &value)?),
+                "bare_etags" => location = location.with_bare_etags(checked_flag("bare_etags", &value)?),
+                _ => return Err(wrong("a parameter other than region, endpoint, path_style and bare_etags")),
             }
         }
         Ok(match path_style {
@@ -165,6 +174,9 @@ impl fmt::Display for S3Location {
         }
         if self.path_style != self.endpoint.is_some() {
             query.append_pair("path_style", &self.path_style.to_string());
+        }
+        if self.bare_etags {
+            query.append_pair("bare_etags", "true");
         }
         let query = query.finish();
         let separator = if query.is_empty() { "" } else { "?" };
@@ -194,6 +206,10 @@ fn checked_endpoint(endpoint: &str) -> Result<String, UrlError> {
     Ok(endpoint.to_owned())
 }
 
+fn checked_flag(name: &str, value: &str) -> Result<bool, UrlError> {
+    value.parse().map_err(|_| wrong(format!("{name} is neither true nor false")))
+}
+
 fn wrong(problem: impl Into<String>) -> UrlError {
     UrlError { problem: problem.into(), example: EXAMPLE }
 }
@@ -208,14 +224,16 @@ mod tests {
 
     #[test]
     fn reads_every_part() {
-        let location =
-            parse("s3://my.bucket/a%20b/c%23d?region=eu-west-1&endpoint=https%3A%2F%2Fs3.test&path_style=false");
+        let location = parse(
+            "s3://my.bucket/a%20b/c%23d?region=eu-west-1&endpoint=https%3A%2F%2Fs3.test&path_style=false&bare_etags=true",
+        );
         let expected = S3Location {
             bucket: "my.bucket".to_owned(),
             key: "a b/c#d".to_owned(),
             region: Some("eu-west-1".to_owned()),
             endpoint: Some("https://s3.test".to_owned()),
             path_style: false,
+            bare_etags: true,
         };
         assert_eq!(location, Ok(expected));
     }

@@ -8,6 +8,8 @@ const CANONICAL: &[&str] = &[
     "s3://bucket/locks/scheduler",
     #[cfg(feature = "s3")]
     "s3://my.bucket/a%20b//c%23d%3F/../?region=eu-west-1&endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=false",
+    #[cfg(feature = "s3")]
+    "s3://bucket/locks/scheduler?endpoint=http%3A%2F%2F127.0.0.1%3A7480&bare_etags=true",
     #[cfg(feature = "gcs")]
     "gs://bucket/locks//a%20b/../%23%3F",
     #[cfg(feature = "azure")]

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use serde::ser::{Error as _, Serialize, Serializer};
+#[cfg(feature = "azure")]
+use serde::ser::Error as _;
+use serde::ser::{Serialize, Serializer};
 
 use super::{Location, UrlError};
 

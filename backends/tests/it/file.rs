@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use leaderelection::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version};
 use leaderelection_backends::file::{FileLock, FileStore};
-use leaderelection_conformance::{Effort, check_lock, check_store};
+use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
 use tempfile::tempdir;
+use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn file_store_conforms() {
@@ -152,4 +154,69 @@ async fn a_place_that_cannot_be_written_is_fatal() {
     let error = FileStore::new("/sys").put("key", "body".into(), &Precondition::Absent).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
     assert!(error.to_string().starts_with("cannot write file:///sys/key: "), "{error}");
+}
+
+/// The number of files and directories below `path`.
+fn inodes(path: &Path) -> usize {
+    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| 1 + if path.is_dir() { inodes(&path) } else { 0 }).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_leave_nothing_behind() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    store.put("locks/scheduler", "body".into(), &Precondition::Absent).await.unwrap();
+    let before = inodes(directory.path());
+    let config = ProbeConfig::new().beside("locks/scheduler");
+    // Each removes the empty folders above its own, while the others need them.
+    let reports = tokio::join!(
+        probe(store.clone(), &config),
+        probe(FileStore::new(directory.path()), &config),
+        probe(FileStore::new(directory.path()), &config),
+    );
+    for report in [reports.0, reports.1, reports.2] {
+        assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+        assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
+    }
+    assert_eq!(inodes(directory.path()), before);
+    assert_eq!(store.list("").await.unwrap(), ["locks/scheduler"]);
+}
+
+#[tokio::test]
+async fn what_is_discarded_leaves_no_trace_and_takes_nothing_else_away() {
+    let directory = tempdir().unwrap();
+    let store = FileStore::new(directory.path());
+    for key in ["a", "a/b", "a/b/c", "d/e"] {
+        store.put(key, "body".into(), &Precondition::Absent).await.unwrap();
+    }
+    for key in ["a/b", "d/e", "never/written"] {
+        store.discard(key).await.unwrap();
+    }
+    assert_eq!(store.list("").await.unwrap(), ["a", "a/b/c"]);
+    assert!(!directory.path().join("d").exists());
+    store.discard("a/b/c").await.unwrap();
+    store.discard("a").await.unwrap();
+    assert_eq!(inodes(directory.path()), 0);
+}
+
+/// A pipe without a writer hangs whoever opens it, as a file on a disk that does not answer.
+#[tokio::test]
+async fn no_call_begins_while_another_one_hangs() {
+    let directory = tempdir().unwrap();
+    let generations = directory.path().join("key/@");
+    fs::create_dir_all(&generations).unwrap();
+    let pipe = generations.join("1");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let store = FileStore::new(directory.path());
+    let limit = Duration::from_millis(1100);
+    timeout(limit, store.get("key")).await.unwrap_err();
+    for _ in 0..3 {
+        // Clones share the disk, and wait without a thread.
+        timeout(Duration::from_millis(50), store.clone().get("other")).await.unwrap_err();
+    }
+    let writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    fs::remove_file(&pipe).unwrap();
+    assert_eq!(timeout(Duration::from_secs(60), store.get("key")).await.unwrap().unwrap(), None);
+    drop(writer);
 }

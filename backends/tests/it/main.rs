@@ -3,3 +3,5 @@
 
 #[cfg(unix)]
 mod file;
+#[cfg(unix)]
+mod sharing;

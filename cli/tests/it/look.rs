@@ -141,6 +141,7 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
     place.overwrite("a", &record("node-1", "15s", 7, "1"));
     place.overwrite("team/b", &record("", "1s", 12, "1"));
     place.overwrite("photo", "somebody's photo");
+    place.overwrite("team/leaderelection-probe/0198c0de/creators-7", "left behind by a probe");
     let ended = end(&["list", &place.prefix()]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split("   ").map(str::trim).collect()).collect();

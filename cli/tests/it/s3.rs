@@ -40,7 +40,7 @@ fn run_status_list_and_probe_on_s3() {
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "1\n"), "{next:?}");
 
     // Few writers: with many, this server's losers stall for seconds.
-    let probed = end(&["probe", "-o", "json", "--writers", "3", "--rounds", "2", &lock]);
+    let probed = end(&["probe", "-o", "json", "--writers", "2", &lock]);
     let report: Value = serde_json::from_str(&probed.stdout).unwrap();
     assert_eq!((probed.code, &report["verdict"]), (Some(0), &"fit".into()), "{report}");
     let ahead = report["clock"]["aheadOfStoreSeconds"].as_f64().unwrap();

@@ -5,38 +5,45 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use leaderelection::clock::LocalInstant;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject};
+use leaderelection::{
+    ConditionalStore, NoAnswer, Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, one_line,
+};
 
-use super::check::Check;
+use super::check::{Check, Finding, Stopped};
 use super::config::ProbeConfig;
 use super::ledger::{Ledger, Object};
 use super::report::{Latency, ProbeReport};
 use crate::patience::{PAUSE, patiently};
+use crate::race::{MOST_OF_A_TEXT, Refusal};
 
-/// One probe of one store.
-pub(super) struct Prober<'a> {
-    pub(super) store: &'a dyn ConditionalStore,
-    pub(super) config: &'a ProbeConfig,
-    folder: String,
-    ledger: Mutex<Ledger>,
+/// The setting of the time limit of a request, as a user of the library and of the command line knows it.
+const REQUEST_TIMEOUT: &str = "request_timeout, --request-timeout";
+
+/// One probe of one store. Clones are the same probe.
+#[derive(Clone)]
+pub(super) struct Prober {
+    pub(super) store: Arc<dyn ConditionalStore>,
+    pub(super) config: Arc<ProbeConfig>,
+    folder: Arc<str>,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
-impl<'a> Prober<'a> {
-    pub(super) fn new(store: &'a dyn ConditionalStore, config: &'a ProbeConfig) -> Self {
-        Self { store, config, folder: config.folder(), ledger: Mutex::default() }
+impl Prober {
+    pub(super) fn new(store: Arc<dyn ConditionalStore>, config: &ProbeConfig) -> Self {
+        Self { store, config: Arc::new(config.clone()), folder: config.folder().into(), ledger: Arc::default() }
     }
 
-    pub(super) fn report(self, checks: Vec<Check>, began: LocalInstant) -> ProbeReport {
-        let ledger = self.ledger.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn report(&self, checks: Vec<Check>, began: LocalInstant) -> ProbeReport {
+        let ledger = self.with_ledger(std::mem::take);
         ProbeReport {
             place: self.store.describe(&self.folder),
             checks,
-            writers: self.config.writers,
-            rounds: self.config.rounds,
+            races: self.races(),
             requests: ledger.requests,
             latency: Latency::of(ledger.latencies),
             duration: self.config.clock.now().saturating_since(began),
             leftovers: ledger.objects.keys().map(|key| self.store.describe(key)).collect(),
+            unanswered_creates: ledger.unanswered_creates,
         }
     }
 
@@ -78,14 +85,40 @@ impl<'a> Prober<'a> {
         // counted. A late update needs no count, because its object has changed or is gone.
         let creates = usize::from(precondition == Precondition::Absent);
         self.unsettled(key, |unsettled| unsettled + creates);
-        let answer = self.call(key, self.store.put(key, body, &precondition)).await;
+        self.with_ledger(|ledger| ledger.unanswered_creates += creates);
+        let answer = self.answered(self.store.put(key, body, &precondition)).await;
+        if answer.is_ok() {
+            self.with_ledger(|ledger| ledger.unanswered_creates -= creates);
+        }
+        let answer = self.noted(key, answer);
         if answer.as_ref().map_or_else(|error| error.kind() != StoreErrorKind::Ambiguous, |_| true) {
             self.unsettled(key, |unsettled| unsettled - creates);
         }
         answer
     }
 
-    /// Deletes, and repeats a deletion that the store rejects for now.
+    /// Makes a write that the store has to accept, because its condition holds.
+    pub(super) async fn put_rightly(
+        &self,
+        key: &str,
+        body: &'static str,
+        precondition: &Precondition,
+    ) -> Finding<VersionedObject> {
+        let error = match self.put(key, body, precondition).await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict => error,
+            answer => return Ok(answer?),
+        };
+        let what = match (precondition, self.get(key).await?) {
+            (Precondition::Absent, None) => "a create of a missing object".to_owned(),
+            (Precondition::Matches(version), Some(found)) if found.version == *version => {
+                format!("an update that names the current version {version}")
+            }
+            _ => return Err(error.into()),
+        };
+        Err(Stopped::Refused(format!("{what} is refused: {}", Refusal::from(error).text)))
+    }
+
+    /// Deletes by a version, and repeats a deletion that the store rejects for now.
     pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         patiently(|time| self.sleep(time), || self.call(key, self.store.delete(key, expected))).await
     }
@@ -94,7 +127,7 @@ impl<'a> Prober<'a> {
         self.sleep(asked.unwrap_or(PAUSE)).await;
     }
 
-    async fn sleep(&self, time: Duration) {
+    pub(super) async fn sleep(&self, time: Duration) {
         let clock = &self.config.clock;
         clock.sleep_until(clock.now() + time).await;
     }
@@ -105,21 +138,30 @@ impl<'a> Prober<'a> {
         key: &str,
         request: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let ProbeConfig { clock, request_timeout, .. } = self.config;
+        let answer = self.answered(request).await;
+        self.noted(key, answer)
+    }
+
+    async fn answered<T>(
+        &self,
+        request: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<Result<T, StoreError>, NoAnswer> {
+        let ProbeConfig { clock, request_timeout, .. } = &*self.config;
         self.with_ledger(|ledger| ledger.requests += 1);
-        let (sent, limit) = (clock.now(), TimeLimit::new(*request_timeout).on_clock(Arc::clone(clock)));
-        let answer = match limit.answer(request).await {
-            Ok(answer) => {
-                let latency = clock.now().saturating_since(sent);
-                self.with_ledger(|ledger| ledger.latencies.push(latency));
-                answer
-            }
-            Err(silence) => Err(silence.of(&self.store.describe(key))),
-        };
+        let limit = TimeLimit::new(*request_timeout).on_clock(Arc::clone(clock)).of_setting(REQUEST_TIMEOUT);
+        let sent = clock.now();
+        let answer = limit.answer(request).await?;
+        let latency = clock.now().saturating_since(sent);
+        self.with_ledger(|ledger| ledger.latencies.push(latency));
+        Ok(answer)
+    }
+
+    fn noted<T>(&self, key: &str, answer: Result<Result<T, StoreError>, NoAnswer>) -> Result<T, StoreError> {
+        let answer = answer.unwrap_or_else(|silence| Err(silence.of(&self.store.describe(key))));
         if let Err(error) = &answer
             && error.kind() != StoreErrorKind::Conflict
         {
-            self.with_ledger(|ledger| ledger.last_error = Some(error.to_string()));
+            self.with_ledger(|ledger| ledger.last_error = Some(one_line(&error.to_string(), MOST_OF_A_TEXT)));
         }
         answer
     }

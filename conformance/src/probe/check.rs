@@ -64,9 +64,11 @@ pub enum Outcome {
     Passed,
     /// The store broke its contract.
     Failed,
+    /// The store refused a call that it has to accept.
+    Refused,
     /// The store answered with errors, or not in time.
     Inconclusive,
-    /// The check was not run, because an earlier check was inconclusive.
+    /// The check was not run, because an earlier check could not be made.
     Skipped,
 }
 
@@ -75,6 +77,7 @@ impl fmt::Display for Outcome {
         f.pad(match self {
             Self::Passed => "passed",
             Self::Failed => "FAILED",
+            Self::Refused => "REFUSED",
             Self::Inconclusive => "inconclusive",
             Self::Skipped => "skipped",
         })
@@ -122,6 +125,8 @@ pub(super) type Finding<T = String> = Result<T, Stopped>;
 #[derive(Debug)]
 pub(super) enum Stopped {
     Broken(Breach),
+    /// The store refuses a call that it has to accept: what it refuses, and in which words.
+    Refused(String),
     Unclear(StoreError),
 }
 

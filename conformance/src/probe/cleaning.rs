@@ -6,19 +6,17 @@ use leaderelection::{StoreError, StoreErrorKind};
 
 use super::calls::Prober;
 use super::ledger::Object;
+use crate::patience::patiently;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-impl Prober<'_> {
+impl Prober {
     /// Deletes the objects of the last check, without repeating a failed deletion.
     pub(super) async fn sweep(&self) {
         for key in self.keys(|object| !object.swept) {
-            let removed = async {
-                let Some(found) = self.call(&key, self.store.get(&key)).await? else { return Ok(()) };
-                self.call(&key, self.store.delete(&key, &found.version)).await
-            };
-            let removed = removed.await;
-            self.swept(&key, removed);
+            let removed = self.call(&key, self.store.discard(&key)).await;
+            let is_settled = self.with_ledger(|ledger| ledger.objects.get(&key).is_none_or(|it| it.unsettled == 0));
+            self.swept(&key, removed, is_settled);
         }
     }
 
@@ -27,12 +25,15 @@ impl Prober<'_> {
         let clock = &self.config.clock;
         let insist = async {
             for key in self.keys(|object| !object.denied) {
-                let removed = async {
-                    let Some(found) = self.get(&key).await? else { return Ok(()) };
-                    self.delete(&key, &found.version).await
-                };
-                let removed = removed.await;
-                self.swept(&key, removed);
+                let discard = || self.call(&key, self.store.discard(&key));
+                let removed = patiently(|time| self.sleep(time), discard).await;
+                self.swept(&key, removed, true);
+            }
+            // What could not be deleted may never have been there.
+            for key in self.keys(|_| true) {
+                if matches!(self.call(&key, self.store.get(&key)).await, Ok(None)) {
+                    self.with_ledger(|ledger| ledger.objects.remove(&key));
+                }
             }
         };
         tokio::select! {
@@ -48,12 +49,13 @@ impl Prober<'_> {
         })
     }
 
-    fn swept(&self, key: &str, removed: Result<(), StoreError>) {
+    /// Notes an attempt to delete. `is_final` if no later attempt is needed after a success.
+    fn swept(&self, key: &str, removed: Result<(), StoreError>, is_final: bool) {
         self.with_ledger(|ledger| {
             let Some(object) = ledger.objects.get_mut(key) else { return };
             object.swept = true;
             object.denied = removed.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Fatal);
-            if removed.is_ok() && object.unsettled == 0 {
+            if removed.is_ok() && is_final {
                 ledger.objects.remove(key);
             }
         });

@@ -1,5 +1,6 @@
 //! The settings of a probe.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,14 +30,27 @@ pub struct ProbeConfig {
 
 const FOLDER: &str = "leaderelection-probe/";
 
+/// Returns `true` if `key` is that of an object in a folder of probes, and so not that of a lock.
+///
+/// ```
+/// use leaderelection_conformance::is_object_of_probe;
+///
+/// assert!(is_object_of_probe("locks/leaderelection-probe/0198c0de/creators-7"));
+/// assert!(!is_object_of_probe("locks/leaderelection-probe"));
+/// ```
+#[must_use]
+pub fn is_object_of_probe(key: &str) -> bool {
+    key.starts_with(FOLDER) || key.contains(&format!("/{FOLDER}"))
+}
+
 impl ProbeConfig {
-    /// Creates the default settings: 8 rounds of 16 writers.
+    /// Creates the default settings: one round of races, of up to 64 writers.
     pub fn new() -> Self {
         Self {
             prefix: FOLDER.to_owned(),
             id: None,
-            writers: 16,
-            rounds: 8,
+            writers: 64,
+            rounds: 1,
             request_timeout: Duration::from_secs(10),
             time_limit: Duration::from_secs(60),
             clock: Arc::new(SystemClock),
@@ -59,14 +73,15 @@ impl ProbeConfig {
         self.prefix(format!("{folder}{FOLDER}"))
     }
 
-    /// Sets the number of writers that race for one object. 16 by default, at least 2.
+    /// Sets the largest number of writers that race for one object. 64 by default, at least 2. Most races are
+    /// narrower: of 2, 4 and 16 writers.
     pub fn writers(mut self, writers: usize) -> Self {
         self.writers = writers.max(2);
         self
     }
 
-    /// Sets the number of times that each race is run. 8 by default, at least once. The first race opens the
-    /// connections, so the writers of later races start closer together.
+    /// Sets the number of times that all races are run. Once by default. The more races, the rarer the fault that
+    /// they find.
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds.max(1);
         self
@@ -99,6 +114,13 @@ impl ProbeConfig {
     pub(crate) fn id(mut self, id: String) -> Self {
         self.id = Some(id);
         self
+    }
+
+    /// The numbers of writers of all races, in their order. `round` has the races of one round, as numbers of writers
+    /// and of races.
+    pub(super) fn races(&self, round: &[(usize, usize)]) -> Vec<usize> {
+        let round = round.iter().flat_map(|&(writers, races)| repeat_n(writers.min(self.writers), races));
+        (0..self.rounds).flat_map(|_| round.clone()).collect()
     }
 
     /// The folder for the objects of one probe.

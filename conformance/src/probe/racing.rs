@@ -3,43 +3,67 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 use leaderelection::{Precondition, StoreError, StoreErrorKind, Version};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::calls::Prober;
-use super::check::Finding;
+use super::check::{Finding, Stopped};
 use super::sequential::shown;
 use crate::contract::{Breach, LINEARIZABLE_WRITE};
 use crate::patience::TRIES;
 use crate::race::{self, Answer, Refusal};
 
-impl Prober<'_> {
+/// The races of a round, as numbers of writers and of races. The widest race opens the connections.
+///
+/// A store that checks a condition and writes a moment later is caught if a second writer comes between the two. In a
+/// narrow race, nothing but that moment decides, so many narrow races find a short moment. A wide race finds stores that
+/// are wrong only under load: with a queue, with several processes, or with a thread for each connection.
+const CREATORS: &[(usize, usize)] = &[(64, 1), (16, 1), (4, 2), (2, 4)];
+/// A race of updaters costs one request besides its writers, and a race of creators three.
+const UPDATERS: &[(usize, usize)] = &[(64, 1), (16, 2), (4, 6), (2, 16)];
+
+/// The number of objects that updaters race for in turn, so that a store with a limit for each object is not in the way.
+const UPDATED: usize = 6;
+
+impl Prober {
+    /// The number of races of a whole probe.
+    pub(super) fn races(&self) -> usize {
+        self.config.races(CREATORS).len() + self.config.races(UPDATERS).len()
+    }
+
     pub(super) async fn racing_creators(&self) -> Finding {
         let mut losers = Losers::default();
-        for round in 0..self.config.rounds {
+        let races = self.config.races(CREATORS);
+        for (number, &writers) in races.iter().enumerate() {
             let key = self.new_key("creators");
-            self.race(&key, Race { role: "creators", round, base: None }, &mut losers).await?;
+            self.race(&key, Race { role: "creators", number, writers, base: None }, &mut losers).await?;
             self.sweep().await;
         }
-        Ok(self.one_winner_each(&losers))
+        Ok(one_winner_each(&races, &losers))
     }
 
-    /// Races updaters. Every round starts from the version that the winner of the previous round wrote.
+    /// Races updaters. Every race starts from the version that the winner of the object's previous race wrote.
     pub(super) async fn racing_updaters(&self) -> Finding {
         let mut losers = Losers::default();
-        let key = self.new_key("updaters");
-        let mut base = self.put(&key, "what a probe's updaters race for", &Precondition::Absent).await?.version;
-        for round in 0..self.config.rounds {
-            base = self.race(&key, Race { role: "updaters", round, base: Some(base) }, &mut losers).await?;
+        let races = self.config.races(UPDATERS);
+        let mut objects = Vec::new();
+        for _ in 0..races.len().min(UPDATED) {
+            let key = self.new_key("updaters");
+            let first = "what a probe's updaters race for";
+            let base = self.put_rightly(&key, first, &Precondition::Absent).await?.version;
+            objects.push((key, base));
         }
-        Ok(self.one_winner_each(&losers))
-    }
-
-    fn one_winner_each(&self, losers: &Losers) -> String {
-        let (rounds, writers) = (self.config.rounds, self.config.writers);
-        format!("one winner in each of {rounds} races of {writers}; the losers: {losers}")
+        for (number, &writers) in races.iter().enumerate() {
+            let (key, base) = &mut objects[number % UPDATED];
+            let race = Race { role: "updaters", number, writers, base: Some(base.clone()) };
+            *base = self.race(key, race, &mut losers).await?;
+        }
+        Ok(one_winner_each(&races, &losers))
     }
 
     /// Runs one race, and repeats it if all racers were rejected. Returns the version that the winner wrote.
@@ -48,13 +72,19 @@ impl Prober<'_> {
         // win.
         let mut answers: Vec<Answer<Version>> = Vec::new();
         for _ in 0..TRIES {
-            let racers = answers.len()..answers.len() + self.config.writers;
+            let racers = answers.len()..answers.len() + race.writers;
             let given = self.start(key, &race, racers).await;
             let asked = given.iter().filter_map(|answer| answer.as_ref().err()?.retry_after()).max();
             answers.extend(given.into_iter().map(|answer| answer.map_err(Refusal::from)));
 
             race::told_that_it_won(&race.to_string(), &answers)?;
             let present = self.present(key, &race, answers.len()).await?;
+            let is_conflict =
+                |answer: &Answer<_>| answer.as_ref().is_err_and(|refusal| refusal.kind == StoreErrorKind::Conflict);
+            if present.is_none() && answers.iter().all(is_conflict) {
+                let what = format!("all of {} racing {race} are refused, and nothing has changed", answers.len());
+                return Err(Stopped::Refused(what));
+            }
             let racer = present.as_ref().map(|(racer, _)| *racer);
             let winner = race::winner(&race.to_string(), &as_trusted(&answers, racer), present)?;
             if let Some(refusal) = answers.iter().filter_map(|answer| answer.as_ref().err()).find(hopeless) {
@@ -85,17 +115,38 @@ impl Prober<'_> {
         Ok(Some((racer, found.version)))
     }
 
-    /// Sends all writes before it looks at any answer. One connection can carry one write at a time, so the
-    /// client opens several connections.
+    /// Lets all writers start at the same moment. One connection can carry one write at a time, so the client opens
+    /// several connections.
     async fn start(&self, key: &str, race: &Race, racers: Range<usize>) -> Vec<Result<Version, StoreError>> {
-        join_all(racers.map(|racer| self.put_once(key, race.body(racer), race.precondition()))).await
+        let start = Arc::new(Barrier::new(racers.len()));
+        let mut running = JoinSet::new();
+        for racer in racers.clone() {
+            let (prober, start, key) = (self.clone(), Arc::clone(&start), key.to_owned());
+            let (body, precondition) = (race.body(racer), race.precondition());
+            let write = async move {
+                start.wait().await;
+                (racer, prober.put_once(&key, body, precondition).await)
+            };
+            running.spawn(write.in_current_span());
+        }
+        let mut answers = running.join_all().await;
+        answers.sort_unstable_by_key(|(racer, _)| *racer);
+        answers.into_iter().map(|(_, answer)| answer).collect()
     }
+}
+
+fn one_winner_each(races: &[usize], losers: &Losers) -> String {
+    let (fewest, most) = (races.iter().min().unwrap_or(&0), races.iter().max().unwrap_or(&0));
+    let writers = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    format!("one winner in each of {} races of {writers}; the losers: {losers}", races.len())
 }
 
 /// The conditions of a race.
 struct Race {
     role: &'static str,
-    round: usize,
+    /// The number of races of this kind before.
+    number: usize,
+    writers: usize,
     /// The version to replace; `None` to create.
     base: Option<Version>,
 }
@@ -112,7 +163,7 @@ impl Race {
 
 impl fmt::Display for Race {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of round {}", self.role, self.round + 1)
+        write!(f, "{} of race {}", self.role, self.number + 1)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The sequence of the checks, and the meaning of their findings.
 
+use std::time::Duration;
+
 use leaderelection::StoreErrorKind;
 
 use super::calls::Prober;
@@ -7,12 +9,12 @@ use super::check::{Check, CheckKind, Finding, Outcome, Stopped};
 use crate::contract::{Breach, HONEST_ERRORS};
 use crate::race::Refusal;
 
-impl Prober<'_> {
-    /// Runs the checks, until a required check is inconclusive.
+impl Prober {
+    /// Runs the checks, until a required check cannot be made, by an error or by a refusal.
     pub(super) async fn run(&self, checks: &mut Vec<Check>) {
         for kind in CheckKind::ALL {
             let check = self.check(kind).await;
-            let go_on = !(kind.is_required() && check.outcome == Outcome::Inconclusive);
+            let go_on = !kind.is_required() || matches!(check.outcome, Outcome::Passed | Outcome::Failed);
             checks.push(check);
             self.sweep().await;
             if !go_on {
@@ -41,15 +43,13 @@ impl Prober<'_> {
                 Ok(seen) => (Outcome::Passed, seen),
                 Err(Stopped::Broken(breach)) => (Outcome::Failed, breach.to_string()),
                 // A single lost answer, or a conflict that a proxy's repeated request caused, is bad luck.
-                Err(Stopped::Unclear(error))
-                    if attempt < ATTEMPTS
-                        && matches!(error.kind(), StoreErrorKind::Ambiguous | StoreErrorKind::Conflict) =>
-                {
+                Err(stopped) if attempt < ATTEMPTS && stopped.may_be_bad_luck() => {
                     attempt += 1;
                     self.sweep().await;
-                    self.pause(error.retry_after()).await;
+                    self.pause(stopped.retry_after()).await;
                     continue;
                 }
+                Err(Stopped::Refused(what)) => (Outcome::Refused, what),
                 Err(Stopped::Unclear(error)) if error.kind() == StoreErrorKind::Conflict => {
                     let what = format!("a call that had nothing to conflict with was answered Conflict ({error})");
                     (Outcome::Failed, Breach::new(what, HONEST_ERRORS).to_string())
@@ -68,6 +68,23 @@ impl Prober<'_> {
             CheckKind::RacingCreators => self.racing_creators().await,
             CheckKind::RacingUpdaters => self.racing_updaters().await,
             CheckKind::StaleDelete => self.stale_delete().await,
+        }
+    }
+}
+
+impl Stopped {
+    fn may_be_bad_luck(&self) -> bool {
+        match self {
+            Self::Broken(_) => false,
+            Self::Refused(_) => true,
+            Self::Unclear(error) => matches!(error.kind(), StoreErrorKind::Ambiguous | StoreErrorKind::Conflict),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unclear(error) => error.retry_after(),
+            Self::Broken(_) | Self::Refused(_) => None,
         }
     }
 }

@@ -10,10 +10,10 @@ const FIRST: &str = "the first write of a probe";
 const SECOND: &str = "the second write of a probe";
 const REFUSED: &str = "a write of a probe that must be refused";
 
-impl Prober<'_> {
+impl Prober {
     pub(super) async fn create_twice(&self) -> Finding {
         let key = &self.new_key("create-twice");
-        let first = self.put(key, FIRST, &Precondition::Absent).await?;
+        let first = self.put_rightly(key, FIRST, &Precondition::Absent).await?;
         let second = self.put(key, REFUSED, &Precondition::Absent).await;
         self.refused("a second create", key, second, Some(&first)).await?;
         Ok("a second create was answered Conflict, and changed nothing".to_owned())
@@ -29,7 +29,7 @@ impl Prober<'_> {
 
     pub(super) async fn update_missing(&self) -> Finding {
         // A version that this store has issued, but for another object.
-        let other = self.put(&self.new_key("update-other"), FIRST, &Precondition::Absent).await?;
+        let other = self.put_rightly(&self.new_key("update-other"), FIRST, &Precondition::Absent).await?;
         let key = &self.new_key("update-missing");
         let update = self.put(key, REFUSED, &Precondition::Matches(other.version)).await;
         self.refused("an update of a missing object", key, update, None).await?;
@@ -54,9 +54,9 @@ impl Prober<'_> {
 
     /// Writes an object twice and returns both states.
     async fn written_twice(&self, key: &str) -> Finding<(VersionedObject, VersionedObject)> {
-        let first = self.put(key, FIRST, &Precondition::Absent).await?;
+        let first = self.put_rightly(key, FIRST, &Precondition::Absent).await?;
         self.expect("a create", self.get(key).await?.as_ref(), Some(&first))?;
-        let second = self.put(key, SECOND, &Precondition::Matches(first.version.clone())).await?;
+        let second = self.put_rightly(key, SECOND, &Precondition::Matches(first.version.clone())).await?;
         let what = format!("two contents have the version {}", first.version);
         Breach::unless(first.version != second.version, what, VERSION)?;
         self.expect("an update", self.get(key).await?.as_ref(), Some(&second))?;

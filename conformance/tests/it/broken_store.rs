@@ -36,6 +36,14 @@ pub(crate) enum Fault {
     WritesAllTheSame,
     UpdateCreates,
     UnconditionalDelete,
+    /// Supports no deletion with a condition, and says so.
+    NoConditionalDelete,
+    /// Compares versions in another spelling than its own.
+    RefusesUpdates,
+    RefusesCreates,
+    RefusesRacers,
+    /// Answers everything with a large page.
+    Talkative,
     VersionFromAnotherResponse,
     /// Sends every write twice and reports the result of the second attempt.
     HiddenRetry,
@@ -148,6 +156,17 @@ impl ConditionalStore for Broken {
         match self.fault {
             Fault::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
             Fault::NoPreconditions => return self.force(key, body).await,
+            Fault::RefusesUpdates if *precondition != Precondition::Absent => {
+                return Err(error(StoreErrorKind::Conflict));
+            }
+            Fault::RefusesCreates if *precondition == Precondition::Absent => {
+                return Err(error(StoreErrorKind::Conflict));
+            }
+            Fault::RefusesRacers if racing => return Err(error(StoreErrorKind::Conflict)),
+            Fault::Talkative => {
+                let page = format!("<html>\r\n\u{1b}[31m{}", "\noh no".repeat(100_000));
+                return Err(StoreError::new(StoreErrorKind::Ambiguous, page));
+            }
             Fault::Limited => self.limit(key)?,
             Fault::WritesAllTheSame => {
                 let answer = self.inner.put(key, body.clone(), precondition).await;
@@ -190,8 +209,11 @@ impl ConditionalStore for Broken {
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        if self.fault == Fault::Limited {
-            self.limit(key)?;
+        match self.fault {
+            Fault::Limited => self.limit(key)?,
+            Fault::NoConditionalDelete => return Err(error(StoreErrorKind::Fatal)),
+            Fault::RefusesUpdates => return Err(error(StoreErrorKind::Conflict)),
+            _ => {}
         }
         let found = self.inner.get(key).await?.ok_or_else(|| error(StoreErrorKind::Conflict))?;
         if self.fault == Fault::UnconditionalDelete || self.version(&found) == *expected {
@@ -199,6 +221,16 @@ impl ConditionalStore for Broken {
             return self.inner.delete(key, &found.version).await;
         }
         Err(error(StoreErrorKind::Conflict))
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        match self.fault {
+            Fault::NoConditionalDelete | Fault::RefusesUpdates => self.inner.discard(key).await,
+            _ => match self.get(key).await? {
+                Some(found) => self.delete(key, &found.version).await,
+                None => Ok(()),
+            },
+        }
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {

@@ -1,7 +1,7 @@
 //! The probe passes correct stores, finds every store that would elect two leaders, and blames no store for an
 //! error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn outcomes(report: &ProbeReport) -> Vec<Outcome> {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_right_passes_and_is_left_as_it_was() {
     let store = Troubled::new(|_, _, _| None);
-    let report = probe(&store, &config()).await;
+    let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     assert_eq!(outcomes(&report), [Outcome::Passed; 6]);
     assert_eq!(keys(&store.inner).await, Vec::<String>::new());
@@ -39,7 +39,7 @@ async fn a_store_that_is_right_passes_and_is_left_as_it_was() {
 async fn the_machines_clock_will_do() {
     let store = MemoryStore::new();
     let config = ProbeConfig::new();
-    let (first, second) = tokio::join!(probe(&store, &config), probe(&store, &config));
+    let (first, second) = tokio::join!(probe(store.clone(), &config), probe(store.clone(), &config));
     assert_eq!((first.verdict(), second.verdict()), (Verdict::Fit, Verdict::Fit), "{first}\n{second}");
     assert_eq!(keys(&store).await, Vec::<String>::new());
     let latency = first.latency().unwrap();
@@ -53,15 +53,15 @@ async fn every_store_that_would_elect_two_leaders_is_found() {
         (Breakage::NoPreconditions, CreateTwice, "a second create was accepted"),
         (Breakage::ConstantVersion, StaleUpdate, "two contents have the version same"),
         (Breakage::UpdateCreates, UpdateMissing, "an update of a missing object was accepted"),
-        (Breakage::CheckThenAct, RacingCreators, "16 of 16 racing creators of round 1 were told that they won"),
-        (Breakage::CheckThenActOnUpdates, RacingUpdaters, "16 of 16 racing updaters of round 1 were told"),
+        (Breakage::CheckThenAct, RacingCreators, "64 of 64 racing creators of race 1 were told that they won"),
+        (Breakage::CheckThenActOnUpdates, RacingUpdaters, "64 of 64 racing updaters of race 1 were told"),
         (Breakage::WritesAllTheSame, CreateTwice, "a second create was answered Conflict, and written all the same"),
         (Breakage::LostUpdate, RacingCreators, "won, and its write is not there"),
         (Breakage::HiddenRetry, CreateTwice, "a call that had nothing to conflict with was answered Conflict"),
         (Breakage::Cache, StaleUpdate, "after an update, a read shows \"the first write of a probe\" at version"),
     ] {
         let store = Broken::new(breakage);
-        let report = probe(&store, &config()).await;
+        let report = probe(store.clone(), &config()).await;
         assert_eq!(report.verdict(), Verdict::Unfit, "{breakage:?}: {report}");
         let check = report.decisive().unwrap();
         assert_eq!(check.kind(), failing, "{breakage:?}: {report}");
@@ -77,15 +77,59 @@ async fn every_store_that_would_elect_two_leaders_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_only_in_a_race_passes_all_but_the_races() {
-    let report = probe(&Broken::new(Breakage::CheckThenAct), &config()).await;
+    let report = probe(Broken::new(Breakage::CheckThenAct), &config()).await;
     let failed = |check: &&Check| check.outcome() == Outcome::Failed;
     let failed: Vec<CheckKind> = report.checks().iter().filter(failed).map(Check::kind).collect();
     assert_eq!(failed, [CheckKind::RacingCreators, CheckKind::RacingUpdaters], "{report}");
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_keeps_nobody_in_office_is_told_from_one_that_elects_two() {
+    for (breakage, refused, what) in [
+        (Breakage::RefusesUpdates, CheckKind::StaleUpdate, "an update that names the current version "),
+        (Breakage::RefusesCreates, CheckKind::CreateTwice, "a create of a missing object is refused"),
+        (Breakage::RefusesRacers, CheckKind::RacingCreators, "all of 64 racing creators of race 1 are refused"),
+    ] {
+        let store = Broken::new(breakage);
+        let report = probe(store.clone(), &config()).await;
+        assert_eq!(report.verdict(), Verdict::Unusable, "{breakage:?}: {report}");
+        let check = report.decisive().unwrap();
+        assert_eq!((check.kind(), check.outcome()), (refused, Outcome::Refused), "{breakage:?}: {report}");
+        let text = report.to_string();
+        assert!(check.detail().starts_with(what), "{breakage:?}: {text}");
+        assert!(text.starts_with("UNUSABLE: ") && text.contains("bare_etags=true"), "{breakage:?}: {text}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new(), "{breakage:?}: {text}");
+        assert!(store.inner.list("").await.unwrap().is_empty() && report.leftovers().is_empty(), "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_conditional_deletions_is_fit_and_is_left_as_it_was() {
+    let store = Broken::new(Breakage::NoConditionalDelete);
+    let report = probe(store.clone(), &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+    let check = report.checks().last().unwrap();
+    assert_eq!((check.kind(), check.outcome()), (CheckKind::StaleDelete, Outcome::Inconclusive), "{report}");
+    assert!(report.to_string().contains("no election depends on it"), "{report}");
+    assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
+    assert_eq!(keys(&store.inner).await, Vec::<String>::new());
+}
+
+/// An error page of a proxy is neither large nor more than a line in the table.
+#[tokio::test(start_paused = true)]
+async fn the_words_of_a_store_are_one_line_of_the_table() {
+    let report = probe(Broken::new(Breakage::Talkative), &config()).await;
+    assert_eq!(report.verdict(), Verdict::Inconclusive, "{report}");
+    let text = report.to_string();
+    assert!(text.len() < 2000, "{} bytes", text.len());
+    assert!(!text.contains('\u{1b}') && text.contains("<html> [31m oh no oh no"), "{text}");
+    let late = probe(Broken::new(Breakage::Talkative), &config().time_limit(Duration::ZERO)).await.to_string();
+    assert!(late.len() < 2000 && !late.contains('\u{1b}'), "{late}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn unconditional_deletions_are_found_and_forgiven() {
-    let report = probe(&Broken::new(Breakage::UnconditionalDelete), &config()).await;
+    let report = probe(Broken::new(Breakage::UnconditionalDelete), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit);
     let check = report.checks().last().unwrap();
     assert_eq!((check.kind(), check.outcome()), (CheckKind::StaleDelete, Outcome::Failed));
@@ -97,7 +141,7 @@ async fn unconditional_deletions_are_found_and_forgiven() {
 async fn stores_that_are_only_slow_or_overloaded_pass() {
     for breakage in [Breakage::ContentVersions, Breakage::Overloaded] {
         let store = Broken::new(breakage);
-        let report = probe(&store, &config()).await;
+        let report = probe(store.clone(), &config()).await;
         assert_eq!(report.verdict(), Verdict::Fit, "{breakage:?}: {report}");
         assert_eq!(keys(&store.inner).await, Vec::<String>::new(), "{breakage:?}: {report}");
     }
@@ -119,7 +163,7 @@ async fn a_store_that_takes_one_write_a_second_passes() {
             }
         }
     });
-    let report = probe(&store, &config()).await;
+    let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     assert_eq!(keys(&store.inner).await, Vec::<String>::new());
     assert!(report.duration() < Duration::from_secs(30), "{report}");
@@ -129,7 +173,7 @@ async fn a_store_that_takes_one_write_a_second_passes() {
 async fn answers_that_are_lost_now_and_then_decide_nothing() {
     for lost in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
         let store = Troubled::new(move |_, _, before| (before % 7 == 3).then_some(lost));
-        let report = probe(&store, &config().time_limit(Duration::from_secs(1000))).await;
+        let report = probe(store.clone(), &config().time_limit(Duration::from_secs(1000))).await;
         assert_ne!(report.verdict(), Verdict::Unfit, "{lost:?}: {report}");
     }
 }
@@ -142,14 +186,13 @@ async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
         Fault::ApplyThen(StoreErrorKind::Rejected),
         Fault::ApplyThen(StoreErrorKind::Conflict),
     ] {
-        let seen = Mutex::new(0);
+        let seen = Mutex::new(BTreeSet::new());
         // The first racer wins every time.
         let store = Troubled::new(move |call, key, _| {
-            let mut seen = seen.lock().unwrap();
-            *seen += usize::from(call == Call::Put && key.contains("creators"));
-            (call == Call::Put && key.contains("creators") && *seen % 16 == 1).then_some(told)
+            let is_racer = call == Call::Put && key.contains("creators");
+            (is_racer && seen.lock().unwrap().insert(key.to_owned())).then_some(told)
         });
-        let report = probe(&store, &config().time_limit(Duration::from_secs(100))).await;
+        let report = probe(store.clone(), &config().time_limit(Duration::from_secs(100))).await;
         assert_eq!(report.verdict(), Verdict::Fit, "{told:?}: {report}");
         assert_eq!(keys(&store.inner).await, Vec::<String>::new());
     }
@@ -158,12 +201,12 @@ async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
 #[tokio::test(start_paused = true)]
 async fn access_denied_is_inconclusive() {
     let store = Troubled::always(Fault::Refuse(StoreErrorKind::Fatal));
-    let report = probe(&store, &config()).await;
+    let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Inconclusive);
     assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::CreateTwice));
     assert_eq!(outcomes(&report)[1..], [Outcome::Skipped; 5]);
     let text = report.to_string();
-    assert!(text.starts_with("inconclusive: the store answered with errors"), "{text}");
+    assert!(text.starts_with("inconclusive: errors or missing answers"), "{text}");
     assert!(text.contains("broken on purpose"), "{text}");
     assert!(store.requests() < 5, "{text}");
 }
@@ -172,7 +215,7 @@ async fn access_denied_is_inconclusive() {
 async fn errors_in_a_race_are_inconclusive() {
     for fault in [Fault::Refuse(StoreErrorKind::Fatal), Fault::Refuse(StoreErrorKind::Rejected)] {
         let store = Troubled::new(move |call, key, _| (call == Call::Put && key.contains("updaters")).then_some(fault));
-        let report = probe(&store, &config()).await;
+        let report = probe(store.clone(), &config()).await;
         assert_eq!(report.verdict(), Verdict::Inconclusive, "{fault:?}: {report}");
         assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingUpdaters), "{fault:?}: {report}");
         assert_eq!(keys(&store.inner).await, Vec::<String>::new());
@@ -181,7 +224,7 @@ async fn errors_in_a_race_are_inconclusive() {
 
 #[tokio::test(start_paused = true)]
 async fn two_winners_condemn_a_store_that_also_denies_access() {
-    let report = probe(&Broken::new(Breakage::CheckThenActOrDeny), &config()).await;
+    let report = probe(Broken::new(Breakage::CheckThenActOrDeny), &config()).await;
     assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingCreators), "{report}");
     assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
 }
@@ -189,23 +232,23 @@ async fn two_winners_condemn_a_store_that_also_denies_access() {
 #[tokio::test(start_paused = true)]
 async fn what_may_not_be_deleted_is_named() {
     let store = Troubled::new(|call, _, _| (call == Call::Delete).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
-    let report = probe(&store, &config()).await;
+    let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     let left = keys(&store.inner).await;
     assert!(!left.is_empty());
-    for key in &left {
-        assert!(report.leftovers().contains(&store.describe(key)), "{key} is not in {report}");
-    }
+    let described: Vec<_> = left.iter().map(|key| store.describe(key)).collect();
+    assert_eq!(report.leftovers(), described, "no more and no less: {report}");
     assert!(report.to_string().contains("may have been left behind; delete by hand:\n  memory:leaderelection-probe/"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_create_that_lands_after_all_is_named() {
+async fn a_create_without_an_answer_is_counted_and_no_object_is_named_that_is_not_there() {
     let store =
         Troubled::new(|call, key, _| (call == Call::Put && key.contains("create-twice")).then_some(Fault::Hang));
-    let report = probe(&store, &config()).await;
+    let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Inconclusive);
-    assert_eq!(report.leftovers().len(), 3, "{report}");
+    assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
+    assert!(report.to_string().contains("3 creates had no answer; if they still arrive"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,9 +261,9 @@ async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
         Fault::Refuse(StoreErrorKind::Conflict),
     ] {
         let store = Troubled::always(fault);
-        let report = probe(&store, &config()).await;
+        let report = probe(store.clone(), &config()).await;
         assert_ne!(report.verdict(), Verdict::Fit, "{fault:?}: {report}");
-        assert!(store.requests() < 150, "{fault:?}: {report}");
+        assert!(store.requests() < 300, "{fault:?}: {report}");
         assert!(report.duration() <= Duration::from_secs(70), "{fault:?}: {report}");
     }
 }
@@ -228,7 +271,7 @@ async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
 #[tokio::test(start_paused = true)]
 async fn time_is_limited() {
     let store = Troubled::new(|call, key, _| (call == Call::Get && key.contains("creators")).then_some(Fault::Hang));
-    let report = probe(&store, &config().time_limit(Duration::from_secs(5))).await;
+    let report = probe(store.clone(), &config().time_limit(Duration::from_secs(5))).await;
     let check = report.decisive().unwrap();
     assert_eq!((check.kind(), check.outcome()), (CheckKind::RacingCreators, Outcome::Inconclusive), "{report}");
     assert!(check.detail().starts_with("not finished within 5s"), "{report}");
@@ -238,8 +281,8 @@ async fn time_is_limited() {
 
 #[tokio::test(start_paused = true)]
 async fn the_report_reads_well() {
-    let config = config().prefix("scratch/").writers(4).rounds(2);
-    let report = probe(&MemoryStore::new(), &config).await;
+    let config = config().prefix("scratch/").writers(4);
+    let report = probe(MemoryStore::new(), &config).await;
     let id = report.place().strip_prefix("memory:scratch/").unwrap();
     let text = report.to_string().replace(id, "ID");
     let expected = "\
@@ -248,21 +291,24 @@ fit to elect leaders on
   create twice                passed        a second create was answered Conflict, and changed nothing
   stale update                passed        a stale update was answered Conflict, and changed nothing
   update of a missing object  passed        an update of a missing object was answered Conflict, and created nothing
-  racing creators             passed        one winner in each of 2 races of 4; the losers: 6 Conflict
-  racing updaters             passed        one winner in each of 2 races of 4; the losers: 6 Conflict
+  racing creators             passed        one winner in each of 8 races of 2 to 4; the losers: 16 Conflict
+  racing updaters             passed        one winner in each of 25 races of 2 to 4; the losers: 43 Conflict
   stale delete                passed        a stale deletion was answered Conflict, and changed nothing
 
+of 33 races none had two winners: 95 of 100 such probes find a fault that shows in one race of 11; a rarer fault may \
+escape, so probe again with more rounds
+
 probed memory:scratch/ID
-54 requests in 0.0ns, races of 4 writers in 2 rounds; latency min 0.0ns, median 0.0ns, p99 0.0ns";
+168 requests in 0.0ns; latency min 0.0ns, median 0.0ns, p99 0.0ns";
     assert_eq!(text, expected);
 
-    let text = probe(&Broken::new(Breakage::CheckThenAct), &config).await.to_string();
+    let text = probe(Broken::new(Breakage::CheckThenAct), &config).await.to_string();
     assert!(
         text.starts_with("UNFIT: it breaks the contract that keeps leaders exclusive; do not elect leaders on it\n"),
         "{text}"
     );
     assert!(
-        text.contains("  racing creators             FAILED        4 of 4 racing creators of round 1 were"),
+        text.contains("  racing creators             FAILED        4 of 4 racing creators of race 1 were"),
         "{text}"
     );
 }
@@ -279,7 +325,7 @@ async fn the_probe_goes_where_it_is_told() {
             assert!(format!("memory:{key}").starts_with(place), "{key}");
             None
         });
-        let report = probe(&store, &config).await;
+        let report = probe(store.clone(), &config).await;
         assert!(report.place().starts_with(place), "{report}");
     }
 }

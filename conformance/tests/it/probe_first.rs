@@ -40,7 +40,7 @@ fn spawn_run(elector: DefaultLeaderElector) -> (CancellationToken, JoinHandle<Ru
 #[tokio::test(start_paused = true)]
 async fn nobody_is_elected_on_a_store_that_fails() {
     for (breakage, failing) in
-        [(Breakage::NoPreconditions, "create twice: a second"), (Breakage::CheckThenAct, "racing creators: 16 of 16")]
+        [(Breakage::NoPreconditions, "create twice: a second"), (Breakage::CheckThenAct, "racing creators: 64 of 64")]
     {
         let store = Broken::new(breakage);
         let never = || panic!("a callback was called");

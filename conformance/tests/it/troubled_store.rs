@@ -121,6 +121,10 @@ impl ConditionalStore for Troubled {
         self.through(Call::Delete, key, self.inner.delete(key, expected)).await
     }
 
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.through(Call::Delete, key, self.inner.discard(key)).await
+    }
+
     async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         self.inner.list(prefix).await
     }

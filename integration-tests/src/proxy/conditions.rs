@@ -17,6 +17,8 @@ pub enum Conditions {
     /// Conditions are ignored while another write to the same object is in progress, as on a server that checks
     /// first and writes later.
     IgnoredUnderConcurrency,
+    /// The ETag of a condition is compared without its quotes, as on Ceph's gateway. With quotes it never matches.
+    BareEtags,
 }
 
 /// The writes in progress, by object.
@@ -45,6 +47,17 @@ impl Drop for UnderWay {
             *count -= 1;
         }
     }
+}
+
+/// Returns the request with quotes around its ETag; `None` if it has quotes already.
+pub(super) fn quoted(request: &Request) -> Option<Request> {
+    let mut request = request.clone();
+    if let Some(etag) = request.headers.get("if-match") {
+        let etag = etag.to_str().ok().filter(|etag| !etag.starts_with('"'))?;
+        let etag = format!("\"{etag}\"").parse().ok()?;
+        request.headers.insert("if-match", etag);
+    }
+    Some(request)
 }
 
 /// Returns the request without its conditions.

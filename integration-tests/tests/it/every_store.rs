@@ -97,6 +97,9 @@ macro_rules! on_one_store {
 on_every_store! {
     answers::an_answer_without_a_code_is_judged_by_its_status,
     answers::retry_after_is_passed_on,
+    answers::the_words_of_a_server_are_few_and_on_one_line,
+    answers::a_server_that_says_nothing_is_not_quoted,
+    answers::a_page_in_place_of_an_answer_names_the_endpoint,
     attempts::a_store_makes_one_attempt_whatever_its_client_was_told,
     attempts::a_store_that_does_not_answer_is_given_up,
     attempts::a_body_that_does_not_end_is_given_up,

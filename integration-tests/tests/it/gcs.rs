@@ -4,6 +4,8 @@ mod answers;
 mod attempts;
 mod control;
 mod election;
+#[cfg(target_os = "linux")]
+mod fake_gcs_server;
 mod requests;
 mod server;
 

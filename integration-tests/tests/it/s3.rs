@@ -2,7 +2,9 @@
 
 mod answers;
 mod attempts;
+mod bare_etags;
 mod connections;
+mod racy;
 mod requests;
 mod server;
 

@@ -13,6 +13,7 @@ use super::new_leader::NewLeaderCalls;
 use super::report::Report;
 use super::request::{self, Answered, Sent};
 use super::stamper::Stamper;
+use super::store_time::StoreTime;
 use super::term::{EarlierWork, OpenTerm};
 use super::work::StartWork;
 use crate::bounded::TimeLimit;
@@ -35,6 +36,7 @@ pub(super) struct Driver {
     stamper: Stamper,
     clash_watch: ClashWatch,
     refused: RefusedWrites,
+    store_time: StoreTime,
     status: watch::Sender<Status>,
     errors: watch::Sender<()>,
     new_leader_calls: NewLeaderCalls,
@@ -67,6 +69,7 @@ impl Driver {
             stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
             clash_watch: ClashWatch::new(&config.rules.identity),
             refused: RefusedWrites::default(),
+            store_time: StoreTime::default(),
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
@@ -206,8 +209,12 @@ impl Driver {
             Effect::Fact(Fact::Observed) => {
                 let (observed, stamper) = (self.election.observed(), &self.stamper);
                 run.report.observed(now, observed);
-                if self.clash_watch.saw(observed, |write_id| stamper.made(write_id)) {
+                if self.clash_watch.saw(observed, |write_id| stamper.number_of(write_id).is_some()) {
                     run.report.identity_clash();
+                }
+                let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
+                if self.store_time.went_back(write_id.and_then(|write_id| stamper.number_of(write_id))) {
+                    log::store_went_back();
                 }
             }
             Effect::Fact(fact) => run.report.fact(fact),

@@ -53,6 +53,13 @@ pub(super) fn identity_clash() {
     tracing::error!("another process renews this lock under our identity; give every process an identity of its own");
 }
 
+pub(super) fn store_went_back() {
+    tracing::error!(
+        "the store went back in time: it shows an earlier write of ours again, so it was restored or has lost writes; \
+         fencing tokens may repeat: stop all candidates, and raise leaderTransitions above the largest token in use"
+    );
+}
+
 pub(super) fn fact(fact: &Fact) {
     match fact {
         Fact::Acquired { fencing_token } => tracing::debug!(fencing_token, "won the lease"),

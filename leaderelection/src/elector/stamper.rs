@@ -21,6 +21,8 @@ pub(super) struct Stamper {
     seeded: Option<Xoshiro256PlusPlus>,
     /// The beginning of all write ids of this elector. No other elector's write ids begin with this prefix.
     prefix: String,
+    /// The number of ids so far. Each id has its number.
+    made: u64,
     now: LocalInstant,
 }
 
@@ -30,7 +32,7 @@ impl Stamper {
         let jitter = seeded.as_mut().map_or_else(rand::make_rng, SeedableRng::from_rng);
         let own = seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         let prefix = format!("{:016x}-", u128::from_le_bytes(own) as u64);
-        Self { clock, wall_clock: WallClock::default(), jitter, seeded, prefix, now: LocalInstant::default() }
+        Self { clock, wall_clock: WallClock::default(), jitter, seeded, prefix, made: 0, now: LocalInstant::default() }
     }
 
     /// Returns the source for a step at `now`.
@@ -43,12 +45,15 @@ impl Stamper {
     /// the same id, both would take one term for their own.
     pub(super) fn new_id(&mut self) -> String {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
-        format!("{}{}", self.prefix, Uuid::from_bytes(random).simple())
+        self.made += 1;
+        format!("{}{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple())
     }
 
-    /// Returns `true` if this elector made the write, however long ago.
-    pub(super) fn made(&self, write_id: &str) -> bool {
-        write_id.starts_with(&self.prefix)
+    /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
+    /// larger numbers.
+    pub(super) fn number_of(&self, write_id: &str) -> Option<u64> {
+        let (number, _) = write_id.strip_prefix(&self.prefix)?.split_once('-')?;
+        u64::from_str_radix(number, 16).ok()
     }
 }
 

@@ -22,6 +22,7 @@ mod run_while_leading;
 mod semantics;
 mod stalls;
 mod store_check;
+mod store_time;
 mod support;
 mod timings;
 mod transfer;

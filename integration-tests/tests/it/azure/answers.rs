@@ -32,7 +32,7 @@ async fn each_code_has_its_meaning() {
         (404, "ContainerNotFound", CALLS, Fatal, "no such container; create it"),
         (404, "BlobNotFound", &[Update, Delete], Conflict, "deleted meanwhile"),
         (404, "ResourceNotFound", CALLS, Fatal, "hidden from requests without credentials"),
-        (404, "", CALLS, Fatal, "check the account's and the container's name"),
+        (404, "BlobNotFound", &[Create, List], Fatal, "check the account's and the container's name"),
         (403, "AuthenticationFailed", CALLS, Fatal, "or this machine's clock is wrong"),
         (401, "InvalidAuthenticationInfo", CALLS, Fatal, "token is wrong or has expired"),
         (403, "KeyBasedAuthenticationNotPermitted", CALLS, Fatal, "use Entra ID"),
@@ -78,12 +78,12 @@ async fn a_container_elsewhere_is_fatal() {
 
 #[tokio::test]
 async fn a_write_that_was_answered_without_an_etag_is_ambiguous() {
-    AzureStore::assert_verdict(&[Create, Update], Answer::new(201), Ambiguous, "without an ETag").await;
+    AzureStore::assert_verdict(&[Create, Update], Answer::new(201), Ambiguous, "the answer has no ETag").await;
 }
 
 #[tokio::test]
 async fn a_read_without_an_etag_is_of_no_use() {
-    AzureStore::assert_verdict(&[Get], Answer::new(200).body("{}"), Fatal, "without an ETag").await;
+    AzureStore::assert_verdict(&[Get], Answer::new(200).body("{}"), Fatal, "the answer has no ETag").await;
 }
 
 #[tokio::test]

@@ -27,6 +27,18 @@ async fn a_create_writes_only_where_there_is_nothing() {
 }
 
 #[tokio::test]
+async fn a_blob_is_discarded_in_one_request_without_a_condition() {
+    let missing = super::error(404, "BlobNotFound");
+    let (server, store) = AzureStore::scripted([Answer::new(202), missing]).await;
+    store.discard("key").await.expect("deleted");
+    store.discard("key").await.expect("it is not there");
+    assert_eq!(server.requests().len(), 2);
+    for request in server.requests() {
+        assert_eq!((request.method.as_str(), request.header("if-match")), ("DELETE", None));
+    }
+}
+
+#[tokio::test]
 async fn an_etag_goes_back_as_it_came() {
     for etag in ["\"quoted\"", "bare"] {
         let (server, store) =

@@ -54,6 +54,16 @@ async fn a_lost_answer_is_ambiguous_and_the_deletion_done() {
 }
 
 #[tokio::test]
+async fn an_object_is_discarded_without_a_condition() {
+    let server = FakeGcs::start(Options::default()).await;
+    let store = GcsStore::on(&server.url()).await;
+    store.put("key", "{}".into(), &Precondition::Absent).await.expect("written");
+    store.discard("key").await.expect("deleted");
+    assert_eq!(server.object("key"), None);
+    store.discard("key").await.expect("it is not there");
+}
+
+#[tokio::test]
 async fn each_page_of_a_listing_is_one_request() {
     let server = FakeGcs::start(Options { page_size: Some(2), ..Options::default() }).await;
     let store = GcsStore::on(&server.url()).await;

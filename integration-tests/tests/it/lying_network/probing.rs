@@ -16,8 +16,8 @@ async fn probed(cloud: &Cloud, proxy: &Proxy) -> ProbeReport {
     let store = cloud.store_by(proxy).await;
     let prefix = cloud.key();
     // SeaweedFS delays the losers of a race by about a second, so the probe uses few racers.
-    let effort = ProbeConfig::new().writers(4).rounds(3).time_limit(Duration::from_secs(120));
-    let report = probe(&store, &effort.prefix(prefix.clone())).await;
+    let effort = ProbeConfig::new().writers(4).time_limit(Duration::from_secs(120));
+    let report = probe(Arc::clone(&store), &effort.prefix(prefix.clone())).await;
     assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
     assert_eq!(store.list(&prefix).await.expect("a listing"), Vec::<String>::new(), "{report}");
     report

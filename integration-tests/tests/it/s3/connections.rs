@@ -1,16 +1,23 @@
 //! Requests that are not sent, because the connection, the region, or the credentials are missing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::future;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, ProvideCredentials};
-use leaderelection::StoreErrorKind::{Fatal, Rejected};
+use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected};
+use leaderelection_backends::s3::S3Store;
+use leaderelection_integration_tests::servers::scripted::ScriptedServer;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
 
 use super::{config, store};
+use crate::calls::Call::Get;
 use crate::calls::{CALLS, assert_fails};
+use crate::every_store::CloudStore as _;
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
@@ -53,6 +60,47 @@ async fn a_credentials_service_that_fails_is_a_rejection() {
     let provider = Failing(|| CredentialsError::provider_error("the service is down"));
     let store = store(config("http://127.0.0.1:9").credentials_provider(provider));
     assert_fails(&store, CALLS, Rejected, "cannot load credentials").await;
+}
+
+#[tokio::test]
+async fn credentials_that_take_longer_than_a_request_are_loaded_once() {
+    let slow = Slow::default();
+    let server = ScriptedServer::start([S3Store::object(b"{}".to_vec()).into()]).await;
+    let store = store(config(&server.url()).credentials_provider(slow.clone()));
+    for _ in 0..3 {
+        let error = Get.on(&store.clone().in_a_hurry()).await.expect_err("no credentials yet");
+        assert_eq!(error.kind(), Ambiguous, "{error}");
+    }
+    assert!(server.requests().is_empty());
+    slow.may_answer.add_permits(1);
+    Get.on(&store).await.expect("read");
+    assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
+}
+
+/// Credentials that come when the test allows it.
+#[derive(Clone, Debug)]
+struct Slow {
+    asked: Arc<AtomicUsize>,
+    may_answer: Arc<Semaphore>,
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Self { asked: Arc::default(), may_answer: Arc::new(Semaphore::new(0)) }
+    }
+}
+
+impl ProvideCredentials for Slow {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(async {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let _allowed = self.may_answer.acquire().await;
+            Ok(Credentials::new("test-key-id", "test-secret", None, None, "test"))
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -23,6 +23,7 @@ async fn a_create_writes_only_where_there_is_nothing() {
     assert_eq!(request.header("if-none-match"), Some("*"));
     assert_eq!(request.header("if-match"), None);
     assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("cache-control"), Some("no-store"));
 }
 
 #[tokio::test]
@@ -38,6 +39,36 @@ async fn an_etag_goes_back_as_it_came() {
             assert_eq!(request.header("if-match"), Some(etag), "{}", request.method);
             assert_eq!(request.header("if-none-match"), None, "{}", request.method);
         }
+    }
+}
+
+#[tokio::test]
+async fn an_etag_goes_back_without_its_quotes_if_it_is_to() {
+    for (etag, sent) in [("\"quoted\"", "quoted"), ("bare", "bare"), ("W/\"weak\"", "W/\"weak\""), ("\"", "\"")] {
+        let (server, store) = S3Store::scripted([object(etag, "{}"), object("\"new\"", ""), Answer::new(204)]).await;
+        let store = store.with_bare_etags(true);
+        let read = store.get("key").await.expect("read").expect("an object");
+        assert_eq!(read.version.as_str(), etag, "the version is the store's");
+        store
+            .put("key", Bytes::from_static(b"{}"), &Precondition::Matches(read.version.clone()))
+            .await
+            .expect("written");
+        store.delete("key", &read.version).await.expect("deleted");
+        for request in &server.requests()[1..] {
+            assert_eq!(request.header("if-match"), Some(sent), "{}", request.method);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_is_discarded_in_one_request_without_a_condition() {
+    let missing = Answer::new(404).body("<Error><Code>NoSuchKey</Code></Error>");
+    let (server, store) = S3Store::scripted([Answer::new(204), missing]).await;
+    store.discard("key").await.expect("deleted");
+    store.discard("key").await.expect("it is not there");
+    assert_eq!(server.requests().len(), 2);
+    for request in server.requests() {
+        assert_eq!((request.method.as_str(), request.header("if-match")), ("DELETE", None));
     }
 }
 

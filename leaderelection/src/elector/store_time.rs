@@ -1,0 +1,38 @@
+//! Watches for a store that goes back in time. No decision rests on it.
+
+/// The newest write of this elector that the store has shown.
+///
+/// A store that keeps its contract never shows an earlier write of an elector after a later one, because each write
+/// replaces the one before. A store that was restored, or that crashed without its last writes, does.
+#[derive(Debug, Default)]
+pub(super) struct StoreTime {
+    newest: Option<u64>,
+}
+
+impl StoreTime {
+    /// Takes the number of the write that the object shows, if this elector made it, and returns `true` if the store
+    /// has shown a later one before. Each step back is reported once.
+    pub(super) fn went_back(&mut self, number: Option<u64>) -> bool {
+        let Some(number) = number else { return false };
+        self.newest.replace(number).is_some_and(|newest| number < newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_back_is_reported_once() {
+        let mut time = StoreTime::default();
+        let reports = [3, 4, 4, 9, 4, 4, 5, 3, 10].map(|number| time.went_back(Some(number)));
+        assert_eq!(reports, [false, false, false, false, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn writes_of_others_in_between_do_not_count() {
+        let mut time = StoreTime::default();
+        let reports = [Some(3), None, Some(4), None, Some(3)].map(|number| time.went_back(number));
+        assert_eq!(reports, [false, false, false, false, true]);
+    }
+}

@@ -1,0 +1,46 @@
+//! A store that goes back in time: restored from a backup, or crashed without its last writes.
+
+use leaderelection::MemoryStore;
+use tokio::time::sleep;
+use tracing::Level;
+
+use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored};
+
+/// What a leader logs whose store shows the record of `rounds` renewals ago.
+fn errors_after_going_back() -> Vec<String> {
+    logged(Level::ERROR, async || {
+        let store = MemoryStore::new();
+        let (_cancel, _running) = spawn_run(elector(TestLock::new(&store, "a"), Journal::default().callbacks()));
+        sleep(RETRY * 2).await;
+        let backup = stored(&store).await.record;
+        sleep(DEADLINE).await;
+        plant(&store, &backup).await;
+        sleep(LEASE * 3).await;
+    })
+}
+
+#[test]
+fn our_own_earlier_write_is_no_clash_of_identities() {
+    let errors = errors_after_going_back();
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    assert!(errors[0].contains("the store went back in time"), "{errors:#?}");
+}
+
+#[test]
+fn a_candidate_of_later_reports_it_as_well() {
+    let errors = logged(Level::ERROR, async || {
+        let store = MemoryStore::new();
+        let first = elector(TestLock::new(&store, "a"), Journal::default().callbacks());
+        let (cancel, running) = spawn_run(first);
+        sleep(RETRY * 2).await;
+        let backup = stored(&store).await.record;
+        sleep(DEADLINE).await;
+        // Another leads in between, and then the backup comes back.
+        plant(&store, &record("b", LEASE, 9)).await;
+        sleep(LEASE / 2).await;
+        plant(&store, &backup).await;
+        cancel.cancel();
+        drop(running.await);
+    });
+    assert!(errors.iter().all(|error| !error.contains("under our identity")), "{errors:#?}");
+}
