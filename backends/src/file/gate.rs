@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use tokio::sync::Notify;
 
 /// The time after which a call counts as overdue. Calls take milliseconds, or seconds on a disk under heavy load.
@@ -22,7 +23,7 @@ pub(super) struct Gate {
 #[derive(Debug, Default)]
 struct Calls {
     /// By number: the moment at which the call began.
-    running: Mutex<(u64, BTreeMap<u64, Instant>)>,
+    running: Mutex<(u64, BTreeMap<u64, LocalInstant>)>,
     ended: Notify,
 }
 
@@ -58,17 +59,18 @@ impl Gate {
     fn try_enter(&self) -> Option<Running> {
         let mut running = self.calls.running();
         let (number, began) = &mut *running;
-        if began.values().any(|began| began.elapsed() >= self.overdue) {
+        let now = SystemClock.now();
+        if began.values().any(|began| now.saturating_since(*began) >= self.overdue) {
             return None;
         }
         *number += 1;
-        began.insert(*number, Instant::now());
+        began.insert(*number, now);
         Some(Running { calls: Arc::clone(&self.calls), number: *number })
     }
 }
 
 impl Calls {
-    fn running(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Instant>)> {
+    fn running(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, LocalInstant>)> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
