@@ -73,7 +73,9 @@ impl Driver {
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            limit: TimeLimit::new(config.timings.request_timeout()).on_clock(Arc::clone(&config.clock)),
+            limit: TimeLimit::new(config.timings.request_timeout())
+                .of_setting(config.request_timeout_setting)
+                .on_clock(Arc::clone(&config.clock)),
             status,
             errors,
             config,
