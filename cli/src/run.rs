@@ -40,7 +40,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
-use crate::timing::{Timing, duration};
+use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 
 pub(crate) use self::helper::Helper;
 pub(crate) use self::terminal::write_from_the_background;
@@ -135,7 +135,10 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     let shutdown = CancellationToken::new();
     let job = Arc::new(Job::new(command, args.campaign, &timings, shutdown.clone(), output.clone()));
     let callbacks = callbacks(&job, &identity, output);
-    let config = LeaderElectionConfig::builder(lock.clone(), callbacks).timings(timings).release_on_cancel(true);
+    let config = LeaderElectionConfig::builder(lock.clone(), callbacks)
+        .timings(timings)
+        .release_on_cancel(true)
+        .request_timeout_setting(REQUEST_TIMEOUT);
     let config = args.probe.apply(config).build()?;
 
     let mut signals = Signals::listen()?;

@@ -26,7 +26,7 @@ use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
-use crate::timing::{Timing, duration};
+use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 
 /// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
 #[derive(Debug, clap::Args)]
@@ -91,8 +91,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
-    let config =
-        LeaderElectionConfig::builder(lock, callbacks(output)).timings(args.timing.timings()?).release_on_cancel(true);
+    let config = LeaderElectionConfig::builder(lock, callbacks(output))
+        .timings(args.timing.timings()?)
+        .release_on_cancel(true)
+        .request_timeout_setting(REQUEST_TIMEOUT);
     let config = args.probe.apply(config).build()?;
     let elector = DefaultLeaderElector::new(config);
     let draining = CancellationToken::new();

@@ -42,9 +42,12 @@ impl Timing {
     }
 }
 
+/// The name of the request timeout in errors.
+pub(crate) const REQUEST_TIMEOUT: &str = "--request-timeout";
+
 /// The limit that `--request-timeout` sets.
 pub(crate) fn request_limit(request_timeout: Duration) -> TimeLimit {
-    TimeLimit::new(request_timeout).of_setting("--request-timeout")
+    TimeLimit::new(request_timeout).of_setting(REQUEST_TIMEOUT)
 }
 
 /// Parses a duration such as `15s`.

@@ -22,6 +22,7 @@ pub struct LeaderElectionConfig {
     pub(crate) timings: Timings,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) step_down_cool_down: Duration,
+    pub(crate) request_timeout_setting: &'static str,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
@@ -50,6 +51,7 @@ impl LeaderElectionConfig {
             reclaim_own_identity: false,
             store_check: None,
             step_down_cool_down: None,
+            request_timeout_setting: "request_timeout",
             name: None,
             clock: Arc::new(SystemClock),
             seed: None,
@@ -113,6 +115,7 @@ pub struct LeaderElectionConfigBuilder {
     reclaim_own_identity: bool,
     store_check: Option<Arc<dyn StoreCheck>>,
     step_down_cool_down: Option<Duration>,
+    request_timeout_setting: &'static str,
     name: Option<String>,
     clock: Arc<dyn Clock>,
     seed: Option<u64>,
@@ -160,6 +163,13 @@ impl LeaderElectionConfigBuilder {
     /// [warnings](LeaderElectionConfig::warnings).
     pub fn request_timeout(mut self, request_timeout: Duration) -> Self {
         self.timings.request_timeout = Some(request_timeout);
+        self
+    }
+
+    /// Names the setting of the program that holds the request timeout, such as an option of its command line, for the
+    /// error of a request without an answer. The default is `request_timeout`.
+    pub fn request_timeout_setting(mut self, setting: &'static str) -> Self {
+        self.request_timeout_setting = setting;
         self
     }
 
@@ -261,6 +271,7 @@ impl LeaderElectionConfigBuilder {
             timings,
             store_check: self.store_check,
             step_down_cool_down: self.step_down_cool_down.unwrap_or(lease_duration),
+            request_timeout_setting: self.request_timeout_setting,
             name: self.name.unwrap_or_else(|| self.lock.describe()),
             lock: self.lock,
             callbacks: self.callbacks,

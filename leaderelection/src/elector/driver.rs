@@ -54,6 +54,8 @@ struct Run {
     /// `true` if the machine knows that the caller has cancelled.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
+    /// The work was told to be dropped, and has had no turn since.
+    work_is_due: bool,
 }
 
 /// The event that woke the loop.
@@ -73,7 +75,9 @@ impl Driver {
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            limit: TimeLimit::new(config.timings.request_timeout()).on_clock(Arc::clone(&config.clock)),
+            limit: TimeLimit::new(config.timings.request_timeout())
+                .of_setting(config.request_timeout_setting)
+                .on_clock(Arc::clone(&config.clock)),
             status,
             errors,
             config,
@@ -104,13 +108,20 @@ impl Driver {
             self.new_leader_calls.clone(),
         );
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
-        let mut run = Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None };
+        let mut run =
+            Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None, work_is_due: false };
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
                 run.report.finished();
                 return Ok(outcome);
+            }
+            if std::mem::take(&mut run.work_is_due) {
+                // Work that awaits is gone after its next turn. Other input may be there already, if the process was
+                // stopped meanwhile, and must not give up the work before that turn. A task that is spawned now has
+                // its turn after the work. A mere yield would be over as soon as anything else wakes this task.
+                let _ = tokio::spawn(std::future::ready(())).await;
             }
             woken = self.wait(cancel, &mut run).await;
         }
@@ -196,6 +207,7 @@ impl Driver {
             Effect::DropWork => {
                 if let Some(open) = &run.open {
                     open.drop_work();
+                    run.work_is_due = true;
                     run.report.dropped_work(open.leadership.fencing_token());
                 }
             }

@@ -125,6 +125,20 @@ async fn a_store_that_never_answered_is_not_ready() {
 }
 
 #[tokio::test]
+async fn a_store_that_says_nothing_is_told_of_with_the_option_that_would_wait_longer() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let lock = format!("s3://bucket/lock?region=eu-central-1&endpoint=http://{}", silent.local_addr().unwrap());
+    let mut command = serve(&lock, "alpha");
+    command.args(["--request-timeout", "300ms"]);
+    let sidecar = Sidecar::spawn(command.envs([("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")])).await;
+    eventually("the error is told", async || {
+        let (_, page) = sidecar.ask("/").await;
+        page.contains("no answer within 300ms (--request-timeout); check the network").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let (store, aside) = (directory.path().join("store"), directory.path().join("aside"));
