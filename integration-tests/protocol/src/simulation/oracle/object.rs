@@ -58,7 +58,11 @@ impl ObjectHistory {
             passed + Duration::from_nanos(1)
         };
         if let Some(preferred) = newest.preferred.as_ref().filter(|preferred| **preferred != writer.identity)
-            && let waited = since(newest.asked.values().min().copied().unwrap_or(newest.applied))
+            // A leader whose release did not land lets its own candidate go first from then on. An operator's request
+            // replaces that, and begins no second wait.
+            && let own = writer.gave_way.filter(|(token, _)| *token == newest.token).map(|(_, at)| at)
+            && let asked = newest.asked.values().min().copied().unwrap_or(newest.applied)
+            && let waited = since(own.map_or(asked, |own| own.min(asked)))
             && waited < courtesy
         {
             let what = format!("begins a term {waited:?} after {preferred} was to lead next");

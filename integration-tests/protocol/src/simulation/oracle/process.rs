@@ -41,6 +41,8 @@ pub(in crate::simulation) struct Watched {
     pub(super) works: u32,
     /// The term and the sending of its last write that landed, whether its elector knows that or not.
     pub(super) landed: Option<(u64, LocalInstant)>,
+    /// The term that the process gave away to a named candidate, and the moment.
+    pub(super) gave_way: Option<(u64, TrueTime)>,
     /// The holders in the answers to the process, without repetitions; empty for none.
     pub(super) holders: Vec<String>,
     pub(super) calls: Arc<Mutex<Vec<String>>>,
@@ -85,6 +87,7 @@ impl From<Newcomer> for Watched {
             stops: 0,
             works: 0,
             landed: None,
+            gave_way: None,
             holders: Vec::new(),
             calls,
             read: None,

@@ -148,6 +148,10 @@ impl Oracle {
 
     pub(in crate::simulation) fn handed_over(&mut self, now: TrueTime, process: ProcessId, to: String, led: bool) {
         self.log(now, Some(process), Event::TransferCalled { to, led });
+        if led {
+            let watched = &mut self.processes[process];
+            watched.gave_way = watched.landed.map(|(token, _)| (token, now));
+        }
         if led && self.processes[process].handle.is_leader() {
             self.violated(now, Property::EndsAtOnce, format!("p{process} leads after it has handed over"));
         }
