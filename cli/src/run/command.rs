@@ -15,7 +15,7 @@ use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::channel::{self, Listener, Speaker};
-use super::family::{Below, Family, adopt_orphans, kill_all, reap_strays};
+use super::family::{Below, Family, adopt_orphans, reap_strays};
 use super::orphans::Orphans;
 use super::words::{Order, Report};
 use super::{itself, start};
@@ -191,7 +191,7 @@ impl Running {
             orphans.killing = true;
         }
         // The watchdog does this too, and again, if it runs.
-        kill_all(self.below());
+        self.left().signal(Signal::KILL);
     }
 }
 

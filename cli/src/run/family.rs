@@ -15,9 +15,9 @@ mod walk;
 use rustix::process::Pid;
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) use self::group::{Family, adopt_orphans, kill_all, reap_strays};
+pub(super) use self::group::{Family, adopt_orphans, reap_strays};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) use self::walk::{Family, adopt_orphans, kill_all, reap_strays};
+pub(super) use self::walk::{Family, adopt_orphans, reap_strays};
 
 /// The place where the processes of a command are found.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, getpid, waitpid};
 
-use super::family::{Below, Family, kill_all, reap_strays};
+use super::family::{Below, Family, reap_strays};
 use super::words::Report;
 
 /// The pause between two walks, if no process ends meanwhile.
@@ -53,7 +53,7 @@ impl Orphans {
                 false => self.empty_walks = 0,
             }
             if self.killing {
-                kill_all(self.below());
+                family.signal(Signal::KILL);
             }
             if told_end && self.empty_walks >= EMPTY_WALKS {
                 return Report::Gone;

@@ -19,7 +19,7 @@ use rustix::stdio::stdin;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::channel::{self, Listener, Speaker};
-use super::family::{Below, Family, adopt_orphans, kill_all};
+use super::family::{Below, Family, adopt_orphans};
 use super::terminal::write_as_usual;
 use super::words::{NotRun, Order, Report};
 use super::{itself, signals};
@@ -129,7 +129,7 @@ impl Watch {
                 return None;
             }
             if self.killing {
-                kill_all(self.below);
+                Family::find(self.below).signal(Signal::KILL);
             }
             if self.alone_since.is_some_and(|since| SystemClock.now().saturating_since(since) > GIVE_UP_AFTER) {
                 return Some(Family::find(self.below));

@@ -38,11 +38,6 @@ impl fmt::Display for Family {
     }
 }
 
-/// Kills all members of a family.
-pub(crate) fn kill_all(below: Below) {
-    Family::find(below).signal(Signal::KILL);
-}
-
 pub(crate) fn adopt_orphans() -> bool {
     false
 }

@@ -77,35 +77,9 @@ pub(crate) struct Family {
     groups: BTreeSet<i32>,
 }
 
-/// The processes that an earlier walk has found outside of the family, and their groups. Nobody joins a family.
-#[derive(Debug, Default)]
-struct Outside(BTreeMap<i32, Option<Pid>>);
-
-/// The number of walks of one [`kill_all`]. Further ones have to wait until the system has removed what was killed.
-const WALKS: u32 = 50;
-
-/// Kills all members of a family as far as they are found, and those that they start meanwhile.
-///
-/// A process may start another one and end, again and again, within less time than a walk takes. The later walks look
-/// only at processes that are new, and are faster.
-pub(crate) fn kill_all(below: Below) {
-    let mut outside = Outside::default();
-    for _ in 0..WALKS {
-        let family = Family::walk(below, &mut outside);
-        if family.is_empty() {
-            return;
-        }
-        family.signal(Signal::KILL);
-    }
-}
-
 impl Family {
     pub(crate) fn find(below: Below) -> Self {
-        Self::walk(below, &mut Outside::default())
-    }
-
-    fn walk(below: Below, outside: &mut Outside) -> Self {
-        let all: Vec<_> = processes(|pid| !outside.0.contains_key(&pid)).collect();
+        let all: Vec<_> = processes().collect();
         let mut children = BTreeMap::<_, Vec<_>>::new();
         for process in &all {
             children.entry(process.parent).or_default().push(process);
@@ -122,8 +96,7 @@ impl Family {
         }
         let (mut members, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| pids.contains(&raw(one.pid)));
         members.retain(Process::is_living);
-        outside.0.extend(others.into_iter().map(|other| (raw(other.pid), other.group)));
-        let others: BTreeSet<_> = outside.0.values().copied().flatten().map(raw).collect();
+        let others: BTreeSet<_> = others.iter().filter_map(|other| other.group.map(raw)).collect();
         let groups = members.iter().filter_map(|member| member.group.map(raw));
         let groups = groups.filter(|group| !others.contains(group)).collect();
         Self { members, groups }
@@ -166,9 +139,9 @@ impl fmt::Display for Family {
     }
 }
 
-fn processes(wanted: impl Fn(i32) -> bool) -> impl Iterator<Item = Process> {
+fn processes() -> impl Iterator<Item = Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(move |pid| wanted(*pid));
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let stats = pids.filter_map(|pid: i32| fs::read(format!("/proc/{pid}/stat")).ok());
     stats.filter_map(|stat| Process::parse(&String::from_utf8_lossy(&stat)))
 }
@@ -195,7 +168,7 @@ pub(crate) fn reap_strays(awaited: &[Option<Pid>]) {
         return;
     }
     let (us, our_group) = (raw(getpid()), getpgrp());
-    for child in processes(|_| true).filter(|process| process.parent == us && process.group != Some(our_group)) {
+    for child in processes().filter(|process| process.parent == us && process.group != Some(our_group)) {
         if !awaited.contains(&Some(child.pid)) {
             let _ = waitpid(Some(child.pid), WaitOptions::NOHANG);
         }
