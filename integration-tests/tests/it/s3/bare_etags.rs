@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, StoreErrorKind, Timings, admin, with_causes,
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, StoreErrorKind, Timings,
+    admin, with_causes,
 };
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
@@ -76,9 +77,10 @@ async fn without_them_everybody_is_told_what_is_wrong() {
         let error = timeout(PATIENCE, handle.next_error()).await.expect("in time").expect("the elector is there");
         assert_eq!(error.kind, StoreErrorKind::Fatal, "{}", error.message);
         assert!(error.message.contains("`leaderelect probe`"), "{}", error.message);
+        let seen = lock.get().await.expect("read").expect("a record").record;
         for error in [
-            admin::force_release(&lock).await.expect_err("refused"),
-            admin::request_transfer(&lock, "b").await.expect_err("refused"),
+            admin::force_release(&lock, &seen).await.expect_err("refused"),
+            admin::request_transfer(&lock, &seen, "b").await.expect_err("refused"),
         ] {
             assert!(with_causes(&error).contains("`leaderelect probe`"), "{error:?}");
         }
