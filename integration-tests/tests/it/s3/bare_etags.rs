@@ -28,7 +28,7 @@ async fn proxy() -> (Proxy, S3Store) {
 }
 
 fn elector(lock: S3Lock) -> DefaultLeaderElector {
-    let timings = Timings::new(Duration::from_secs(6), Duration::from_secs(4), Duration::from_millis(300));
+    let timings = Timings::new(Duration::from_secs(12), Duration::from_secs(8), Duration::from_millis(300));
     let config =
         LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).timings(timings.expect("timings that fit"));
     DefaultLeaderElector::new(config.build().expect("a configuration"))
@@ -74,10 +74,18 @@ async fn without_them_everybody_is_told_what_is_wrong() {
     let elector = elector(lock.clone());
     let (mut handle, cancel) = (elector.handle(), CancellationToken::new());
     let watch = async {
-        let error = timeout(PATIENCE, handle.next_error()).await.expect("in time").expect("the elector is there");
-        assert_eq!(error.kind, StoreErrorKind::Fatal, "{}", error.message);
+        let blamed = async {
+            loop {
+                let error = handle.next_error().await.expect("the elector is there");
+                // A busy machine may answer too late.
+                if error.kind == StoreErrorKind::Fatal {
+                    return error;
+                }
+            }
+        };
+        let error = timeout(PATIENCE, blamed).await.expect("in time");
         assert!(error.message.contains("`leaderelect probe`"), "{}", error.message);
-        let seen = lock.get().await.expect("a store that answers").expect("a record").record;
+        let seen = lock.get().await.expect("read").expect("a record").record;
         for error in [
             admin::force_release(&lock, &seen).await.expect_err("refused"),
             admin::request_transfer(&lock, &seen, "b").await.expect_err("refused"),
