@@ -6,7 +6,7 @@ use tracing::Level;
 
 use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, elector, logged, plant, record, spawn_run, stored};
 
-/// What a leader logs whose store shows the record of `rounds` renewals ago.
+/// The log of a leader whose store shows the record of `rounds` renewals ago.
 fn errors_after_going_back() -> Vec<String> {
     logged(Level::ERROR, async || {
         let store = MemoryStore::new();
