@@ -168,6 +168,9 @@ impl Running {
                     Some(report) => return report,
                     None => {
                         tracing::error!("the watchdog is gone: ending the command");
+                        // A process that ends closes its sockets first, and only then gives its children away.
+                        let _ = self.watchdog.kill();
+                        let _ = self.watchdog.wait();
                         self.orphans = Some(Orphans::left_behind(self.group));
                         self.terminate();
                     }
@@ -201,7 +204,7 @@ impl Drop for Running {
             // A stopped watchdog would never end by itself.
             let _ = self.watchdog.kill();
             let _ = self.watchdog.wait();
-        } else {
+        } else if self.orphans.is_none() {
             let _ = kill_process(self.orders.watchdog, Signal::CONT);
         }
     }
