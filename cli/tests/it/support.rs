@@ -105,10 +105,21 @@ pub(crate) fn record(holder: &str, lease: &str, token: u64, write_id: &str) -> S
 pub(crate) const TELLING: [&str; 6] =
     ["RUST_LOG", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "CI", "STORAGE_EMULATOR_HOST"];
 
+/// The program with the signals that a shell gives it. These tests may themselves run under `nohup`, and a signal that is
+/// ignored there stays ignored.
+fn program() -> Command {
+    if cfg!(target_os = "linux") {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,QUIT,TERM", PROGRAM]);
+        return command;
+    }
+    Command::new(PROGRAM)
+}
+
 /// The program, without what this process's environment tells it.
 pub(crate) fn leaderelect<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     // It dies with the thread of its test, however that ends.
-    let mut command = Command::new(PROGRAM);
+    let mut command = program();
     command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]).args(args);
     for name in TELLING {
         command.env_remove(name);
