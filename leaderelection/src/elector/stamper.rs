@@ -1,5 +1,6 @@
 //! The randomness and the wall time of an elector's steps.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -10,6 +11,9 @@ use super::wall_clock::WallClock;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Draw, Jitter, Stamp};
 use crate::random;
+
+/// A number in hexadecimal, a hyphen, and 16 random bytes in hexadecimal.
+const LONGEST_NUMBER_AND_RANDOMNESS: usize = 16 + 1 + 32;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
@@ -46,7 +50,10 @@ impl Stamper {
     pub(super) fn new_id(&mut self) -> String {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         self.made += 1;
-        format!("{}{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple())
+        // A renewal needs one id, so the id is allocated once.
+        let mut id = String::with_capacity(self.prefix.len() + LONGEST_NUMBER_AND_RANDOMNESS);
+        let _ = write!(id, "{}{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple());
+        id
     }
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
