@@ -103,7 +103,7 @@ impl Objects {
         if !holds {
             return answer(StatusCode::PRECONDITION_FAILED, None, Bytes::new());
         }
-        // As a write to a disk: another thread may come meanwhile.
+        // The fault itself: a write to a disk blocks its thread, and another thread checks the condition meanwhile.
         std::thread::sleep(self.window);
         let etag = format!("\"{}\"", self.writes.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(path.to_owned(), (etag.clone(), body));
