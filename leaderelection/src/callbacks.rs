@@ -10,7 +10,7 @@ use crate::leadership::Leadership;
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Starts a term's work.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
-type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
+pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
 pub(crate) type OnStop = dyn Fn() + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
