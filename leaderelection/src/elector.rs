@@ -51,7 +51,7 @@ use work::StartWork;
 /// Cancel the token to stop in good order: the work is told to stop, the elector waits for the end of the work, and
 /// the lease is released if so configured. Dropping the future instead ends leadership at once, drops the work,
 /// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
-/// under way is not interrupted, because the call runs on a thread.
+/// under way is not interrupted, because the call runs on a thread of its own.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
