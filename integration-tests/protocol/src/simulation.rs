@@ -14,12 +14,14 @@ mod faults;
 mod gate;
 mod listener;
 mod node;
+mod object;
 mod oracle;
 mod run;
 mod scenario;
 mod standstill;
 mod store;
 mod timeline;
+mod vandal;
 mod work;
 mod world;
 

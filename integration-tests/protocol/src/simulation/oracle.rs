@@ -16,6 +16,7 @@ use super::clock::TrueTime;
 use super::faults::Refusal;
 use super::scenario::Scenario;
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
+use super::vandal::Spoilt;
 use object::ObjectHistory;
 pub(super) use process::{Newcomer, Watched};
 
@@ -226,6 +227,22 @@ impl Oracle {
     pub(super) fn deleted(&mut self, now: TrueTime) {
         self.log(now, None, Event::Deleted);
         self.object.forget();
+    }
+
+    /// Records that the answer to a read is false.
+    pub(super) fn deceived(&mut self, by: ProcessId, request: RequestId) {
+        self.processes[by].request_is_deceived(request);
+    }
+
+    /// Records that something that is no record has taken the record's place.
+    pub(super) fn spoilt(&mut self, now: TrueTime, spoilt: Spoilt) {
+        self.log(now, None, Event::Spoilt(spoilt));
+        self.object.spoilt();
+    }
+
+    pub(super) fn repaired(&mut self, now: TrueTime) {
+        self.log(now, None, Event::Repaired);
+        self.object.repaired(now);
     }
 
     /// Records that an operator has written a preferred holder into the record.

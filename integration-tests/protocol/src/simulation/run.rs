@@ -13,6 +13,7 @@ use super::listener::Listener;
 use super::node;
 use super::oracle::{Property, Stats, Violation};
 use super::scenario::{NODES, Scenario};
+use super::vandal;
 use super::world::World;
 
 /// The shortest duration of a run, in simulated time.
@@ -59,6 +60,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
     tasks.spawn(Arc::clone(&world).delete_at_times(dice.fork()));
     tasks.spawn(Arc::clone(&world).request_transfers(dice.fork()));
+    tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;
         () = world.violated() => {}

@@ -36,6 +36,8 @@ pub(super) struct Scenario {
     /// Versions are a hash of the content, like most ETags, instead of a counter.
     pub(super) versions_by_content: bool,
     pub(super) callbacks_panic: bool,
+    /// Somebody replaces the record at times by something that is none, and puts it back later.
+    pub(super) is_spoilt: bool,
     /// An operator deletes the object at times. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
@@ -98,6 +100,7 @@ impl Scenario {
             reclaim_own_identity: sharing_identity == 0 && dice.chance(0.2),
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
+            is_spoilt: trouble != Trouble::None && dice.chance(0.3),
             operator_deletes,
             operator_transfers: !operator_deletes && operator_transfers,
             operator_insists: operator_transfers && dice.chance(0.3),

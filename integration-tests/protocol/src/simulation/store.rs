@@ -1,38 +1,22 @@
-//! One object in memory, and the unreliable way to that object.
+//! The unreliable way to the object.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind,
-    Version, VersionedObject,
+    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::clock::TrueTime;
-use super::faults::{Fate, Link, Outage, Refusal, Reply};
+use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
+use super::object::{State, parse};
 use super::oracle::Property;
-use super::timeline::{Effect, ProcessId, RequestId, Sent, WriteNumber};
+use super::timeline::{Effect, ProcessId, RequestId, Sent};
 use super::world::World;
-
-/// The object that all candidates compete for.
-#[derive(Debug)]
-pub(super) struct Object {
-    now: Option<State>,
-    writes: WriteNumber,
-    versions_by_content: bool,
-}
-
-#[derive(Clone, Debug)]
-struct State {
-    object: VersionedObject,
-    number: WriteNumber,
-    holder: String,
-}
 
 /// The store as one process reaches it.
 #[derive(Clone, Debug)]
@@ -41,6 +25,8 @@ pub(super) struct Connection {
     pub(super) node: usize,
     pub(super) process: ProcessId,
 }
+
+const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
 
 enum Op {
     Get,
@@ -59,56 +45,6 @@ struct Parcel {
     id: RequestId,
     sent: TrueTime,
     fate: Fate,
-}
-
-impl Object {
-    pub(super) fn new(versions_by_content: bool) -> Self {
-        Self { now: None, writes: 0, versions_by_content }
-    }
-
-    fn newest(&self) -> WriteNumber {
-        self.now.as_ref().map_or(0, |state| state.number)
-    }
-
-    fn put(&mut self, body: &Bytes, precondition: &Precondition, record: &LeaderElectionRecord) -> Option<Version> {
-        let holds = match (precondition, &self.now) {
-            (Precondition::Absent, now) => now.is_none(),
-            (Precondition::Matches(expected), now) => {
-                now.as_ref().is_some_and(|state| state.object.version == *expected)
-            }
-        };
-        if !holds {
-            return None;
-        }
-        self.writes += 1;
-        let version = if self.versions_by_content { content_hash(body) } else { self.writes };
-        let version = Version::new(format!("{version:x}"));
-        let object = VersionedObject::new(body.clone(), version.clone());
-        self.now = Some(State { object, number: self.writes, holder: record.holder_identity.clone() });
-        Some(version)
-    }
-
-    /// Writes a preferred holder into the record, as an operator does. Returns `false` if there is no record.
-    pub(super) fn ask_for(&mut self, identity: &str) -> bool {
-        let Some(State { object, .. }) = self.now.clone() else { return false };
-        let mut record = parse(&object.body);
-        record.preferred_holder = Some(identity.to_owned());
-        self.put(&record.to_json().into(), &Precondition::Matches(object.version), &record).is_some()
-    }
-
-    pub(super) fn delete(&mut self) {
-        self.now = None;
-    }
-}
-
-fn parse(body: &Bytes) -> LeaderElectionRecord {
-    LeaderElectionRecord::from_json(body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records")
-}
-
-fn content_hash(body: &Bytes) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Connection {
@@ -164,6 +100,7 @@ impl Connection {
                 travel(fate.again.unwrap_or_default()).await;
                 (self.apply(&parcel), matches!(parcel.op, Op::Get))
             }
+            (None, Reply::False(falsehood)) => (self.deceive(&parcel, falsehood), false),
         };
         let id = parcel.id;
         if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
@@ -195,15 +132,30 @@ impl Connection {
         let _ = tell.send(answer);
     }
 
+    /// Tells the sender something false about the object.
+    fn deceive(&self, parcel: &Parcel, Falsehood { applied, age }: Falsehood) -> Result<Done, Refusal> {
+        if let Op::Get = parcel.op {
+            let object = self.world.object.lock().unwrap();
+            let shown = age.and_then(|age| object.earlier(age)).cloned();
+            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
+            self.world.oracle(|oracle, now| {
+                oracle.arrived(now, self.process, parcel.id, effect);
+                oracle.deceived(self.process, parcel.id);
+            });
+            return Ok(Done::Got(shown));
+        }
+        if applied {
+            let _ = self.apply(parcel);
+        }
+        Err(CONFLICT)
+    }
+
     fn apply(&self, parcel: &Parcel) -> Result<Done, Refusal> {
         let mut object = self.world.object.lock().unwrap();
         let (effect, done) = match &parcel.op {
-            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now.clone()))),
+            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now().cloned()))),
             Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
-                None => {
-                    let conflict = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
-                    (Effect::Conflict { newest: object.newest() }, Err(conflict))
-                }
+                None => (Effect::Conflict { newest: object.newest() }, Err(CONFLICT)),
                 Some(version) => {
                     let holder = record.holder_identity.clone();
                     (Effect::Wrote { write: object.newest() }, Ok(Done::Put { version, holder }))

@@ -8,6 +8,7 @@ use leaderelection::{EndReason, StoreErrorKind};
 
 use super::clock::{NodeClock, TrueTime};
 use super::faults::{Link, Outage};
+use super::vandal::Spoilt;
 
 /// One process of a candidate, from its start until it ends or crashes.
 pub(super) type ProcessId = usize;
@@ -50,6 +51,8 @@ pub(super) enum Event {
     ClashReported,
     Store(Option<Outage>),
     Deleted,
+    Spoilt(Spoilt),
+    Repaired,
     AskedFor { identity: String },
     Calm(bool),
 }
@@ -159,6 +162,8 @@ impl fmt::Display for Event {
             Self::Store(None) => f.write_str("the store works again"),
             Self::Store(Some(outage)) => write!(f, "THE STORE FAILS: {outage:?}"),
             Self::Deleted => f.write_str("AN OPERATOR DELETES THE OBJECT"),
+            Self::Spoilt(spoilt) => write!(f, "SOMEBODY REPLACES THE RECORD: {spoilt:?}"),
+            Self::Repaired => f.write_str("the record is put back"),
             Self::Calm(true) => f.write_str("nothing goes wrong from here on"),
             Self::Calm(false) => f.write_str("things go wrong from here on"),
         }

@@ -13,10 +13,11 @@ use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
 use super::node;
+use super::object::Object;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
 use super::standstill::stand_still;
-use super::store::Object;
+
 use super::timeline::{Event, ProcessId};
 
 #[derive(Debug)]

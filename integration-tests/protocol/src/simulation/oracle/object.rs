@@ -16,8 +16,12 @@ pub(super) struct ObjectHistory {
     highest_token: Option<u64>,
     /// The terms that a write has begun.
     begun: BTreeSet<(ProcessId, u64)>,
-    /// The writer of each write. Adding a preferred holder does not change the writer.
-    writers: Vec<ProcessId>,
+    /// The writer of each write; `None` if no process has written it. Adding a preferred holder does not change the
+    /// writer.
+    writers: Vec<Option<ProcessId>>,
+    /// Something that is no record has taken the place of the newest write.
+    is_spoilt: bool,
+    repaired_at: Option<TrueTime>,
 }
 
 #[derive(Debug)]
@@ -114,7 +118,7 @@ impl ObjectHistory {
         let token = record.leader_transitions;
         self.highest_token = self.highest_token.max(Some(token));
         self.begun.insert((by, token));
-        self.writers.push(by);
+        self.writers.push(Some(by));
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
@@ -126,7 +130,7 @@ impl ObjectHistory {
         if let Some(newest) = &mut self.newest {
             newest.preferred = Some(identity.to_owned());
             newest.asked.entry(identity.to_owned()).or_insert(now);
-            self.writers.push(newest.by);
+            self.writers.push(Some(newest.by));
         }
     }
 
@@ -138,12 +142,28 @@ impl ObjectHistory {
             .is_some_and(|Write { asked, holder, .. }| asked.keys().any(|preferred| preferred != holder))
     }
 
+    pub(super) fn spoilt(&mut self) {
+        self.is_spoilt = true;
+        self.writers.push(None);
+    }
+
+    pub(super) fn repaired(&mut self, now: TrueTime) {
+        self.is_spoilt = false;
+        self.repaired_at = Some(now);
+        self.writers.push(self.newest.as_ref().map(|newest| newest.by));
+    }
+
+    /// Returns `true` if the record was spoilt at `since` or later.
+    pub(super) fn was_spoilt_since(&self, since: TrueTime) -> bool {
+        self.is_spoilt || self.repaired_at.is_some_and(|at| at >= since)
+    }
+
     pub(super) fn forget(&mut self) {
         self.newest = None;
     }
 
     pub(super) fn writer(&self, write: WriteNumber) -> Option<ProcessId> {
-        self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?).copied()
+        *self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?)?
     }
 
     pub(super) fn has_begun(&self, by: ProcessId, token: u64) -> bool {

@@ -70,6 +70,8 @@ struct Tried {
     /// The answer arrived in time, and was true.
     good: bool,
     told_to_wait: bool,
+    /// The answer showed a state that the object did not have.
+    deceived: bool,
 }
 
 impl From<Newcomer> for Watched {
@@ -104,7 +106,7 @@ impl Watched {
             self.tried.pop_front();
         }
         let sent = self.clock.local_at(now);
-        self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false });
+        self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false, deceived: false });
     }
 
     pub(super) fn request_answered(
@@ -120,6 +122,17 @@ impl Watched {
             tried.good = honest && now < tried.sent + timeout;
             tried.told_to_wait |= told_to_wait;
         }
+    }
+
+    pub(super) fn request_is_deceived(&mut self, request: RequestId) {
+        if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
+            tried.deceived = true;
+        }
+    }
+
+    /// Returns `true` if a request since `since` was shown a state that the object did not have.
+    pub(super) fn was_deceived_since(&self, since: LocalInstant) -> bool {
+        self.tried.iter().any(|tried| tried.sent >= since && tried.deceived)
     }
 
     /// Returns the number of failed requests since `since`, and `true` if an answer asked to wait.
