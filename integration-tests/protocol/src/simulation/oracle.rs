@@ -221,7 +221,9 @@ impl Oracle {
         // A candidate polls slowly after a permanent refusal, even if the refused write has made it the leader.
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
-        self.processes[by].request_answered(now, request, honest, told_to_wait, self.scenario.timings.timeout);
+        // A conflict, even a true one, costs a read and another write: an operator's request makes one.
+        let good = honest && error.is_none_or(|error| error.kind != StoreErrorKind::Conflict);
+        self.processes[by].request_answered(now, request, good, told_to_wait, self.scenario.timings.timeout);
     }
 
     pub(super) fn deleted(&mut self, now: TrueTime) {

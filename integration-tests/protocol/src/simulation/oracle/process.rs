@@ -67,7 +67,7 @@ pub(super) struct OpenTerm {
 struct Tried {
     request: RequestId,
     sent: LocalInstant,
-    /// The answer arrived in time, and was true.
+    /// The answer arrived in time, was true, and was no conflict.
     good: bool,
     told_to_wait: bool,
     /// The answer showed a state that the object did not have.
@@ -113,13 +113,13 @@ impl Watched {
         &mut self,
         now: TrueTime,
         request: RequestId,
-        honest: bool,
+        good: bool,
         told_to_wait: bool,
         timeout: Duration,
     ) {
         let now = self.clock.local_at(now);
         if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
-            tried.good = honest && now < tried.sent + timeout;
+            tried.good = good && now < tried.sent + timeout;
             tried.told_to_wait |= told_to_wait;
         }
     }
