@@ -15,6 +15,7 @@ mod gate;
 mod listener;
 mod node;
 mod object;
+mod operator;
 mod oracle;
 mod run;
 mod scenario;

@@ -67,14 +67,6 @@ impl Object {
         holds.then(|| self.replace(body.clone(), record.holder_identity.clone()))
     }
 
-    /// Writes a preferred holder into the record, as an operator does. Returns `false` if there is no record.
-    pub(super) fn ask_for(&mut self, identity: &str) -> bool {
-        let Some(State { object, .. }) = self.now.clone().filter(|_| self.replaced.is_none()) else { return false };
-        let mut record = parse(&object.body);
-        record.preferred_holder = Some(identity.to_owned());
-        self.put(&record.to_json().into(), &Precondition::Matches(object.version), &record).is_some()
-    }
-
     pub(super) fn delete(&mut self) {
         self.remember(None);
     }

@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod clashes;
+mod interventions;
 mod object;
 mod process;
 mod terms;
@@ -17,6 +18,7 @@ use super::faults::Refusal;
 use super::scenario::Scenario;
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
 use super::vandal::Spoilt;
+pub(super) use interventions::Told;
 use object::ObjectHistory;
 pub(super) use process::{Newcomer, Watched};
 
@@ -63,6 +65,10 @@ pub enum Property {
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,
+    /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
+    InterventionInItsTerm,
+    /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
+    InterventionToldTrue,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -115,6 +121,8 @@ pub struct Stats {
     pub standstills: u64,
     /// Clashes of identities that were reported.
     pub clashes: u64,
+    /// Interventions of an operator that took effect.
+    pub interventions: u64,
 }
 
 impl AddAssign for Stats {
@@ -129,6 +137,7 @@ impl AddAssign for Stats {
         self.freezes += other.freezes;
         self.standstills += other.standstills;
         self.clashes += other.clashes;
+        self.interventions += other.interventions;
     }
 }
 
@@ -139,6 +148,9 @@ pub(super) struct Oracle {
     processes: Vec<Watched>,
     live: Vec<ProcessId>,
     object: ObjectHistory,
+    plans: Vec<interventions::Watch>,
+    /// The largest token of a term whose lease an operator took away. Such a term may overlap with the next.
+    deposed: Option<u64>,
     pub(super) stats: Stats,
     /// The last end of a term.
     last_led: TrueTime,
@@ -153,6 +165,8 @@ impl Oracle {
             processes: Vec::new(),
             live: Vec::new(),
             object: ObjectHistory::default(),
+            plans: Vec::new(),
+            deposed: None,
             stats: Stats::default(),
             last_led: TrueTime::ZERO,
             violation: None,
@@ -179,19 +193,21 @@ impl Oracle {
         })
     }
 
-    pub(super) fn sent(&mut self, now: TrueTime, by: ProcessId, what: Sent) -> RequestId {
+    pub(super) fn sent(&mut self, now: TrueTime, by: Option<ProcessId>, what: Sent) -> RequestId {
         self.stats.requests += 1;
         let request = RequestId::try_from(self.stats.requests).unwrap_or(RequestId::MAX);
-        self.log(now, Some(by), Event::Sent { request, what });
-        self.processes[by].remember_request(now, request);
-        if let Sent::Release { token } = what {
-            self.check_release(now, by, token);
+        self.log(now, by, Event::Sent { request, what });
+        if let Some(by) = by {
+            self.processes[by].remember_request(now, request);
+            if let Sent::Release { token } = what {
+                self.check_release(now, by, token);
+            }
         }
         request
     }
 
-    pub(super) fn arrived(&mut self, now: TrueTime, by: ProcessId, request: RequestId, effect: Effect) {
-        self.log(now, Some(by), Event::Arrived { request, effect });
+    pub(super) fn arrived(&mut self, now: TrueTime, by: Option<ProcessId>, request: RequestId, effect: Effect) {
+        self.log(now, by, Event::Arrived { request, effect });
     }
 
     pub(super) fn wrote(&mut self, now: TrueTime, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
@@ -203,7 +219,7 @@ impl Oracle {
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
-        self.object.remember(by, now, record);
+        self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
     }
@@ -211,13 +227,14 @@ impl Oracle {
     pub(super) fn answered(
         &mut self,
         now: TrueTime,
-        by: ProcessId,
+        by: Option<ProcessId>,
         request: RequestId,
         error: Option<Refusal>,
         honest: bool,
     ) {
         let answer = error.map_or(Heard::Done, |error| Heard::Error(error.kind, error.retry_after));
-        self.log(now, Some(by), Event::Answered { request, answer });
+        self.log(now, by, Event::Answered { request, answer });
+        let Some(by) = by else { return };
         // A candidate polls slowly after a permanent refusal, even if the refused write has made it the leader.
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
@@ -248,9 +265,13 @@ impl Oracle {
     }
 
     /// Records that an operator has written a preferred holder into the record.
-    pub(super) fn asked_for(&mut self, now: TrueTime, identity: String) {
+    fn asked_for(&mut self, now: TrueTime, identity: String) {
         self.object.asked_for(now, &identity);
         self.log(now, None, Event::AskedFor { identity });
+    }
+
+    pub(super) fn highest_token(&self) -> u64 {
+        self.object.highest_token()
     }
 
     fn live_but(&self, process: ProcessId) -> impl Iterator<Item = (ProcessId, &Watched)> {

@@ -15,15 +15,32 @@ use super::clock::TrueTime;
 use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
 use super::object::{State, parse};
 use super::oracle::Property;
-use super::timeline::{Effect, ProcessId, RequestId, Sent};
+use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent};
 use super::world::World;
 
 /// The store as one process reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) world: Arc<World>,
-    pub(super) node: usize,
-    pub(super) process: ProcessId,
+    pub(super) client: Client,
+}
+
+/// The sender of requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Client {
+    /// A candidate.
+    Process { node: usize, id: ProcessId },
+    /// The operator, for one intervention.
+    Operator(PlanId),
+}
+
+impl Client {
+    fn process(self) -> Option<ProcessId> {
+        match self {
+            Self::Process { id, .. } => Some(id),
+            Self::Operator(_) => None,
+        }
+    }
 }
 
 const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
@@ -60,22 +77,24 @@ impl Connection {
                 }
             }
         };
-        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.process, sent));
-        self.world.nodes[self.node].sends.notify_waiters();
-        let fate = self.world.fate(self.node);
+        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.client.process(), sent));
+        if let Client::Process { node, .. } = self.client {
+            self.world.nodes[node].sends.notify_waiters();
+        }
+        let fate = self.world.fate(self.client);
         let parcel = Parcel { op, id, sent: self.world.now(), fate };
         let (tell, told) = oneshot::channel();
         // A task of its own carries the request, because the request stays in flight if its sender gives up or
         // dies.
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
-        if let Ok(done) = &answer {
+        if let (Ok(done), Some(process)) = (&answer, self.client.process()) {
             self.world.oracle(|oracle, _| match done {
                 Done::Got(found) => {
-                    oracle.read(self.process, found.as_ref().map(|state| state.number));
-                    oracle.heard(self.process, found.as_ref().map_or("", |state| &state.holder));
+                    oracle.read(process, found.as_ref().map(|state| state.number));
+                    oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }
-                Done::Put { holder, .. } => oracle.heard(self.process, holder),
+                Done::Put { holder, .. } => oracle.heard(process, holder),
             });
         }
         answer.map_err(|Refusal { kind, retry_after }| {
@@ -123,11 +142,17 @@ impl Connection {
     ) {
         let Some(returns) = returns else { return };
         travel(returns).await;
-        if self.world.link(self.node) != Link::Up {
+        if self.world.link(self.client) != Link::Up {
             return;
         }
         let error = answer.as_ref().err().copied();
-        self.world.oracle(|oracle, now| oracle.answered(now, self.process, id, error, honest));
+        self.world.oracle(|oracle, now| {
+            oracle.answered(now, self.client.process(), id, error, honest);
+            let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+            if let (Client::Operator(plan), true) = (self.client, is_lie) {
+                oracle.lied_to_operator(plan);
+            }
+        });
         // The sender may no longer wait for the answer.
         let _ = tell.send(answer);
     }
@@ -139,8 +164,10 @@ impl Connection {
             let shown = age.and_then(|age| object.earlier(age)).cloned();
             let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
             self.world.oracle(|oracle, now| {
-                oracle.arrived(now, self.process, parcel.id, effect);
-                oracle.deceived(self.process, parcel.id);
+                oracle.arrived(now, self.client.process(), parcel.id, effect);
+                if let Some(process) = self.client.process() {
+                    oracle.deceived(process, parcel.id);
+                }
             });
             return Ok(Done::Got(shown));
         }
@@ -163,9 +190,12 @@ impl Connection {
             },
         };
         self.world.oracle(|oracle, now| {
-            oracle.arrived(now, self.process, parcel.id, effect);
+            oracle.arrived(now, self.client.process(), parcel.id, effect);
             if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, &parcel.op) {
-                oracle.wrote(now, self.process, parcel.sent, record);
+                match self.client {
+                    Client::Process { id, .. } => oracle.wrote(now, id, parcel.sent, record),
+                    Client::Operator(plan) => oracle.intervened(now, plan, record),
+                }
             }
         });
         done
@@ -197,7 +227,7 @@ impl ConditionalStore for Connection {
     }
 
     async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
-        let what = format!("p{} deletes the object", self.process);
+        let what = format!("{:?} deletes the object", self.client);
         self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
         std::future::pending().await
     }

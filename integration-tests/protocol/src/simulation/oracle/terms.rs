@@ -78,8 +78,12 @@ impl Oracle {
         if !self.scenario.clocks_bounded {
             return;
         }
+        let is_deposed = |open: &OpenTerm| Some(open.leadership.fencing_token()) <= self.deposed;
+        if self.processes[process].open.as_ref().is_some_and(is_deposed) {
+            return;
+        }
         let other = self.live_but(process).find_map(|(other, watched)| {
-            let open = watched.open.as_ref().filter(|open| open.leadership.is_valid())?;
+            let open = watched.open.as_ref().filter(|open| open.leadership.is_valid() && !is_deposed(open))?;
             Some((other, open.leadership.fencing_token(), watched.clock.true_at(open.leadership.valid_until())))
         });
         if let Some((other, token, until)) = other {
