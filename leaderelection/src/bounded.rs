@@ -10,7 +10,9 @@ use crate::clock::{Clock, LocalInstant, SystemClock};
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::record::LeaderElectionRecord;
-use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use crate::store::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 
 /// The time that one request may take, and the name of the setting with this time.
 ///
@@ -211,7 +213,7 @@ impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
     }
 
     /// All pages of the list count together.
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.ask_for(prefix, self.inner.list(prefix)).await
     }
 
