@@ -92,7 +92,8 @@ impl Process {
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
         let connection = Connection { world: Arc::clone(world), client: Client::Process { node, id } };
         let lock = ObjectLock::new(connection, "lock", identity.clone());
-        let Timings { lease, deadline, retry, timeout } = world.scenario.timings;
+        let timings = world.scenario.timings_of_a_process(dice);
+        let Timings { lease, deadline, retry, timeout } = timings;
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
             .renew_deadline(deadline)
@@ -108,7 +109,7 @@ impl Process {
         let elector = Arc::new(DefaultLeaderElector::new(config));
         let handle = elector.handle();
         let twin = node < world.scenario.sharing_identity;
-        let newcomer = Newcomer { node, identity, twin, clock, handle: handle.clone(), calls };
+        let newcomer = Newcomer { node, identity, timings, twin, clock, handle: handle.clone(), calls };
         world.oracle(|oracle, now| oracle.began(now, newcomer));
         let usage = dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]);
         let cancel = CancellationToken::new();

@@ -123,6 +123,8 @@ pub struct Stats {
     pub clashes: u64,
     /// Interventions of an operator that took effect.
     pub interventions: u64,
+    /// Writes of a candidate of another library that took effect.
+    pub strangers: u64,
 }
 
 impl AddAssign for Stats {
@@ -138,6 +140,7 @@ impl AddAssign for Stats {
         self.standstills += other.standstills;
         self.clashes += other.clashes;
         self.interventions += other.interventions;
+        self.strangers += other.strangers;
     }
 }
 
@@ -215,13 +218,19 @@ impl Oracle {
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
         let reclaims = self.scenario.reclaim_own_identity;
-        let checked = self.object.check(writer, by, sent, record, reclaims, self.scenario.timings.lease);
+        let checked = self.object.check(writer, by, sent, record, reclaims);
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
         self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
+    }
+
+    /// Records a write of a candidate of another library.
+    pub(super) fn stranger_wrote(&mut self, now: TrueTime, record: &LeaderElectionRecord) {
+        self.stats.strangers += 1;
+        self.object.remember(None, now, record);
     }
 
     pub(super) fn answered(
@@ -240,7 +249,7 @@ impl Oracle {
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
         // A conflict, even a true one, costs a read and another write: an operator's request makes one.
         let good = honest && error.is_none_or(|error| error.kind != StoreErrorKind::Conflict);
-        self.processes[by].request_answered(now, request, good, told_to_wait, self.scenario.timings.timeout);
+        self.processes[by].request_answered(now, request, good, told_to_wait);
     }
 
     pub(super) fn deleted(&mut self, now: TrueTime) {

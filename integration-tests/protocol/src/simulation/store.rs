@@ -32,13 +32,15 @@ pub(super) enum Client {
     Process { node: usize, id: ProcessId },
     /// The operator, for one intervention.
     Operator(PlanId),
+    /// A candidate of another library.
+    Stranger,
 }
 
 impl Client {
     fn process(self) -> Option<ProcessId> {
         match self {
             Self::Process { id, .. } => Some(id),
-            Self::Operator(_) => None,
+            Self::Operator(_) | Self::Stranger => None,
         }
     }
 }
@@ -195,6 +197,7 @@ impl Connection {
                 match self.client {
                     Client::Process { id, .. } => oracle.wrote(now, id, parcel.sent, record),
                     Client::Operator(plan) => oracle.intervened(now, plan, record),
+                    Client::Stranger => oracle.stranger_wrote(now, record),
                 }
             }
         });

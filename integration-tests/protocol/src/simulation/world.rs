@@ -24,6 +24,8 @@ use super::timeline::{Event, ProcessId};
 pub(super) struct World {
     pub(super) scenario: Scenario,
     pub(super) nodes: Vec<Node>,
+    /// The clock of a candidate of another library.
+    pub(super) stranger: NodeClock,
     pub(super) object: Mutex<Object>,
     origin: Instant,
     /// The choices of the requests' fates.
@@ -68,8 +70,11 @@ impl World {
             link: Mutex::default(),
             frozen: Mutex::default(),
         };
+        let nodes = (0..NODES).map(node).collect();
+        let stranger = NodeClock::draw(origin, length, scenario.rates, dice);
         Arc::new(Self {
-            nodes: (0..NODES).map(node).collect(),
+            nodes,
+            stranger,
             object: Mutex::new(Object::new(scenario.versions_by_content)),
             origin,
             fates: Mutex::new(dice.fork()),
@@ -143,7 +148,7 @@ impl World {
             let share = match client {
                 _ if self.is_calm() => 0.0,
                 Client::Process { .. } => self.scenario.trouble.of_requests(),
-                Client::Operator(_) => Trouble::Much.of_requests(),
+                Client::Operator(_) | Client::Stranger => Trouble::Much.of_requests(),
             };
             if dice.chance(share) {
                 Fate::bad(&self.scenario, &mut dice)
@@ -178,7 +183,7 @@ impl World {
     pub(super) fn link(&self, client: Client) -> Link {
         match client {
             Client::Process { node, .. } => *self.nodes[node].link.lock().unwrap(),
-            Client::Operator(_) => Link::Up,
+            Client::Operator(_) | Client::Stranger => Link::Up,
         }
     }
 

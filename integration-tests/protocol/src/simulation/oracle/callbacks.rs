@@ -84,8 +84,8 @@ impl Oracle {
 
     /// Checks a poll of the leader's future.
     pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
-        let timings = self.scenario.timings;
         let watched = &self.processes[process];
+        let timings = watched.timings;
         let (token, local) = (leadership.fencing_token(), watched.clock.local_at(now));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
         let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent + timings.lease);
