@@ -130,7 +130,7 @@ impl Refusal {
             StoreErrorKind::Fatal,
         ];
         let kind = dice.pick(&OFTEN);
-        let retry_after = (kind != StoreErrorKind::Fatal && dice.chance(0.2)).then(|| match dice.below(8) {
+        let retry_after = dice.chance(0.2).then(|| match dice.below(8) {
             0 => Duration::from_secs(3600),
             _ => dice.delay(&scenario.timings, scenario.timings.lease * 3),
         });

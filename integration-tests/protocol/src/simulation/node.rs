@@ -1,9 +1,10 @@
 //! A machine, the processes that run on it one after the other, and their faults.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, ObjectLock, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, Leadership, ObjectLock, RunError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -146,7 +147,8 @@ impl Process {
     fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
         let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
         let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
-        async move {
+        let second = self.call_a_second_time(dice.fork());
+        let main = async move {
             if let Usage::Campaign = usage {
                 elector.campaign(cancel).await.expect("no check of the store is demanded");
                 return;
@@ -157,14 +159,57 @@ impl Process {
                     (outcome.fencing_token(), outcome.reason().cloned())
                 } else {
                     let worker = worker.clone();
-                    let work = move |leadership| worker.work(leadership, true);
-                    match elector.run_while_leading(cancel.clone(), work).await {
+                    let work = move |leadership: Leadership| {
+                        let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
+                        async move {
+                            work.await;
+                            token
+                        }
+                    };
+                    let result = elector.run_while_leading(cancel.clone(), work).await;
+                    world.oracle(|oracle, now| oracle.output(now, id, &result));
+                    match result {
                         Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
                         _ => (None, None),
                     }
                 };
                 world.log(Some(id), Event::RunEnded { token, reason });
                 sleep(dice.up_to(SHORT)).await;
+            }
+        };
+        async move {
+            tokio::join!(main, second);
+        }
+    }
+
+    /// Calls the elector at times while it is in use already, and cancels that call a while later.
+    fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
+        let (world, id, elector, cancel) =
+            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone());
+        async move {
+            if !world.scenario.calls_twice {
+                return;
+            }
+            let timings = world.scenario.timings;
+            while !cancel.is_cancelled() {
+                let own = cancel.child_token();
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    () = sleep(dice.up_to(timings.lease * 8)) => {}
+                }
+                let mut call = pin!(elector.run(own.clone()));
+                let ended = tokio::select! {
+                    biased;
+                    _ = &mut call => true,
+                    () = sleep(dice.delay(&timings, timings.lease * 2)) => false,
+                };
+                if !ended {
+                    world.oracle(|oracle, now| oracle.caller_cancelled(now, id));
+                    own.cancel();
+                    let _ = call.await;
+                    world.oracle(|oracle, _| oracle.caller_returned(id));
+                }
             }
         }
     }

@@ -65,6 +65,10 @@ pub enum Property {
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,
+    /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most.
+    KeepsRetryAfter,
+    /// Output of work that was complete in time is delivered, and no other output.
+    DeliversOutput,
     /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
     InterventionInItsTerm,
     /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
@@ -201,6 +205,7 @@ impl Oracle {
         let request = RequestId::try_from(self.stats.requests).unwrap_or(RequestId::MAX);
         self.log(now, by, Event::Sent { request, what });
         if let Some(by) = by {
+            self.check_silence(now, by);
             self.processes[by].remember_request(now, request);
             if let Sent::Release { token } = what {
                 self.check_release(now, by, token);
@@ -225,6 +230,28 @@ impl Oracle {
         self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
+    }
+
+    /// Records that an answer with a `Retry-After` has reached the elector.
+    pub(super) fn told_to_wait(&mut self, now: TrueTime, process: ProcessId, asked: Duration) {
+        let watched = &mut self.processes[process];
+        let until = watched.clock.local_at(now) + asked.min(watched.timings.lease);
+        watched.silent_until = watched.silent_until.max(Some(until));
+    }
+
+    fn check_silence(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let local = watched.clock.local_at(now);
+        if let Some(until) = watched.silent_until.filter(|until| local < *until) {
+            let early = until.saturating_since(local);
+            let what = format!("p{process} sends a request {early:?} before the store asked for it");
+            self.violated(now, Property::KeepsRetryAfter, what);
+        }
+    }
+
+    /// Records a record that existed before all processes.
+    pub(super) fn planted(&mut self, record: &LeaderElectionRecord) {
+        self.object.remember(None, TrueTime::ZERO, record);
     }
 
     /// Records a write of a candidate of another library.

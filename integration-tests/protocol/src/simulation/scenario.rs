@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use leaderelection::MAX_LEADER_TRANSITIONS;
+
 use super::clock::Rate;
 use super::dice::Dice;
 
@@ -10,6 +12,9 @@ pub(super) const NODES: usize = 5;
 
 /// The usual limit for the duration of a request and its answer.
 pub(super) const QUICK: Duration = Duration::from_millis(60);
+
+/// The least difference of lease and deadline that a configuration may have, in milliseconds.
+const LEAST_MARGIN: u64 = 8;
 
 /// The timings of a candidate.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,10 @@ pub(super) struct Scenario {
     pub(super) callbacks_panic: bool,
     /// Somebody replaces the record at times by something that is none, and puts it back later.
     pub(super) is_spoilt: bool,
+    /// A process calls its elector a second time at times, and cancels that call.
+    pub(super) calls_twice: bool,
+    /// The object exists from the start, without a holder and with this token.
+    pub(super) first_token: Option<u64>,
     /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
@@ -117,6 +126,9 @@ impl Scenario {
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
             is_spoilt: trouble != Trouble::None && dice.chance(0.3),
+            calls_twice: dice.chance(0.2),
+            // There are tokens enough for a run.
+            first_token: dice.chance(0.2).then_some(MAX_LEADER_TRANSITIONS - 100_000),
             operator_deletes,
             operator_transfers: !operator_deletes && operator_transfers,
             operator_releases: !operator_deletes && operator_releases,
@@ -161,7 +173,7 @@ impl Timings {
         }
         let lease = ms(dice.pick(&[8_000, 15_000, 30_000, 60_000, 90_000]));
         let deadline = match dice.below(5) {
-            0 => lease - ms(300),
+            0 => lease - ms(dice.pick(&[LEAST_MARGIN, 40, 300])),
             _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
         };
         let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);

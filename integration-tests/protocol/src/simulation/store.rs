@@ -90,13 +90,14 @@ impl Connection {
         // dies.
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
-        if let (Ok(done), Some(process)) = (&answer, self.client.process()) {
-            self.world.oracle(|oracle, _| match done {
-                Done::Got(found) => {
+        if let Some(process) = self.client.process() {
+            self.world.oracle(|oracle, now| match &answer {
+                Err(refusal) => oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default()),
+                Ok(Done::Got(found)) => {
                     oracle.read(process, found.as_ref().map(|state| state.number));
                     oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }
-                Done::Put { holder, .. } => oracle.heard(process, holder),
+                Ok(Done::Put { holder, .. }) => oracle.heard(process, holder),
             });
         }
         answer.map_err(|Refusal { kind, retry_after }| {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
-use leaderelection::{Bounded, LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, TimeLimit};
+use leaderelection::{
+    Bounded, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, ObjectLock, ObjectStoreBasedLock as _, TimeLimit,
+};
 use tokio::time::sleep;
 
 use super::clock::NodeClock;
@@ -79,6 +81,9 @@ impl Stranger<'_> {
                 now
             }
         };
+        if record.leader_transitions == MAX_LEADER_TRANSITIONS {
+            return false;
+        }
         record.is_released() || record.holder_identity == IDENTITY || now >= since + record.lease_duration
     }
 

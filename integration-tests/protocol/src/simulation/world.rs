@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use leaderelection::{LeaderElectionRecord, Precondition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -72,16 +73,24 @@ impl World {
         };
         let nodes = (0..NODES).map(node).collect();
         let stranger = NodeClock::draw(origin, length, scenario.rates, dice);
+        let mut object = Object::new(scenario.versions_by_content);
+        let mut oracle = Oracle::new(scenario.clone());
+        if let Some(token) = scenario.first_token {
+            let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+            record.leader_transitions = token;
+            object.put(&record.to_json().into(), &Precondition::Absent, &record);
+            oracle.planted(&record);
+        }
         Arc::new(Self {
             nodes,
             stranger,
-            object: Mutex::new(Object::new(scenario.versions_by_content)),
+            object: Mutex::new(object),
             origin,
             fates: Mutex::new(dice.fork()),
             standstills: Mutex::new(dice.fork()),
             outage: Mutex::default(),
             last_straggler: Mutex::default(),
-            oracle: Mutex::new(Oracle::new(scenario.clone())),
+            oracle: Mutex::new(oracle),
             violated: CancellationToken::new(),
             calm: AtomicBool::new(false),
             calm_changed: Notify::new(),

@@ -117,6 +117,7 @@ impl ObjectHistory {
     pub(super) fn remember(&mut self, by: Option<ProcessId>, applied: TrueTime, record: &LeaderElectionRecord) {
         let token = record.leader_transitions;
         self.highest_token = self.highest_token.max(Some(token));
+        self.is_spoilt = false;
         self.begun.extend(by.map(|by| (by, token)));
         self.writers.push(by);
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
@@ -144,7 +145,8 @@ impl ObjectHistory {
 
     pub(super) fn spoilt(&mut self) {
         self.is_spoilt = true;
-        self.writers.push(None);
+        // What is still readable is what the writer of the record wrote.
+        self.writers.push(self.newest.as_ref().and_then(|newest| newest.by));
     }
 
     pub(super) fn repaired(&mut self, now: TrueTime) {

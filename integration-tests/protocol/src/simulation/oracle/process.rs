@@ -51,6 +51,12 @@ pub(in crate::simulation) struct Watched {
     pub(super) calls: Arc<Mutex<Vec<String>>>,
     /// The write that the process read last, if an object existed.
     pub(super) read: Option<WriteNumber>,
+    /// The time before which the store asked for no request.
+    pub(super) silent_until: Option<LocalInstant>,
+    /// The term whose work is complete, and `true` if the term was valid then.
+    pub(super) complete: Option<(u64, bool)>,
+    /// The time at which the second caller of the elector was cancelled, until its call returns.
+    pub(super) caller_cancelled: Option<TrueTime>,
     tried: VecDeque<Tried>,
     went_on_at: Option<TrueTime>,
     /// The time until which the elector may not have noticed a stop of its process.
@@ -97,6 +103,9 @@ impl From<Newcomer> for Watched {
             holders: Vec::new(),
             calls,
             read: None,
+            silent_until: None,
+            complete: None,
+            caller_cancelled: None,
             tried: VecDeque::new(),
             went_on_at: None,
             unaware_until: None,
