@@ -112,7 +112,7 @@ async fn alternate(world: &World, dice: &mut Dice) {
 /// Ends all tasks, and checks that every process has ended.
 async fn end(world: &World, mut tasks: JoinSet<()>) {
     tasks.shutdown().await;
-    // Time passes only when no task can run, on this thread or on the threads that may block.
+    // Time passes only when no task can run.
     sleep(Duration::from_millis(1)).await;
     world.oracle(|oracle, now| oracle.check_all_stopped(now));
 }
