@@ -117,7 +117,7 @@ mod timings;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
 pub use async_trait::async_trait;
-pub use bounded::{Bounded, NoAnswer, TimeLimit};
+pub use bounded::{Bounded, NoAnswer, TimeLimit, loading_credentials};
 pub use callbacks::LeaderCallbacks;
 pub use causes::{one_line, with_causes};
 pub use config::{LeaderElectionConfig, LeaderElectionConfigBuilder};
@@ -138,7 +138,9 @@ pub use record::{
     DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RecordError, UnknownFields,
 };
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
-pub use store::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use store::{
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 pub use store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use timings::{JITTER_FACTOR, Timings};
 

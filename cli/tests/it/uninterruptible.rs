@@ -76,7 +76,7 @@ fn serve(mut device: File) -> (i32, File) {
             return (number(32).cast_signed(), device);
         }
         // Length, no error and the request's number; the version, and nothing that it offers.
-        let mut answer = Vec::from([80_u32.to_ne_bytes(), [0; 4]].concat());
+        let mut answer = [80_u32.to_ne_bytes(), [0; 4]].concat();
         answer.extend_from_slice(&request[8..16]);
         answer.extend([7_u32.to_ne_bytes(), 31_u32.to_ne_bytes()].concat());
         answer.resize(80, 0);

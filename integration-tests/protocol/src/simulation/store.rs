@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, LeaderElectionRecord, ListedObject, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -236,7 +237,7 @@ impl ConditionalStore for Connection {
         std::future::pending().await
     }
 
-    async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         Ok(Vec::new())
     }
 
