@@ -42,6 +42,7 @@
 //! file. To look at a lock, run `cat <directory>/locks/scheduler/@/[0-9]*`. To remove the last trace of a lock,
 //! remove its directory while no candidate runs. Objects of a probe leave no trace.
 
+mod crash;
 mod error;
 mod file_system;
 mod gate;

@@ -40,6 +40,7 @@ use std::time::Duration;
 use leaderelection::{MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use uuid::Uuid;
 
+use super::crash;
 use super::error::{ambiguous, conflict, is_refusal_to_link, refused};
 use super::sharing;
 
@@ -182,9 +183,13 @@ impl ObjectDirectory {
                 file => file?,
             };
             let mut draft = Draft { path: path.clone(), file };
+            crash::point();
             sharing::share(&draft.file, &directory)?;
+            crash::point();
             draft.file.write_all(body)?;
+            crash::point();
             draft.file.sync_all()?;
+            crash::point();
             Ok(draft)
         };
         write().map_err(|error| refused("write", &self.name, error))
@@ -196,7 +201,10 @@ impl ObjectDirectory {
             self.sync_path().map_err(|error| refused("write", &self.name, error))?;
         }
         match fs::hard_link(&draft.path, self.path(generation)) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                crash::point();
+                Ok(())
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 Err(conflict(&self.name, "somebody else wrote first"))
             }
@@ -218,6 +226,7 @@ impl ObjectDirectory {
         }
         sync_directory(&self.generations)
             .map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))?;
+        crash::point();
         for old in generations.iter().take_while(|old| **old < generation) {
             remove(&self.path(*old));
         }
@@ -277,6 +286,7 @@ impl ObjectDirectory {
     /// directories again.
     fn sync_path(&self) -> io::Result<()> {
         for directory in self.generations.ancestors().skip(1) {
+            crash::point();
             match sync_directory(directory) {
                 // Directories above the store may belong to other users, so this process may be unable to open
                 // them.
@@ -295,6 +305,7 @@ impl ObjectDirectory {
             for entry in fs::read_dir(self.generations.join(TEMPORARY))? {
                 let entry = entry?;
                 let age = now.duration_since(entry.metadata()?.modified()?);
+                crash::point();
                 if age.is_ok_and(|age| age > ABANDONED) {
                     remove(&entry.path());
                 }
@@ -327,6 +338,7 @@ fn remove(path: &Path) {
     {
         tracing::warn!(%error, path = %path.display(), "cannot remove a file that is no longer needed");
     }
+    crash::point();
 }
 
 #[cfg(test)]

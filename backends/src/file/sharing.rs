@@ -10,6 +10,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::crash;
+
 const STICKY: u32 = 0o1000;
 const SET_GROUP_ID: u32 = 0o2000;
 
@@ -23,6 +25,7 @@ pub(super) fn create_directories(root: &Path, directory: &Path) -> io::Result<()
     for _ in 0..ATTEMPTS {
         match fs::create_dir(directory) {
             Ok(()) => {
+                crash::point();
                 let shared = shared_bits(parent)?;
                 return open(directory, fs::metadata(directory)?.permissions(), shared);
             }

@@ -18,4 +18,4 @@ pub use node::{Flight, Node, Work};
 pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, electable_larger, larger, standard};
 pub use step::{Action, Deed};
-pub use world::{Cell, Manner, Setup, Violation, World};
+pub use world::{Cell, Manner, Setup, Spoilt, Violation, World};

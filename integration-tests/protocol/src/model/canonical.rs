@@ -29,7 +29,7 @@ impl World {
     pub(super) fn canonical(mut self, setup: &Setup) -> World {
         let floor = Floor {
             timers: LocalInstant::default() + Duration::from_nanos(setup.now()),
-            moments: LocalInstant::default() + Duration::from_nanos(setup.now() - setup.lease),
+            moments: LocalInstant::default() + Duration::from_nanos(setup.now() - setup.longest_lease()),
         };
         for node in &mut self.nodes {
             node.election.visit(&mut { floor });

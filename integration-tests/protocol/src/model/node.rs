@@ -158,10 +158,7 @@ impl Node {
 
     /// Returns the promise that the end of a term for this reason breaks.
     pub(super) fn stops(&self, token: u64, reason: &EndReason, cell: Option<&Cell>, index: usize) -> Option<Violation> {
-        let deposed = matches!(
-            reason,
-            EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
-        );
+        let deposed = matches!(reason, EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted);
         let still_ours = cell.is_some_and(|cell| cell.writer == Some(index) && cell.record.leader_transitions == token);
         (deposed && still_ours).then_some(Violation::SpuriousLoss)
     }

@@ -80,7 +80,8 @@ pub fn explore(setup: &Setup) -> Reachability {
             }
             let (to, is_new) = graph.visit(&next, Some((from, action)));
             match action {
-                Action::Tick => ticks.push((from, to)),
+                // Somebody puts a spoilt record back in the end.
+                Action::Tick | Action::Repair => ticks.push((from, to)),
                 Action::Node(node, Deed::Poll | Deed::Arrive | Deed::Answer | Deed::BeginWork | Deed::WorkStopped) => {
                     alone[node].edges.push((from, to));
                 }

@@ -31,7 +31,11 @@ pub fn standard() -> Vec<Question> {
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
-        question("a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
+        question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
+        question("unequal leases", Setup { other_lease: Some(4), last_token: 0, late_writes: 1, ..two() }),
+        question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
+        question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
+        question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
     ]
 }
@@ -51,7 +55,11 @@ pub fn electable() -> Vec<Question> {
             Setup { stops: true, work: Manner::BeginsLate, last_token: 0, ..two() },
         ),
         question("always electable: a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
-        question("always electable: a transfer", Setup { transfers: true, lease: 2, renew: 1, ..two() }),
+        question(
+            "always electable: a spoilt record",
+            Setup { spoils: true, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
+        question("always electable: a transfer", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
     ]
 }
 
@@ -64,7 +72,7 @@ pub fn larger() -> Vec<Question> {
             Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
         ),
         question("stops, releases and two terms", Setup { stops: true, work: Manner::EndsLate, ..two() }),
-        question("a transfer and a longer lease", Setup { transfers: true, ..two() }),
+        question("a transfer and a longer lease", Setup { transfers: 1, ..two() }),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
             "a shared identity and late requests",
@@ -106,6 +114,7 @@ fn two() -> Setup {
     Setup {
         nodes: vec![("a", 1), ("b", 1)],
         lease: 3,
+        other_lease: None,
         renew: 2,
         retry: 1,
         last_token: 1,
@@ -117,7 +126,9 @@ fn two() -> Setup {
         work: Manner::Prompt,
         releases: true,
         deletion: false,
-        transfers: false,
+        transfers: 0,
+        spoils: false,
+        reclaims: false,
         lies: false,
         only_exclusion: false,
     }

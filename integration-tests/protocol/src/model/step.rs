@@ -8,7 +8,7 @@ use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 
 use super::canonical::unused_id;
 use super::node::{Flight, Ids, Node, Work, now};
-use super::world::{Cell, Manner, Setup, Violation, World};
+use super::world::{Cell, Manner, Setup, Spoilt, Violation, World};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,10 @@ pub enum Action {
     ArriveLate(usize),
     /// Deletes the object, as an operator can.
     Delete,
+    /// Replaces the record by something that is none.
+    Spoil,
+    /// Puts the record back.
+    Repair,
     /// Asks the leader to hand over to a node, as an operator can.
     RequestTransfer(usize),
     /// Lets an event happen to a node.
@@ -90,7 +94,13 @@ impl World {
         if setup.deletion && !self.deleted && self.cell.is_some() {
             actions.push(Action::Delete);
         }
-        if setup.transfers && !self.transferred && self.cell.is_some() {
+        if setup.spoils && self.spoilt == Spoilt::NotYet && self.cell.is_some() {
+            actions.push(Action::Spoil);
+        }
+        if self.spoilt == Spoilt::Now {
+            actions.push(Action::Repair);
+        }
+        if self.transferred < setup.transfers && self.cell.is_some() && self.spoilt != Spoilt::Now {
             actions.extend((0..self.nodes.len()).map(Action::RequestTransfer));
         }
     }
@@ -106,16 +116,21 @@ impl World {
                 }
             }
             Action::ArriveLate(orphan) => {
+                // A write that arrives while the object is something else does not land.
                 let (writer, record) = world.orphans.remove(orphan);
-                world.write(setup, writer, record);
+                if world.spoilt != Spoilt::Now {
+                    world.write(setup, writer, record);
+                }
             }
             Action::Delete => {
                 world.cell = None;
                 world.orphans.clear();
                 world.deleted = true;
             }
+            Action::Spoil => world.spoilt = Spoilt::Now,
+            Action::Repair => world.spoilt = Spoilt::Over,
             Action::RequestTransfer(to) => {
-                world.transferred = true;
+                world.transferred += 1;
                 if let Some(cell) = &mut world.cell {
                     cell.record.preferred_holder = Some(setup.nodes[to].0.to_owned());
                     cell.version = Version::new(unused_id(world.ids));
@@ -208,7 +223,7 @@ impl World {
     }
 
     fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect, clash: bool) {
-        let lease = Duration::from_nanos(setup.lease);
+        let lease = Duration::from_nanos(setup.lease_of(index));
         let node = &mut self.nodes[index];
         let violation = match effect {
             Effect::Send(request) => {
@@ -270,6 +285,10 @@ impl World {
         let Some(Flight::Sent(request)) = self.nodes[index].flight.take() else { return };
         let answered = |answer, applied, clash| Some(Flight::Answered { answer, applied, clash });
         self.nodes[index].flight = match request {
+            Request::Look if self.spoilt == Spoilt::Now => {
+                let unreadable = Failure { kind: StoreErrorKind::Unreadable, retry_after: None };
+                answered(Answer::Read(Err(unreadable)), false, false)
+            }
             Request::Look => {
                 let identity = self.nodes[index].identity;
                 let clash = self
@@ -290,7 +309,7 @@ impl World {
     }
 
     fn applies(&self, write: &Write) -> bool {
-        self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
+        self.spoilt != Spoilt::Now && self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
     }
 
     /// Applies a write whose condition holds, and checks that no promise forbids the write.
@@ -343,8 +362,9 @@ impl World {
     }
 
     fn orphan(&mut self, setup: &Setup, index: usize) {
+        // A write that would not land now may land after a repair.
         if let Some(Flight::Sent(Request::Write(write))) = self.nodes[index].flight.take()
-            && self.applies(&write)
+            && self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
             && self.orphans.len() < setup.late_writes
         {
             self.orphans.push((Some(index), Arc::unwrap_or_clone(write.record)));

@@ -27,6 +27,8 @@ pub struct Setup {
     pub nodes: Vec<(&'static str, u64)>,
     /// Lease duration in clock units.
     pub lease: u64,
+    /// The lease duration of all nodes but the first, if it differs: timings are changed at one node after the other.
+    pub other_lease: Option<u64>,
     /// Renew deadline in clock units.
     pub renew: u64,
     /// Retry period in clock units.
@@ -50,8 +52,12 @@ pub struct Setup {
     pub releases: bool,
     /// `true` if an operator deletes the object, once. Then only [`Violation::Haste`] is checked.
     pub deletion: bool,
-    /// `true` if an operator asks for another leader, once.
-    pub transfers: bool,
+    /// The number of times that an operator asks for another leader.
+    pub transfers: usize,
+    /// `true` if somebody replaces the record by something that is none, once, and puts it back later.
+    pub spoils: bool,
+    /// `true` if nodes take a lease under their own identity at once, as after a restart.
+    pub reclaims: bool,
     /// `true` if answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
@@ -62,15 +68,27 @@ impl Setup {
     /// The rules of the node at `index`.
     pub fn rules(&self, index: usize) -> Rules {
         let nanos = Duration::from_nanos;
-        let mut rules = Rules::new(self.nodes[index].0, nanos(self.lease), nanos(self.renew), nanos(self.retry));
+        let lease = nanos(self.lease_of(index));
+        let mut rules = Rules::new(self.nodes[index].0, lease, nanos(self.renew), nanos(self.retry));
+        rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules
+    }
+
+    /// The lease duration of the node at `index`, in clock units.
+    pub fn lease_of(&self, index: usize) -> u64 {
+        self.other_lease.filter(|_| index > 0).unwrap_or(self.lease)
+    }
+
+    /// The longest lease duration of a node.
+    pub fn longest_lease(&self) -> u64 {
+        self.lease.max(self.other_lease.unwrap_or_default())
     }
 
     /// Returns the reading of every clock, which never changes: all remembered moments move into the past instead. The
     /// reading is far enough from zero for the longest time that matters.
     pub fn now(&self) -> u64 {
-        4 * self.lease + 4 * self.retry
+        4 * self.longest_lease() + 4 * self.retry
     }
 }
 
@@ -84,6 +102,17 @@ pub struct Cell {
     /// The node that wrote the record; `None` if the node has crashed since, because a restarted node is another
     /// process.
     pub writer: Option<usize>,
+}
+
+/// The state of a record that is replaced once by something that is none, and put back later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spoilt {
+    /// The record was not replaced yet.
+    NotYet,
+    /// The object cannot be read.
+    Now,
+    /// The record is back, with its version, as on a store whose versions are a hash of the content.
+    Over,
 }
 
 /// A property that a step has broken.
@@ -128,7 +157,10 @@ pub struct World {
     pub(super) started: u64,
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
-    pub(super) transferred: bool,
+    /// The number of requests of an operator.
+    pub(super) transferred: usize,
+    /// The state of the record that is replaced once by something that is none.
+    pub(super) spoilt: Spoilt,
     /// The number of different ids in this state.
     pub(super) ids: usize,
 }
@@ -160,7 +192,8 @@ impl Model for Setup {
             started: 0,
             violation: None,
             deleted: false,
-            transferred: false,
+            transferred: 0,
+            spoilt: Spoilt::NotYet,
             ids: 0,
         };
         let mut world = world;
@@ -232,7 +265,12 @@ impl Model for Setup {
                 world.cell.as_ref().is_some_and(|cell| cell.record.is_released())
             }));
         }
-        if self.transfers {
+        if self.spoils {
+            properties.push(Property::sometimes("a leader after a repair", |setup: &Setup, world: &World| {
+                world.spoilt == Spoilt::Over && world.leaders(setup) == 1
+            }));
+        }
+        if self.transfers > 0 {
             properties.push(Property::sometimes("a request obeyed", |_, world: &World| {
                 world
                     .cell

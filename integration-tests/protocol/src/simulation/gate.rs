@@ -44,26 +44,28 @@ impl Gate {
     }
 }
 
-/// A future of a node, with a function that is called after every poll.
-pub(super) struct Gated<F, P> {
+/// A future of a node, with functions that are called before and after every poll.
+pub(super) struct Gated<F, B, P> {
     gate: Gate,
     inner: Pin<Box<F>>,
+    before: B,
     look: P,
 }
 
-impl<F, P: FnMut()> Gated<F, P> {
-    pub(super) fn new(gate: Gate, inner: F, look: P) -> Self {
-        Self { gate, inner: Box::pin(inner), look }
+impl<F, B: FnMut(), P: FnMut()> Gated<F, B, P> {
+    pub(super) fn new(gate: Gate, inner: F, before: B, look: P) -> Self {
+        Self { gate, inner: Box::pin(inner), before, look }
     }
 }
 
-impl<F: Future, P: FnMut() + Unpin> Future for Gated<F, P> {
+impl<F: Future, B: FnMut() + Unpin, P: FnMut() + Unpin> Future for Gated<F, B, P> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         if self.gate.holds_back(context) {
             return Poll::Pending;
         }
+        (self.before)();
         let polled = self.inner.as_mut().poll(context);
         (self.look)();
         polled

@@ -125,7 +125,11 @@ impl Process {
             let world = Arc::clone(&world);
             move || world.oracle(|oracle, now| oracle.look(now, id))
         };
-        let mut candidate = Gated::new(world.nodes[self.node].gate.clone(), candidate, look);
+        let before = {
+            let world = Arc::clone(&world);
+            move || world.let_another_task_run_at_times(id)
+        };
+        let mut candidate = Gated::new(world.nodes[self.node].gate.clone(), candidate, before, look);
         loop {
             tokio::select! {
                 biased;

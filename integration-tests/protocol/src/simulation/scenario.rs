@@ -47,6 +47,8 @@ pub(super) struct Scenario {
     pub(super) callbacks_panic: bool,
     /// Somebody replaces the record at times by something that is none, and puts it back later.
     pub(super) is_spoilt: bool,
+    /// Other tasks keep the only thread for a while at times, between the polls of candidates and their work.
+    pub(super) shares_thread: bool,
     /// A process calls its elector a second time at times, and cancels that call.
     pub(super) calls_twice: bool,
     /// The object exists from the start, without a holder and with this token.
@@ -94,6 +96,13 @@ impl Trouble {
     }
 }
 
+impl Trouble {
+    /// The share of polls before which another task keeps the thread.
+    pub(super) fn of_polls(self) -> f64 {
+        self.of_looks() / 2.0
+    }
+}
+
 impl Scenario {
     pub(super) fn draw(dice: &mut Dice) -> Self {
         let timings = Timings::draw(dice);
@@ -126,6 +135,7 @@ impl Scenario {
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
             is_spoilt: trouble != Trouble::None && dice.chance(0.3),
+            shares_thread: dice.chance(0.3),
             calls_twice: dice.chance(0.2),
             // There are tokens enough for a run.
             first_token: dice.chance(0.2).then_some(MAX_LEADER_TRANSITIONS - 100_000),

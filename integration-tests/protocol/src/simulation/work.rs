@@ -95,7 +95,12 @@ impl Worker {
             }
             drop(at_work);
         };
-        Gated::new(machine.gate.clone(), work, move || {
+        let process = self.process;
+        let before = {
+            let world = Arc::clone(&self.world);
+            move || world.let_another_task_run_at_times(process)
+        };
+        Gated::new(machine.gate.clone(), work, before, move || {
             worker.world.oracle(|oracle, now| oracle.works(now, worker.process, &watched));
         })
     }

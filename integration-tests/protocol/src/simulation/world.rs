@@ -230,8 +230,19 @@ impl World {
 
     /// Stops all nodes at times, during a step of `process`. The clocks of the nodes go on.
     pub(super) fn stand_still_at_times(&self, process: ProcessId) {
+        self.stand_still(process, self.scenario.trouble.of_looks());
+    }
+
+    /// Lets another task keep the only thread for a while at times, when a future of `process` is about to be polled.
+    pub(super) fn let_another_task_run_at_times(&self, process: ProcessId) {
+        if self.scenario.shares_thread {
+            self.stand_still(process, self.scenario.trouble.of_polls());
+        }
+    }
+
+    fn stand_still(&self, process: ProcessId, share: f64) {
         let mut dice = self.standstills.lock().unwrap();
-        if self.is_calm() || !dice.chance(self.scenario.trouble.of_looks()) {
+        if self.is_calm() || !dice.chance(share) {
             return;
         }
         let timings = &self.scenario.timings;

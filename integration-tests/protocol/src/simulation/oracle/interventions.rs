@@ -82,9 +82,11 @@ impl Oracle {
 
     fn check_told(&mut self, now: TrueTime, plan: PlanId) {
         let Watch { plan: ref intention, applied, lied_to, told } = self.plans[plan];
+        // The leader itself may have named the candidate.
+        let is_asked = matches!(intention, Some(Plan::Transfer { to, .. }) if self.object.prefers(to));
         let wrong = match told {
             Some(Told::NotDone) => applied,
-            Some(Told::Done { is_reached }) => !applied && !is_reached,
+            Some(Told::Done { is_reached }) => !applied && !is_reached && !is_asked,
             Some(Told::Unknown) | None => false,
         };
         if wrong && !lied_to {

@@ -160,6 +160,11 @@ impl ObjectHistory {
         self.is_spoilt || self.repaired_at.is_some_and(|at| at >= since)
     }
 
+    /// Returns `true` if the object names this candidate as the next leader.
+    pub(super) fn prefers(&self, identity: &str) -> bool {
+        self.newest.as_ref().is_some_and(|newest| newest.preferred.as_deref() == Some(identity))
+    }
+
     pub(super) fn forget(&mut self) {
         self.newest = None;
     }
