@@ -13,7 +13,8 @@ use azure_storage_blob::{BlobClient, BlobContainerClient, BlobContainerClientOpt
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use leaderelection::{
-    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 
 pub use self::credential::AzureCredential;
@@ -226,20 +227,23 @@ impl ConditionalStore for AzureStore {
         .await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let object = self.describe(prefix);
         let explain = |error| error::explain(Operation::List, &object, error);
         let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
         let options = BlobContainerClientListBlobsOptions { prefix, ..Default::default() };
         let mut pages = self.container.list_blobs(Some(options)).map_err(explain)?.into_pages();
-        let mut keys = Vec::new();
+        let mut objects = Vec::new();
         while let Some(page) =
             bounded(self.request_timeout, &object, async { pages.try_next().await.map_err(explain) }).await?
         {
-            keys.extend(page.into_model().map_err(explain)?.blob_items.into_iter().filter_map(|blob| blob.name));
+            objects.extend(page.into_model().map_err(explain)?.blob_items.into_iter().filter_map(|blob| {
+                let etag = blob.properties.and_then(|properties| properties.etag);
+                blob.name.map(|name| ListedObject::new(name, etag.map(listed_version)))
+            }));
         }
-        keys.sort_unstable();
-        Ok(keys)
+        objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        Ok(objects)
     }
 
     fn describe(&self, key: &str) -> String {
@@ -259,6 +263,12 @@ impl fmt::Debug for AzureStore {
             .field("request_timeout", &self.request_timeout)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the version in a listing. Listings leave out the quotes that an ETag has in a header.
+fn listed_version(etag: Etag) -> Version {
+    let etag = String::from(etag);
+    Version::new(if etag.starts_with('"') { etag } else { format!("\"{etag}\"") })
 }
 
 fn etag(version: &Version) -> Etag {

@@ -60,7 +60,7 @@ use std::sync::{Arc, Once};
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::task;
 
@@ -187,9 +187,9 @@ impl ConditionalStore for FileStore {
         self.blocking(self.describe(key), move || object.discard()).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let (directory, prefix) = (self.named_directory()?.clone(), prefix.to_owned());
-        self.blocking(self.describe(&prefix), move || list::keys(&directory, &prefix)).await
+        self.blocking(self.describe(&prefix), move || list::objects(&directory, &prefix)).await
     }
 
     fn describe(&self, key: &str) -> String {

@@ -10,7 +10,8 @@ use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::client::{Storage, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
 use leaderelection::{
-    ConditionalStore, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 
 use self::control::Control;
@@ -225,9 +226,9 @@ impl ConditionalStore for GcsStore {
         .await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let object = self.describe(prefix);
-        let mut keys = Vec::new();
+        let mut objects = Vec::new();
         let mut token = String::new();
         loop {
             let page = bounded(self.request_timeout, &object, async {
@@ -236,11 +237,14 @@ impl ConditionalStore for GcsStore {
                 request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
             })
             .await?;
-            keys.extend(page.objects.into_iter().map(|object| object.name));
+            objects.extend(page.objects.into_iter().map(|found| {
+                let version = error::version(found.generation, StoreErrorKind::Fatal, &object).ok();
+                ListedObject::new(found.name, version)
+            }));
             token = page.next_page_token;
             if token.is_empty() {
-                keys.sort_unstable();
-                return Ok(keys);
+                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                return Ok(objects);
             }
         }
     }

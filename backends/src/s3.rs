@@ -9,7 +9,7 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 use self::identity::OutlivingCache;
@@ -218,9 +218,9 @@ impl ConditionalStore for S3Store {
         .await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let object = self.describe(prefix);
-        let mut keys = Vec::new();
+        let mut objects = Vec::new();
         let mut token = None;
         loop {
             let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
@@ -229,12 +229,15 @@ impl ConditionalStore for S3Store {
                 request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
             })
             .await?;
-            keys.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| entry.key));
+            objects.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| {
+                let version = entry.e_tag.map(Version::new);
+                entry.key.map(|key| ListedObject::new(key, version))
+            }));
             token = page.next_continuation_token;
             if token.is_none() {
                 // Directory buckets return keys in no particular order.
-                keys.sort_unstable();
-                return Ok(keys);
+                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                return Ok(objects);
             }
         }
     }

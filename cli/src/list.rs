@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{Bounded, ConditionalStore, ObjectStoreBasedLock as _};
+use leaderelection::{Bounded, ConditionalStore, ListedObject, ObjectStoreBasedLock as _};
 
 use leaderelection_conformance::is_object_of_probe;
 
@@ -44,7 +44,7 @@ const AT_A_TIME: usize = 16;
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let store = Bounded::new(args.prefix.open().await?, request_limit(args.request_timeout));
     let store: Arc<dyn ConditionalStore> = Arc::new(store);
-    let mut keys = store.list(args.prefix.prefix()).await?;
+    let mut keys = ListedObject::keys(store.list(args.prefix.prefix()).await?);
     keys.retain(|key| !is_object_of_probe(key));
     let count = keys.len();
     let mut looks = stream::iter(&keys)

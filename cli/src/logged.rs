@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
-    ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject, async_trait, with_causes,
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject, async_trait,
+    with_causes,
 };
 
 /// Logs the requests to a store, with their answers and times.
@@ -81,7 +82,7 @@ impl ConditionalStore for Logged {
         self.log("delete", key, self.0.delete(key, expected)).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.log("list", prefix, self.0.list(prefix)).await
     }
 

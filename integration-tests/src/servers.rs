@@ -3,6 +3,8 @@
 use std::hash::{BuildHasher as _, RandomState};
 
 pub mod azurite;
+#[cfg(target_os = "linux")]
+pub mod ceph;
 pub mod fake_gcs;
 #[cfg(target_os = "linux")]
 pub mod fake_gcs_server;
@@ -11,6 +13,7 @@ pub mod npm;
 pub mod pip;
 pub mod process;
 pub mod racy_s3;
+mod s3_client;
 pub mod scripted;
 pub mod seaweedfs;
 pub mod tls;

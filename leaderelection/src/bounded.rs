@@ -7,9 +7,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::clock::{Clock, LocalInstant, SystemClock};
+use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::record::LeaderElectionRecord;
-use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use crate::store::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 
 /// The time that one request may take, and the name of the setting with this time.
 ///
@@ -47,8 +50,12 @@ impl TimeLimit {
 
     /// Sets another clock than the machine's.
     #[must_use]
-    pub fn on_clock(mut self, clock: impl Clock) -> Self {
-        self.clock = Arc::new(clock);
+    pub fn on_clock(self, clock: impl Clock) -> Self {
+        self.on_shared_clock(Arc::new(clock))
+    }
+
+    pub(crate) fn on_shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -78,8 +85,20 @@ impl TimeLimit {
         tokio::select! {
             biased;
             answer = request => Ok(answer),
-            () = self.clock.sleep_until(deadline) => Err(NoAnswer { limit: self.limit, setting: self.setting }),
+            // Through the `Arc`, the sleep would be boxed once more.
+            () = (*self.clock).sleep_until(deadline) => Err(NoAnswer { limit: self.limit, setting: self.setting }),
         }
+    }
+
+    /// Waits for the answer of `lock`. Silence becomes the error of a lock whose request may still take effect.
+    pub(crate) async fn ask<T>(
+        &self,
+        action: &'static str,
+        lock: &(impl ObjectStoreBasedLock + ?Sized),
+        call: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        let silent = |silence| Err(LockError::new(StoreErrorKind::Ambiguous, action, lock.describe(), silence));
+        self.answer(call).await.unwrap_or_else(silent)
     }
 }
 
@@ -128,30 +147,18 @@ impl<T> Bounded<T> {
     }
 }
 
-impl<L: ObjectStoreBasedLock> Bounded<L> {
-    async fn ask<T>(
-        &self,
-        action: &'static str,
-        call: impl Future<Output = Result<T, LockError>>,
-    ) -> Result<T, LockError> {
-        self.limit.answer(call).await.unwrap_or_else(|silence| {
-            Err(LockError::new(StoreErrorKind::Ambiguous, action, self.inner.describe(), silence))
-        })
-    }
-}
-
 #[async_trait]
 impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        self.ask("cannot read lock", self.inner.get()).await
+        self.limit.ask(READ, &self.inner, self.inner.get()).await
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
-        self.ask("cannot create lock", self.inner.create(record)).await
+        self.limit.ask(CREATE, &self.inner, self.inner.create(record)).await
     }
 
     async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
-        self.ask("cannot update lock", self.inner.update(record, expected)).await
+        self.limit.ask(UPDATE, &self.inner, self.inner.update(record, expected)).await
     }
 
     fn identity(&self) -> &str {
@@ -206,7 +213,7 @@ impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
     }
 
     /// All pages of the list count together.
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.ask_for(prefix, self.inner.list(prefix)).await
     }
 

@@ -10,7 +10,7 @@ use crate::leadership::Leadership;
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Starts a term's work.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
-type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
+pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
 pub(crate) type OnStop = dyn Fn() + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
@@ -73,7 +73,9 @@ impl LeaderCallbacks {
     /// Sets the function that is called with the identity of every new leader, this elector included, in order
     /// and one call at a time.
     ///
-    /// The function runs on a thread that may block; renewals do not wait for it.
+    /// The function runs on a thread of its own, inside the runtime's context, and may block. Renewals, the end of the
+    /// election and the end of the runtime do not wait for it, and a program that ends does not either. While a call is
+    /// under way, the newest 16 leaders wait for their calls; the calls of older ones are left out, and the log says so.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self

@@ -18,7 +18,7 @@ use crate::timings::{Timings, Unchecked};
 pub struct LeaderElectionConfig {
     pub(crate) lock: Arc<dyn ObjectStoreBasedLock>,
     pub(crate) callbacks: LeaderCallbacks,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) timings: Timings,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) step_down_cool_down: Duration,
@@ -259,7 +259,7 @@ impl LeaderElectionConfigBuilder {
             return Err(ConfigError::new("store_check", problem));
         }
         Ok(LeaderElectionConfig {
-            rules: Rules {
+            rules: Arc::new(Rules {
                 identity: self.lock.identity().to_owned(),
                 lease_duration,
                 renew_deadline: timings.renew_deadline(),
@@ -267,7 +267,7 @@ impl LeaderElectionConfigBuilder {
                 reclaim_own_identity: self.reclaim_own_identity,
                 release_on_cancel: self.release_on_cancel,
                 release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),
-            },
+            }),
             timings,
             store_check: self.store_check,
             step_down_cool_down: self.step_down_cool_down.unwrap_or(lease_duration),

@@ -27,13 +27,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::callbacks::LeaderCallbacks;
 use crate::config::LeaderElectionConfig;
 use crate::config_warning::ConfigWarning;
 use crate::election::{EndReason, RunOutcome};
 use crate::health::HealthCheck;
 use crate::leadership::Leadership;
-use crate::status::{LeaderHandle, Status};
+use crate::status::{LeaderHandle, Status, StatusWriter};
 use crate::store_check::StoreUnfit;
 
 use driver::Driver;
@@ -52,19 +51,14 @@ use work::StartWork;
 /// Cancel the token to stop in good order: the work is told to stop, the elector waits for the end of the work, and
 /// the lease is released if so configured. Dropping the future instead ends leadership at once, drops the work,
 /// calls `on_stop_leading` when the work is gone, and leaves the lease to run out. A call of `on_new_leader` that is
-/// under way is not interrupted, because the call runs on a thread.
+/// under way is not interrupted, because the call runs on a thread of its own.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
-    /// The warnings that the elector logs when it first runs.
-    warnings: Vec<ConfigWarning>,
+    config: Arc<LeaderElectionConfig>,
     warned: Once,
-    callbacks: LeaderCallbacks,
-    step_down_cool_down: Duration,
     handle: LeaderHandle,
     status: watch::Receiver<Status>,
-    name: String,
-    lease_duration: Duration,
     span: tracing::Span,
 }
 
@@ -72,19 +66,15 @@ impl DefaultLeaderElector {
     /// Creates an elector for a checked configuration.
     #[must_use]
     pub fn new(config: LeaderElectionConfig) -> Self {
-        let name = config.name.clone();
-        let lease_duration = config.rules.lease_duration;
         // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
-        let (sender, status) = watch::channel(Status::default());
-        let (error_sender, errors) = watch::channel(());
+        let (writer, status) = StatusWriter::new();
         let identity = config.rules.identity.as_str().into();
-        let handle = LeaderHandle::new(status.clone(), errors, identity, Arc::clone(&config.clock));
-        let (callbacks, step_down_cool_down) = (config.callbacks.clone(), config.step_down_cool_down);
-        let (warnings, warned) = (config.warnings(), Once::new());
-        let driver = tokio::sync::Mutex::new(Driver::new(config, sender, error_sender));
-        Self { driver, warnings, warned, callbacks, step_down_cool_down, handle, status, name, lease_duration, span }
+        let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.clock));
+        let config = Arc::new(config);
+        let driver = tokio::sync::Mutex::new(Driver::new(Arc::clone(&config), writer));
+        Self { driver, config, warned: Once::new(), handle, status, span }
     }
 
     /// Returns a handle that tells the rest of the process who leads.
@@ -97,7 +87,12 @@ impl DefaultLeaderElector {
     /// older than the lease duration plus `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        HealthCheck::new(self.status.clone(), self.name.clone(), self.lease_duration, tolerated_delay)
+        HealthCheck::new(
+            self.status.clone(),
+            self.config.name.clone(),
+            self.config.rules.lease_duration,
+            tolerated_delay,
+        )
     }
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
@@ -109,7 +104,7 @@ impl DefaultLeaderElector {
     ///
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
-        let work = StartWork::Callback(self.callbacks.clone());
+        let work = self.callback();
         self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await
     }
 
@@ -125,10 +120,9 @@ impl DefaultLeaderElector {
         async {
             let mut stand_back = Duration::ZERO;
             while !cancel.is_cancelled() {
-                let work = StartWork::Callback(self.callbacks.clone());
-                let outcome = self.run_term(&cancel, work, stand_back).await?;
+                let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
                 let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
-                stand_back = if cools_down { self.step_down_cool_down } else { Duration::ZERO };
+                stand_back = if cools_down { self.config.step_down_cool_down } else { Duration::ZERO };
             }
             Ok(())
         }
@@ -177,13 +171,17 @@ impl DefaultLeaderElector {
         }
     }
 
+    fn callback(&self) -> StartWork {
+        StartWork::Callback(self.config.callbacks.on_start_leading.clone())
+    }
+
     async fn run_term(
         &self,
         cancel: &CancellationToken,
         work: StartWork,
         stand_back: Duration,
     ) -> Result<RunOutcome, StoreUnfit> {
-        self.warned.call_once(|| self.warnings.iter().for_each(ConfigWarning::log));
+        self.warned.call_once(|| self.config.warnings().iter().for_each(ConfigWarning::log));
         let mut driver = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),

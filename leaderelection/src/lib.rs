@@ -140,7 +140,9 @@ pub use record::{
     DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RecordError, UnknownFields,
 };
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
-pub use store::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use store::{
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 pub use store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use timings::{JITTER_FACTOR, Timings};
 

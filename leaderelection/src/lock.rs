@@ -112,6 +112,13 @@ impl VersionedRecord {
     }
 }
 
+/// The actions that an error names.
+pub(crate) mod action {
+    pub(crate) const READ: &str = "cannot read lock";
+    pub(crate) const CREATE: &str = "cannot create lock";
+    pub(crate) const UPDATE: &str = "cannot update lock";
+}
+
 /// The error of a lock that could not be read or written. The message names the lock, and
 /// [`source`](StdError::source) returns the cause.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::object_lock::ObjectLock;
-use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use crate::store::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 
 /// A lock in a [`MemoryStore`].
 pub type MemoryLock = ObjectLock<MemoryStore>;
@@ -96,8 +98,9 @@ impl ConditionalStore for MemoryStore {
         Ok(())
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        Ok(self.objects().by_key.keys().filter(|key| key.starts_with(prefix)).cloned().collect())
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        let listed = |(key, object): (&String, &VersionedObject)| ListedObject::new(key, Some(object.version.clone()));
+        Ok(self.objects().by_key.iter().filter(|(key, _)| key.starts_with(prefix)).map(listed).collect())
     }
 
     fn describe(&self, key: &str) -> String {

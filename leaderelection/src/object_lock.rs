@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
 use crate::store::{ConditionalStore, Precondition, StoreErrorKind, Version};
@@ -63,7 +64,8 @@ impl<S: ConditionalStore> ObjectLock<S> {
         record: &LeaderElectionRecord,
         precondition: &Precondition,
     ) -> Result<Version, LockError> {
-        self.store
+        // Through the `Arc`, the call would be boxed once more.
+        (*self.store)
             .put(&self.key, record.to_json().into(), precondition)
             .await
             .map_err(|error| LockError::from_store(action, self.describe(), error))
@@ -73,21 +75,20 @@ impl<S: ConditionalStore> ObjectLock<S> {
 #[async_trait]
 impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        const ACTION: &str = "cannot read lock";
         let object =
-            self.store.get(&self.key).await.map_err(|error| LockError::from_store(ACTION, self.describe(), error))?;
+            (*self.store).get(&self.key).await.map_err(|error| LockError::from_store(READ, self.describe(), error))?;
         let Some(object) = object else { return Ok(None) };
         let record = LeaderElectionRecord::from_json(&object.body, self.max_lease_duration)
-            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, ACTION, self.describe(), error))?;
+            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
         Ok(Some(VersionedRecord { record, version: object.version }))
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
-        self.put("cannot create lock", record, &Precondition::Absent).await
+        self.put(CREATE, record, &Precondition::Absent).await
     }
 
     async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
-        self.put("cannot update lock", record, &Precondition::Matches(expected.clone())).await
+        self.put(UPDATE, record, &Precondition::Matches(expected.clone())).await
     }
 
     fn identity(&self) -> &str {

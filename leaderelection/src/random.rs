@@ -1,7 +1,8 @@
 //! Randomness from the operating system.
 
-use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
+use rand::Rng;
+use rand::rand_core::UnwrapErr;
+use rand::rngs::SysRng;
 use uuid::Uuid;
 
 /// Returns sixteen new random bytes.
@@ -9,7 +10,9 @@ use uuid::Uuid;
 /// No generator is kept between calls, because a clone of a running machine would draw the same numbers from that
 /// generator.
 pub(crate) fn bytes() -> [u8; 16] {
-    rand::make_rng::<Xoshiro256PlusPlus>().random()
+    let mut bytes = [0; 16];
+    UnwrapErr(SysRng).fill_bytes(&mut bytes);
+    bytes
 }
 
 /// Returns a new random name.

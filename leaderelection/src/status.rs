@@ -1,5 +1,6 @@
 //! The handle that tells the rest of the process who leads.
 
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,10 @@ use crate::observation::{LastError, Mishap, ObservedLease, Sighting};
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
     status: watch::Receiver<Status>,
-    errors: watch::Receiver<()>,
+    /// The number of changes of leadership that this handle has told; `None` if the present state is to be told.
+    changes_told: Option<u64>,
+    /// The number of errors that this handle has told.
+    errors_told: u64,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
 }
@@ -87,16 +91,51 @@ pub(crate) struct Status {
     pub(crate) mishap: Option<Mishap>,
     /// The term from its start until its work has ended, which is longer than the term is valid.
     pub(crate) term: Option<Leadership>,
+    /// The number of changes of leadership.
+    changes: u64,
+    /// The number of errors.
+    errors: u64,
+}
+
+/// The elector's side of the status. One channel carries changes and errors, so that an idle elector stays small.
+#[derive(Clone, Debug)]
+pub(crate) struct StatusWriter(watch::Sender<Status>);
+
+impl StatusWriter {
+    /// Creates the status of an elector that has not run.
+    pub(crate) fn new() -> (Self, watch::Receiver<Status>) {
+        let (sender, receiver) = watch::channel(Status::default());
+        (Self(sender), receiver)
+    }
+
+    /// Applies a change of leadership.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
+        self.0.send_modify(|status| {
+            change(status);
+            status.changes += 1;
+        });
+    }
+
+    /// Records an error between the elector and its lock.
+    pub(crate) fn fail(&self, mishap: Mishap) {
+        self.0.send_modify(|status| {
+            status.mishap = Some(mishap);
+            status.errors += 1;
+        });
+    }
+
+    /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
+    pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
+        self.0.send_if_modified(|status| {
+            look(&mut status.sighting);
+            false
+        });
+    }
 }
 
 impl LeaderHandle {
-    pub(crate) fn new(
-        status: watch::Receiver<Status>,
-        errors: watch::Receiver<()>,
-        identity: Arc<str>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { status, errors, identity, clock }
+    pub(crate) fn new(status: watch::Receiver<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock }
     }
 
     /// The identity of the elector: the name that the lock shows when the elector leads.
@@ -194,10 +233,13 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
     pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
         loop {
-            self.errors.changed().await.map_err(|_| ElectorDropped)?;
-            if let Some(error) = self.last_error() {
+            let errors = self.status.borrow_and_update().errors;
+            if replace(&mut self.errors_told, errors) != errors
+                && let Some(error) = self.last_error()
+            {
                 return Ok(error);
             }
+            self.next_update().await?;
         }
     }
 
@@ -209,6 +251,17 @@ impl LeaderHandle {
     ///
     /// [`ElectorDropped`] if the elector was dropped, so that nothing will change any more.
     pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
+        loop {
+            let changes = Some(self.status.borrow_and_update().changes);
+            if replace(&mut self.changes_told, changes) != changes {
+                return Ok(());
+            }
+            self.next_update().await?;
+        }
+    }
+
+    /// Completes when the status was written since it was last read. Cancellation safe.
+    async fn next_update(&mut self) -> Result<(), ElectorDropped> {
         self.status.changed().await.map_err(|_| ElectorDropped)
     }
 
@@ -220,7 +273,7 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that it will never lead again.
     pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
         loop {
-            self.status.borrow_and_update();
+            self.changes_told = Some(self.status.borrow_and_update().changes);
             if let Some(leadership) = self.leadership() {
                 return Ok(leadership);
             }
@@ -231,7 +284,7 @@ impl LeaderHandle {
     /// Returns a stream of the status now and after every change. The stream ends with the elector. Changes that follow
     /// each other closely may be seen as one.
     pub fn into_stream(mut self) -> impl Stream<Item = LeaderStatus> + Send + 'static {
-        self.status.mark_changed();
+        self.changes_told = None;
         unfold(self, |mut handle| async move {
             handle.changed().await.ok()?;
             Some((handle.status(), handle))

@@ -72,12 +72,14 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// Returns the keys that start with `prefix`, sorted.
+    /// Returns the objects whose keys start with `prefix`, sorted by key.
+    ///
+    /// A listing is no snapshot: the objects of one listing may never have existed together.
     ///
     /// # Errors
     ///
     /// Any [`StoreErrorKind`] except [`Conflict`](StoreErrorKind::Conflict).
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError>;
 
     /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self, key: &str) -> String;
@@ -116,7 +118,7 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
         (**self).discard(key).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         (**self).list(prefix).await
     }
 
@@ -174,6 +176,30 @@ impl VersionedObject {
     #[must_use]
     pub fn new(body: impl Into<Bytes>, version: Version) -> Self {
         Self { body: body.into(), version }
+    }
+}
+
+/// An object in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListedObject {
+    /// The key of the object.
+    pub key: String,
+    /// The version of the object, spelled as in all other answers of the store; `None` if only a read can show it.
+    pub version: Option<Version>,
+}
+
+impl ListedObject {
+    /// Combines a key and a version; both must come from the same response.
+    #[must_use]
+    pub fn new(key: impl Into<String>, version: Option<Version>) -> Self {
+        Self { key: key.into(), version }
+    }
+
+    /// Returns the keys of a listing.
+    #[must_use]
+    pub fn keys(listing: Vec<Self>) -> Vec<String> {
+        listing.into_iter().map(|object| object.key).collect()
     }
 }
 

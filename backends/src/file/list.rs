@@ -4,15 +4,15 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use leaderelection::StoreError;
+use leaderelection::{ListedObject, StoreError};
 
 use super::error::refused;
 use super::key;
 use super::object::{GENERATIONS, ObjectDirectory};
 
-/// Returns the keys of all objects, and of all folders that cannot be read.
-pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError> {
-    let mut keys = Vec::new();
+/// Returns all objects, and all folders that cannot be read.
+pub(super) fn objects(root: &Path, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+    let mut objects = Vec::new();
     let mut open = vec![String::new()];
     while let Some(key) = open.pop() {
         let directory = root.join(&key);
@@ -22,16 +22,19 @@ pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError>
             Ok(names) => names,
             // It may hold an object, and whoever reads that is told what is wrong. Other objects are not hidden.
             Err(_) if is_asked_for => {
-                keys.push(key);
+                objects.push(ListedObject::new(key, None));
                 continue;
             }
             Err(error) => return Err(refused("list", &name(), error)),
         };
         for part in names {
             if part == GENERATIONS {
-                // An object that cannot be looked at exists as far as is known.
-                if is_asked_for && ObjectDirectory::new(root, &key, name()).exists().unwrap_or(true) {
-                    keys.push(key.clone());
+                if is_asked_for {
+                    match ObjectDirectory::new(root, &key, name()).version() {
+                        Ok(version) => objects.extend(version.map(|version| ListedObject::new(&key, Some(version)))),
+                        // An object that cannot be looked at exists as far as is known.
+                        Err(_) => objects.push(ListedObject::new(&key, None)),
+                    }
                 }
             } else if key::is_part(&part) {
                 let below = if key.is_empty() { part } else { format!("{key}/{part}") };
@@ -41,8 +44,8 @@ pub(super) fn keys(root: &Path, prefix: &str) -> Result<Vec<String>, StoreError>
             }
         }
     }
-    keys.sort_unstable();
-    Ok(keys)
+    objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    Ok(objects)
 }
 
 /// Returns no names if the directory does not exist, or no longer exists.

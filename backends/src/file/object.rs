@@ -118,8 +118,10 @@ impl ObjectDirectory {
         Ok(Some(VersionedObject::new(body, version(generation))))
     }
 
-    pub(super) fn exists(&self) -> Result<bool, StoreError> {
-        Ok(self.newest()?.is_some_and(|newest| !newest.is_deletion()))
+    /// Returns the version of the object, if it exists.
+    pub(super) fn version(&self) -> Result<Option<Version>, StoreError> {
+        let newest = self.newest()?.filter(|newest| !newest.is_deletion());
+        Ok(newest.map(|newest| version(newest.generation)))
     }
 
     /// Writes a body, or [`DELETED`], if the precondition holds.

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection::{
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version,
+};
 use leaderelection_backends::file::{FileLock, FileStore};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
 use tempfile::tempdir;
@@ -28,7 +30,7 @@ async fn the_directory_is_made_by_the_first_write() {
     let parent = tempdir().unwrap();
     let store = FileStore::new(parent.path().join("not/yet"));
     assert_eq!(store.get("key").await.unwrap(), None);
-    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
     let error = store.put("key", "body".into(), &Precondition::Matches(Version::new("1"))).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Conflict);
     assert!(!store.directory().exists(), "a refused write leaves nothing behind");
@@ -70,7 +72,7 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
     assert_eq!(inside.kind(), StoreErrorKind::Fatal);
     assert!(inside.to_string().contains("not a directory"), "{inside}");
 
-    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new());
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
     assert_eq!(fs::read(&photo).unwrap(), b"a photo");
 }
 
@@ -85,7 +87,7 @@ async fn files_of_somebody_else_beside_the_object_are_ignored_and_left_alone() {
     }
     assert_eq!(store.get("key").await.unwrap().unwrap().version, version);
     store.put("key", "next".into(), &Precondition::Matches(version)).await.unwrap();
-    assert_eq!(store.list("").await.unwrap(), ["key"]);
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), ["key"]);
     for name in foreign {
         assert_eq!(fs::read(directory.path().join(name)).unwrap(), b"foreign");
     }
@@ -127,7 +129,7 @@ async fn keys_that_cannot_be_paths_are_refused() {
     assert_eq!(error.kind(), StoreErrorKind::Fatal, "{error}");
     for key in ["ключ", "a b", "a/b.json", "a@b", "-", "~", "a:b*?"] {
         store.put(key, "body".into(), &Precondition::Absent).await.unwrap();
-        assert!(store.list("").await.unwrap().contains(&key.to_owned()));
+        assert!(ListedObject::keys(store.list("").await.unwrap()).contains(&key.to_owned()));
     }
 }
 
@@ -180,7 +182,7 @@ async fn probes_leave_nothing_behind() {
         assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
     }
     assert_eq!(inodes(directory.path()), before);
-    assert_eq!(store.list("").await.unwrap(), ["locks/scheduler"]);
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), ["locks/scheduler"]);
 }
 
 #[tokio::test]
@@ -193,7 +195,7 @@ async fn what_is_discarded_leaves_no_trace_and_takes_nothing_else_away() {
     for key in ["a/b", "d/e", "never/written"] {
         store.discard(key).await.unwrap();
     }
-    assert_eq!(store.list("").await.unwrap(), ["a", "a/b/c"]);
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), ["a", "a/b/c"]);
     assert!(!directory.path().join("d").exists());
     store.discard("a/b/c").await.unwrap();
     store.discard("a").await.unwrap();

@@ -13,7 +13,7 @@ use crate::support::{LONG, Place, Running, run};
 // None goes on for ever, should the test find that nobody ends it.
 
 /// Ignores SIGTERM.
-const STUBBORN: &str = "trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
+pub(crate) const STUBBORN: &str = "trap '' TERM; echo up >&4; for i in $(seq 300); do sleep 1; done";
 
 /// Takes its time to end.
 const SLOW: &str = "trap 'sleep 0.5; exit' TERM; echo up >&4; for i in $(seq 3000); do sleep 0.1; done";
@@ -23,7 +23,7 @@ const MANY: [&str; 6] = ["--lease", "7s", "--renew", "4s", "--retry", "200ms"];
 const LEASE_OF_MANY: Duration = Duration::from_secs(7);
 
 /// Ways to start what `$1` says beyond the reach of a signal to the command's process group.
-fn ways() -> Vec<&'static str> {
+pub(crate) fn ways() -> Vec<&'static str> {
     let mut ways = vec![
         "timeout 300 sh -c \"$1\"; true",
         "setsid sh -c \"$1\" & wait",

@@ -2,6 +2,8 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[cfg(target_os = "linux")]
+mod cgroups;
 mod clouds;
 mod control_characters;
 mod descendants;
@@ -22,6 +24,8 @@ mod signals;
 mod stderr;
 mod support;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod uninterruptible;
 mod waiting;
 mod watchdog;
 mod zombies;

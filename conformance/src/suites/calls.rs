@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 use tokio::time::sleep;
 
 use super::clause::{ABSENT, DELETE, HONEST_ERRORS, broken, demand};
@@ -19,7 +21,7 @@ pub(super) struct Suite<S> {
 impl<S: ConditionalStore> Suite<S> {
     /// Deletes everything under the prefix.
     pub(super) async fn clear(&self) {
-        for key in self.list_keys(&self.prefix).await {
+        for ListedObject { key, .. } in self.list_objects(&self.prefix).await {
             // An object may already be gone: a deletion with an ambiguous answer may have taken effect since.
             if let Some(object) = self.get(&key).await {
                 self.delete_object(&key, &object.version).await;
@@ -35,7 +37,7 @@ impl<S: ConditionalStore> Suite<S> {
         patiently(sleep, || self.store.get(key)).await.unwrap_or_else(|error| self.failed("get", key, error))
     }
 
-    pub(super) async fn list_keys(&self, prefix: &str) -> Vec<String> {
+    pub(super) async fn list_objects(&self, prefix: &str) -> Vec<ListedObject> {
         patiently(sleep, || self.store.list(prefix)).await.unwrap_or_else(|error| self.failed("list", prefix, error))
     }
 

@@ -9,7 +9,8 @@ pub(super) const ABSENT: &str = "`get` answers `None` if there is no object";
 pub(super) const BODY_SIZE: &str = "`put` refuses an empty body and one over MAX_BODY_BYTES as Fatal";
 pub(super) const CREATE: &str = "`create` does nothing and answers Conflict if there is an object";
 pub(super) const IDENTITY: &str = "`identity` is the name that the lock was made for";
-pub(super) const LIST: &str = "`list` answers the keys of all objects that start with the prefix, sorted";
+pub(super) const LIST: &str =
+    "`list` answers all objects whose keys start with the prefix, sorted, with the versions that reads show";
 pub(super) const ONE_RESPONSE: &str = "one response: `get` returns a body and a version from the same response";
 pub(super) const UNIQUE_VERSIONS: &str =
     "`has_unique_versions`: two writes always have different versions, even when their bodies are equal";

@@ -2,7 +2,7 @@
 
 use leaderelection::Precondition::{Absent, Matches};
 use leaderelection::StoreErrorKind::{Conflict, Fatal};
-use leaderelection::{ConditionalStore, MAX_BODY_BYTES};
+use leaderelection::{ConditionalStore, ListedObject, MAX_BODY_BYTES};
 
 use super::calls::Suite;
 use super::clause::{BODY_SIZE, CONFLICT, DELETE, LINEARIZABLE_READ, LIST, UNIQUE_VERSIONS, VERSION, WRITTEN, demand};
@@ -119,7 +119,14 @@ impl<S: ConditionalStore> Suite<S> {
 
     async fn expect_list(&self, prefix: &str, names: &[&str], when: &str) {
         let expected: Vec<String> = names.iter().map(|name| self.key(&format!("list/{name}"))).collect();
-        let found = self.list_keys(prefix).await;
+        let listed = self.list_objects(prefix).await;
+        for ListedObject { key, version, .. } in &listed {
+            let Some(version) = version else { continue };
+            let read = self.get(key).await.map(|object| object.version);
+            let what = format!("{when}, the list shows the version {version:?} and a read shows {read:?}");
+            demand(read.as_ref() == Some(version), &self.store.describe(key), what, LIST);
+        }
+        let found = ListedObject::keys(listed);
         let what = format!("{when}, the list is {found:?} and not {expected:?}");
         demand(found == expected, &self.store.describe(prefix), what, LIST);
     }

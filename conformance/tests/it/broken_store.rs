@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -53,6 +53,8 @@ pub(crate) enum Fault {
     Cache,
     AnySize,
     ListsEverything,
+    /// Spells versions in listings in another way than elsewhere.
+    ListsOtherVersions,
 }
 
 /// A [`MemoryStore`] with one fault.
@@ -233,8 +235,15 @@ impl ConditionalStore for Broken {
         }
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.inner.list(if self.fault == Fault::ListsEverything { "" } else { prefix }).await
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        let mut listed = self.inner.list(if self.fault == Fault::ListsEverything { "" } else { prefix }).await?;
+        for object in &mut listed {
+            object.version = match self.fault {
+                Fault::ListsOtherVersions => Some(Version::new("other")),
+                _ => self.inner.get(&object.key).await?.map(|found| self.version(&found)),
+            };
+        }
+        Ok(listed)
     }
 
     fn describe(&self, key: &str) -> String {

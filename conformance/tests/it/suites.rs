@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, ObjectLock};
+use leaderelection::{ConditionalStore, LeaderElectionRecord, ListedObject, MemoryLock, MemoryStore, ObjectLock};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 
 use crate::broken_store::{Broken, Fault};
@@ -11,7 +11,11 @@ use crate::broken_store::{Broken, Fault};
 async fn memory_store_conforms() {
     let store = MemoryStore::new();
     check_store(store.clone(), "suite", Effort::default()).await;
-    assert_eq!(store.list("").await.unwrap(), Vec::<String>::new(), "the suite cleans up behind itself");
+    assert_eq!(
+        ListedObject::keys(store.list("").await.unwrap()),
+        Vec::<String>::new(),
+        "the suite cleans up behind itself"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,6 +80,7 @@ async fn every_broken_store_is_caught() {
         (Fault::Cache, "after an update, it holds another body"),
         (Fault::AnySize, "a write of an empty body was accepted"),
         (Fault::ListsEverything, "before anything was created, the list is"),
+        (Fault::ListsOtherVersions, "the list shows the version"),
     ] {
         let message = verdict_on(check_store(Broken::new(fault), "suite", Effort::default())).await;
         assert!(message.contains(verdict), "{fault:?} was caught for another reason: {message}");

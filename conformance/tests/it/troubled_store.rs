@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 use crate::broken_store::error;
@@ -125,7 +125,7 @@ impl ConditionalStore for Troubled {
         self.through(Call::Delete, key, self.inner.discard(key)).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.inner.list(prefix).await
     }
 

@@ -14,12 +14,15 @@ mod faults;
 mod gate;
 mod listener;
 mod node;
+mod object;
+mod operator;
 mod oracle;
 mod run;
 mod scenario;
 mod standstill;
 mod store;
 mod timeline;
+mod vandal;
 mod work;
 mod world;
 

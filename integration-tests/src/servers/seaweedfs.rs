@@ -5,18 +5,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{
-    BehaviorVersion, Config, Credentials, Region, RequestChecksumCalculation, ResponseChecksumValidation,
-};
+use aws_sdk_s3::config::Credentials;
 
 use super::process::{ServerProcess, free_ports, start_on_free_ports};
-use super::{pip, unique_name};
+use super::{pip, s3_client, unique_name};
 use crate::proxy::sign::{self, Signer};
 
 const NAME: &str = "seaweedfs-4.48";
 const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
-
-const REGION: &str = "us-east-1";
 
 /// The distance from a port to its gRPC port.
 const GRPC_OFFSET: u16 = 10_000;
@@ -90,7 +86,7 @@ impl SeaweedFs {
     /// A signer for a proxy in front of the server.
     #[must_use]
     pub fn signer(&self) -> Signer {
-        sign::s3(self.credentials(), REGION.to_owned())
+        sign::s3(self.credentials(), s3_client::REGION.to_owned())
     }
 
     fn credentials(&self) -> Credentials {
@@ -106,16 +102,6 @@ impl SeaweedFs {
     /// A client with all permissions that connects to another address.
     #[must_use]
     pub fn client_by(&self, url: &str) -> Client {
-        Client::from_conf(
-            Config::builder()
-                .behavior_version(BehaviorVersion::latest())
-                .region(Region::new(REGION))
-                .endpoint_url(url)
-                .force_path_style(true)
-                .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
-                .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
-                .credentials_provider(self.credentials())
-                .build(),
-        )
+        s3_client::new(url, self.credentials())
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::{ConditionalStore, StoreErrorKind, Timings, Version};
+use leaderelection::{ConditionalStore, ListedObject, StoreErrorKind, Timings, Version};
 use leaderelection_integration_tests::proxy::Proxy;
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::servers::unique_name;
@@ -127,7 +127,7 @@ pub(crate) fn beneath(folder: Option<&str>, name: &str) -> String {
 
 /// Deletes every object whose key begins with `prefix`.
 pub(crate) async fn clear(store: &dyn ConditionalStore, prefix: &str) {
-    for key in store.list(prefix).await.expect("a listing") {
+    for key in ListedObject::keys(store.list(prefix).await.expect("a listing")) {
         // A late request may write the object again, and the loop then deletes it again.
         while let Some(object) = store.get(&key).await.expect("read") {
             delete(store, &key, &object.version).await;

@@ -3,7 +3,7 @@
 //! The services are the servers of the other tests, here treated as foreign services. A process cannot safely
 //! change its own environment, so each test runs this program once more.
 
-use leaderelection::ConditionalStore;
+use leaderelection::{ConditionalStore, ListedObject};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_backends::s3::S3Store;
@@ -48,7 +48,7 @@ async fn run(cloud: &str, front: &TlsFront, environment: &[(&str, &str)]) {
 }
 
 async fn assert_left_as_it_was(store: &dyn ConditionalStore, folder: &str) {
-    assert_eq!(store.list(folder).await.expect("a listing"), Vec::<String>::new());
+    assert_eq!(ListedObject::keys(store.list(folder).await.expect("a listing")), Vec::<String>::new());
 }
 
 async fn front(url: &str, protocols: &[&str]) -> (TlsFront, TempDir) {

@@ -3,6 +3,8 @@
 mod answers;
 mod attempts;
 mod bare_etags;
+#[cfg(target_os = "linux")]
+mod ceph;
 mod connections;
 mod racy;
 mod requests;

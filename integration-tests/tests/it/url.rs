@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ObjectStoreBasedLock as _};
+use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ListedObject, ObjectStoreBasedLock as _};
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
@@ -28,7 +28,7 @@ async fn a_lock_is_used() {
     let version = lock.update(&record, &created).await.expect("updated");
     assert_eq!(lock.get().await.expect("read").expect("a record").version, version);
     let store = lock.store();
-    assert_eq!(store.list(location.key()).await.expect("listed"), [location.key()]);
+    assert_eq!(ListedObject::keys(store.list(location.key()).await.expect("listed")), [location.key()]);
     store.delete(location.key(), &version).await.expect("deleted");
     println!("used {location}");
     println!("at {}", location.endpoint().await.expect("an endpoint").unwrap_or_default());

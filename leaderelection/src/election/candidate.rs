@@ -80,7 +80,7 @@ impl Election {
     }
 
     /// The time for which the named candidate goes first after the lease is free (rule 14).
-    fn courtesy(&self, record: &LeaderElectionRecord) -> Option<Duration> {
+    pub(super) fn courtesy(&self, record: &LeaderElectionRecord) -> Option<Duration> {
         record.preferred_holder.as_ref().map(|_| self.rules.lease_duration)
     }
 

@@ -27,12 +27,8 @@ impl ClashWatch {
     /// Takes the current state of the object. Returns `true` if that state shows a clash of identities that was not yet
     /// reported.
     ///
-    /// `is_ours` returns `true` for every write id of this elector, however old: such a write may land late.
-    pub fn saw(
-        &mut self,
-        found: Option<(&LeaderElectionRecord, &Version)>,
-        is_ours: impl FnOnce(&str) -> bool,
-    ) -> bool {
+    /// `is_ours` is `true` if the record has a write id of this elector, however old: such a write may land late.
+    pub fn saw(&mut self, found: Option<(&LeaderElectionRecord, &Version)>, is_ours: bool) -> bool {
         let Some((record, version)) = found else {
             self.last = None;
             return false;
@@ -47,8 +43,7 @@ impl ClashWatch {
         }
         let before = self.last.replace((version.clone(), record.write_id.clone()));
         let is_alive = before.is_some_and(|(_, before)| record.write_id.is_none() || record.write_id != before);
-        let clashes = is_alive && !record.write_id.as_deref().is_some_and(is_ours);
-        clashes && !replace(&mut self.reported, true)
+        is_alive && !is_ours && !replace(&mut self.reported, true)
     }
 
     /// Shows the versions and ids to an explorer.

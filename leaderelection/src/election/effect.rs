@@ -1,5 +1,7 @@
 //! The effects of the state machine: the orders to its driver, and the facts that it reports.
 
+use std::sync::Arc;
+
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
 use crate::store::Version;
@@ -166,7 +168,7 @@ pub struct Write {
     /// The aim of the write.
     pub purpose: Purpose,
     /// The record to write.
-    pub record: LeaderElectionRecord,
+    pub record: Arc<LeaderElectionRecord>,
     /// The version to replace; `None` if the write creates the object.
     pub expected: Option<Version>,
 }

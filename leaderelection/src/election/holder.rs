@@ -42,11 +42,13 @@ impl Election {
     /// Ends every use of the lease, which belongs to another holder now.
     fn lose(&mut self, now: LocalInstant, reason: EndReason) {
         self.give_up_attempts();
-        // If the object has vanished, rule 3 makes this candidate wait for the end of its own lease.
+        // If the object has vanished, rule 3 makes this candidate wait for the end of its own lease. If the record comes
+        // back, the candidate that it names goes first (rule 14).
         if let Some(hold) = self.phase.hold() {
             let found = VersionedRecord { record: hold.record.clone(), version: hold.version.clone() };
             let lease_until = (hold.sent_at + hold.record.lease_duration).max(now);
-            self.sight = Some(Sight::new(Some(found), lease_until));
+            let courtesy_until = self.courtesy(&hold.record).map(|courtesy| lease_until + courtesy);
+            self.sight = Some(Sight { found: Some(found), lease_until, courtesy_until });
         }
         match &mut self.phase {
             Phase::Won { .. } => self.phase = Phase::Following,

@@ -41,9 +41,9 @@ pub struct Election {
 impl Election {
     /// Creates a candidate that does not compete yet: see [`Input::Begin`].
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: impl Into<Arc<Rules>>) -> Self {
         Self {
-            rules: Arc::new(rules),
+            rules: rules.into(),
             phase: Phase::Idle,
             sight: None,
             highest_token: None,
@@ -98,14 +98,19 @@ impl Election {
     /// The moment for the next [`Input::Tick`]; `None` if only another input can change the state.
     #[must_use]
     pub fn wake_at(&self) -> Option<LocalInstant> {
-        let deadline = match &self.phase {
+        let send = if self.in_flight.is_none() { self.next_send() } else { None };
+        self.deadline().into_iter().chain(send).min()
+    }
+
+    /// The moment at which time alone ends something: the term, the patience with its work, or the tries to release.
+    #[must_use]
+    pub fn deadline(&self) -> Option<LocalInstant> {
+        match &self.phase {
             Phase::Leading(hold) => Some(self.valid_until(hold)),
             Phase::Stopping { until, .. } => Some(*until),
             Phase::Releasing { give_up_at, .. } => Some(*give_up_at),
             Phase::Idle | Phase::Following | Phase::Won { .. } => None,
-        };
-        let send = if self.in_flight.is_none() { self.next_send() } else { None };
-        deadline.into_iter().chain(send).min()
+        }
     }
 
     /// The term that is valid at `now`, if any: a comparison with the deadline, never a flag (rule 4).
@@ -140,7 +145,7 @@ impl Election {
             (Some(InFlight::Read), Answer::Read(Err(failure))) => self.on_read_failure(now, failure, jitter),
             (Some(InFlight::Write { attempt, record }), Answer::Written(Ok(version))) => {
                 self.tell(Fact::Observed);
-                self.on_landed(now, attempt, VersionedRecord { record, version });
+                self.on_landed(now, attempt, VersionedRecord { record: Arc::unwrap_or_clone(record), version });
             }
             (Some(InFlight::Write { attempt, .. }), Answer::Written(Err(failure))) => {
                 self.on_write_failure(now, attempt, failure, jitter);
@@ -219,7 +224,8 @@ impl Election {
         };
         // The term is valid from this moment, before the request is sent (rule 4).
         let attempt = Attempt { write_id: stamp.write_id, token, sent_at: now, purpose, doubted: false };
-        self.in_flight = Some(InFlight::Write { attempt, record: record.clone() });
+        let record = Arc::new(record);
+        self.in_flight = Some(InFlight::Write { attempt, record: Arc::clone(&record) });
         self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));
     }
 

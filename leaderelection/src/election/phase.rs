@@ -1,5 +1,7 @@
 //! The states of an election, and the data of each state.
 
+use std::sync::Arc;
+
 use super::attempts::Attempt;
 use super::input::Stamp;
 use super::reason::{BeginReason, EndReason};
@@ -94,7 +96,7 @@ pub(super) struct Sight {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum InFlight {
     Read,
-    Write { attempt: Attempt, record: LeaderElectionRecord },
+    Write { attempt: Attempt, record: Arc<LeaderElectionRecord> },
 }
 
 impl Phase {

@@ -1,5 +1,7 @@
 //! Shows an election to an explorer, which can then tell that two states differ in nothing that matters.
 
+use std::sync::Arc;
+
 use super::machine::Election;
 use super::phase::{Hold, InFlight, Phase};
 use super::visitor::{Visitor, visit_record};
@@ -32,7 +34,7 @@ impl Election {
         if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
             visitor.write_id(&mut attempt.write_id);
             visitor.moment(&mut attempt.sent_at);
-            visit_record(record, visitor);
+            visit_record(Arc::make_mut(record), visitor);
         }
     }
 }

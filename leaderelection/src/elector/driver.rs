@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::fitness::Fitness;
@@ -26,19 +25,18 @@ use crate::election::{
 use crate::leadership::Leadership;
 use crate::lock::LockError;
 use crate::refused::RefusedWrites;
-use crate::status::Status;
+use crate::status::StatusWriter;
 use crate::store_check::StoreUnfit;
 
 #[derive(Debug)]
 pub(super) struct Driver {
-    pub(super) config: LeaderElectionConfig,
+    pub(super) config: Arc<LeaderElectionConfig>,
     election: Election,
     stamper: Stamper,
     clash_watch: ClashWatch,
     refused: RefusedWrites,
     store_time: StoreTime,
-    status: watch::Sender<Status>,
-    errors: watch::Sender<()>,
+    status: StatusWriter,
     new_leader_calls: NewLeaderCalls,
     earlier_work: EarlierWork,
     fitness: Fitness,
@@ -65,9 +63,9 @@ enum Woken {
 }
 
 impl Driver {
-    pub(super) fn new(config: LeaderElectionConfig, status: watch::Sender<Status>, errors: watch::Sender<()>) -> Self {
+    pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
         Self {
-            election: Election::new(config.rules.clone()),
+            election: Election::new(Arc::clone(&config.rules)),
             stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
             clash_watch: ClashWatch::new(&config.rules.identity),
             refused: RefusedWrites::default(),
@@ -77,9 +75,8 @@ impl Driver {
             fitness: Fitness::default(),
             limit: TimeLimit::new(config.timings.request_timeout())
                 .of_setting(config.request_timeout_setting)
-                .on_clock(Arc::clone(&config.clock)),
+                .on_shared_clock(Arc::clone(&config.clock)),
             status,
-            errors,
             config,
         }
     }
@@ -104,7 +101,7 @@ impl Driver {
         let report = Report::new(
             &self.config.name,
             Arc::clone(&self.config.clock),
-            (self.status.clone(), self.errors.clone()),
+            self.status.clone(),
             self.new_leader_calls.clone(),
         );
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
@@ -139,7 +136,20 @@ impl Driver {
                 Woken::Input(Input::Command(Command::Stop))
             }
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
-            () = sleep_until(&*self.config.clock, self.election.wake_at()) => Woken::Input(Input::Tick),
+            () = self.sleep() => Woken::Input(Input::Tick),
+        }
+    }
+
+    /// Sleeps until the machine wants a tick.
+    async fn sleep(&self) {
+        let Some(wake_at) = self.election.wake_at() else { return std::future::pending().await };
+        // Through the `Arc`, the sleep would be boxed once more.
+        let clock = &*self.config.clock;
+        clock.sleep_until(wake_at).await;
+        // After a stop of the process, events that have happened come before deadlines that are due. Work that was
+        // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
+        if self.election.deadline().is_some_and(|deadline| deadline <= clock.now()) {
+            tokio::task::yield_now().await;
         }
     }
 
@@ -221,11 +231,12 @@ impl Driver {
             Effect::Fact(Fact::Observed) => {
                 let (observed, stamper) = (self.election.observed(), &self.stamper);
                 run.report.observed(now, observed);
-                if self.clash_watch.saw(observed, |write_id| stamper.number_of(write_id).is_some()) {
+                let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
+                let number = write_id.and_then(|write_id| stamper.number_of(write_id));
+                if self.clash_watch.saw(observed, number.is_some()) {
                     run.report.identity_clash();
                 }
-                let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
-                if self.store_time.went_back(write_id.and_then(|write_id| stamper.number_of(write_id))) {
+                if self.store_time.went_back(number) {
                     log::store_went_back();
                 }
             }
@@ -257,18 +268,6 @@ async fn open_term(open: Option<&mut OpenTerm>) -> Input {
 async fn answered(in_flight: Option<&mut Sent>) -> Result<Answer, LockError> {
     match in_flight {
         Some(sent) => sent.answer.as_mut().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(clock: &dyn Clock, wake_at: Option<LocalInstant>) {
-    match wake_at {
-        Some(wake_at) => {
-            clock.sleep_until(wake_at).await;
-            // After a stop of the process, events that have happened come before deadlines that are due. Work that was
-            // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
-            tokio::task::yield_now().await;
-        }
         None => std::future::pending().await,
     }
 }

@@ -1,6 +1,8 @@
 //! The log of an election: information when leadership changes, warnings and errors when the store or the work
 //! misbehaves, debug per request.
 
+use std::io;
+
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
@@ -46,6 +48,23 @@ pub(super) fn abandoned_work(fencing_token: u64) {
         fencing_token,
         "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
          the process when leadership is lost"
+    );
+}
+
+pub(super) fn new_leader_panicked(leader: &str) {
+    tracing::error!(leader, "on_new_leader panicked; the election goes on");
+}
+
+pub(super) fn left_out_new_leaders() {
+    tracing::warn!(
+        "on_new_leader is too slow: the oldest of its waiting calls are left out; let it pass the name on and return"
+    );
+}
+
+pub(super) fn no_thread_for_new_leader(error: &io::Error) {
+    tracing::error!(
+        %error,
+        "on_new_leader cannot be called because no thread could be started; it is called at the next change of leader"
     );
 }
 

@@ -1,6 +1,5 @@
 //! The metrics of an elector, for the `metrics` facade. docs/metrics.md has the table.
 
-use std::collections::HashMap;
 use std::mem::replace;
 use std::time::Duration;
 
@@ -23,7 +22,8 @@ pub(super) struct Meters {
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    requests: HashMap<(Operation, Answered), Counter>,
+    /// A list, because it is short: an elector that nothing disturbs has two or three entries.
+    requests: Vec<(Operation, Answered, Counter)>,
     /// `true` while a counted term has not ended.
     leads: bool,
     /// The number of writes whose outcome is unknown.
@@ -51,7 +51,7 @@ impl Meters {
             terms: counter!("leader_election_terms_total", "name" => name.clone()),
             overruns: counter!("leader_election_overruns_total", "name" => name.clone()),
             identity_clashes: counter!("leader_election_identity_clashes_total", "name" => name.clone()),
-            requests: HashMap::new(),
+            requests: Vec::new(),
             leads: false,
             doubted: 0,
             name,
@@ -72,13 +72,7 @@ impl Meters {
         answered: Answered,
         wall_time: DateTime<Utc>,
     ) {
-        let counter = self.requests.entry((operation, answered)).or_insert_with(|| {
-            counter!(
-                "leader_election_store_requests_total",
-                "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
-            )
-        });
-        counter.increment(1);
+        self.count(operation, answered);
         if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
             return;
         }
@@ -86,6 +80,19 @@ impl Meters {
         if self.leads && operation == Operation::Update {
             self.renewal_duration.record(took);
         }
+    }
+
+    fn count(&mut self, operation: Operation, answered: Answered) {
+        let known = self.requests.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
+        if let Some((_, _, counter)) = known {
+            return counter.increment(1);
+        }
+        let counter = counter!(
+            "leader_election_store_requests_total",
+            "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
+        );
+        counter.increment(1);
+        self.requests.push((operation, answered, counter));
     }
 
     pub(super) fn fact(&mut self, fact: &Fact) {

@@ -2,13 +2,24 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
+use tokio::runtime::Handle;
+
+use super::log;
 use crate::callbacks::OnNewLeader;
+
+/// The number of calls that wait for a slow one. A longer queue tells nothing but what is long past.
+const MOST_WAITING: usize = 16;
 
 /// Calls the callback on a thread that may block. When the election's future completes, all waiting calls still
 /// happen. When that future is dropped, calls that have not begun never happen.
+///
+/// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
+/// would hold up the end of the program for ever.
 #[derive(Clone)]
 pub(super) struct NewLeaderCalls {
     callback: Option<Arc<OnNewLeader>>,
@@ -19,6 +30,28 @@ pub(super) struct NewLeaderCalls {
 struct Queue {
     leaders: VecDeque<String>,
     draining: bool,
+    /// Calls were left out since the thread last had nothing to do.
+    left_out: bool,
+}
+
+impl Queue {
+    /// Returns `true` if this is the first time that a call had to be left out.
+    fn push(&mut self, leader: &str) -> bool {
+        let full = self.leaders.len() == MOST_WAITING;
+        if full {
+            self.leaders.pop_front();
+        }
+        self.leaders.push_back(leader.to_owned());
+        full && !std::mem::replace(&mut self.left_out, true)
+    }
+
+    fn pop(&mut self) -> Option<String> {
+        let next = self.leaders.pop_front();
+        if next.is_none() {
+            *self = Self::default();
+        }
+        next
+    }
 }
 
 impl NewLeaderCalls {
@@ -29,11 +62,26 @@ impl NewLeaderCalls {
     pub(super) fn call(&self, leader: &str) {
         let Some(callback) = self.callback.clone() else { return };
         let mut queue = lock(&self.queue);
-        queue.leaders.push_back(leader.to_owned());
-        if !std::mem::replace(&mut queue.draining, true) {
-            let shared = Arc::clone(&self.queue);
-            drop(tokio::task::spawn_blocking(move || drain(&*callback, &shared)));
+        let begins_to_leave_out = queue.push(leader);
+        let drained = std::mem::replace(&mut queue.draining, true);
+        drop(queue);
+        if begins_to_leave_out {
+            log::left_out_new_leaders();
         }
+        if !drained && let Err(error) = self.spawn_drain(callback) {
+            lock(&self.queue).draining = false;
+            log::no_thread_for_new_leader(&error);
+        }
+    }
+
+    fn spawn_drain(&self, callback: Arc<OnNewLeader>) -> io::Result<()> {
+        let (queue, runtime) = (Arc::clone(&self.queue), Handle::try_current().ok());
+        let drain = move || {
+            // A callback may spawn tasks.
+            let _entered = runtime.as_ref().map(Handle::enter);
+            drain(&*callback, &queue);
+        };
+        thread::Builder::new().name("on_new_leader".to_owned()).spawn(drain).map(drop)
     }
 
     pub(super) fn forget_waiting(&self) {
@@ -43,16 +91,9 @@ impl NewLeaderCalls {
 
 fn drain(callback: &OnNewLeader, queue: &Mutex<Queue>) {
     loop {
-        let leader = {
-            let mut queue = lock(queue);
-            let Some(leader) = queue.leaders.pop_front() else {
-                queue.draining = false;
-                return;
-            };
-            leader
-        };
+        let Some(leader) = lock(queue).pop() else { return };
         if catch_unwind(AssertUnwindSafe(|| callback(&leader))).is_err() {
-            tracing::error!(leader, "on_new_leader panicked; the election goes on");
+            log::new_leader_panicked(&leader);
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::log;
 use super::meters::Meters;
 use super::new_leader::NewLeaderCalls;
@@ -15,7 +13,7 @@ use crate::leadership::Leadership;
 use crate::lock::LockError;
 use crate::observation::{Mishap, Sighting};
 use crate::record::LeaderElectionRecord;
-use crate::status::Status;
+use crate::status::StatusWriter;
 use crate::store::{StoreErrorKind, Version};
 
 /// The listeners of one run.
@@ -23,8 +21,7 @@ use crate::store::{StoreErrorKind, Version};
 pub(super) struct Report {
     clock: Arc<dyn Clock>,
     meters: Meters,
-    status: watch::Sender<Status>,
-    errors: watch::Sender<()>,
+    status: StatusWriter,
     new_leader_calls: NewLeaderCalls,
     finished: bool,
 }
@@ -33,10 +30,10 @@ impl Report {
     pub(super) fn new(
         name: &str,
         clock: Arc<dyn Clock>,
-        (status, errors): (watch::Sender<Status>, watch::Sender<()>),
+        status: StatusWriter,
         new_leader_calls: NewLeaderCalls,
     ) -> Self {
-        Self { clock, meters: Meters::new(name), status, errors, new_leader_calls, finished: false }
+        Self { clock, meters: Meters::new(name), status, new_leader_calls, finished: false }
     }
 
     pub(super) fn sending(&self, operation: Operation) {
@@ -59,8 +56,7 @@ impl Report {
     pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         log::failed(error);
         let mishap = Mishap::new(now, self.clock.wall_time(), operation, error);
-        self.quietly(|status| status.mishap = Some(mishap));
-        self.errors.send_replace(());
+        self.status.fail(mishap);
     }
 
     pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
@@ -69,7 +65,7 @@ impl Report {
         self.meters.term_started();
         let at = self.clock.wall_time();
         // The status shows the term before the work can ask for it.
-        self.status.send_modify(|status| {
+        self.status.change(|status| {
             status.history.record(at, Change::StartedLeading { fencing_token, reason });
             status.term = Some(leadership.clone());
         });
@@ -79,7 +75,7 @@ impl Report {
         log::stopped(fencing_token, &reason);
         self.meters.term_ended(&reason);
         let at = self.clock.wall_time();
-        self.status.send_modify(|status| status.history.record(at, Change::StoppedLeading { fencing_token, reason }));
+        self.status.change(|status| status.history.record(at, Change::StoppedLeading { fencing_token, reason }));
     }
 
     pub(super) fn dropped_work(&self, fencing_token: u64) {
@@ -88,9 +84,9 @@ impl Report {
     }
 
     pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
-        self.quietly(|status| {
-            let before = status.sighting.take();
-            status.sighting =
+        self.status.observe(|sighting| {
+            let before = sighting.take();
+            *sighting =
                 observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before.as_ref()));
         });
     }
@@ -108,7 +104,7 @@ impl Report {
                 self.new_leader_calls.call(leader);
             }
             let at = self.clock.wall_time();
-            self.status.send_modify(|status| {
+            self.status.change(|status| {
                 let from = std::mem::replace(&mut status.holder, leader.clone());
                 status.history.record(at, Change::LeaderChanged { from, to: leader });
             });
@@ -118,14 +114,6 @@ impl Report {
     /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
     pub(super) fn finished(&mut self) {
         self.finished = true;
-    }
-
-    /// Changes the status without a notification, because the change is not one of leadership.
-    fn quietly(&self, change: impl FnOnce(&mut Status)) {
-        self.status.send_if_modified(|status| {
-            change(status);
-            false
-        });
     }
 }
 

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::bounded::{Bounded, TimeLimit};
+use crate::bounded::TimeLimit;
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request, Write};
+use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
@@ -67,15 +68,19 @@ pub(super) fn send(
         Request::Write(write) => write.expected.clone(),
     };
     let answer = Box::pin(async move {
-        let lock = Bounded::new(lock, limit);
+        // Through the `Arc`, each call would be boxed once more.
+        let lock = &*lock;
         match request {
-            Request::Look => lock.get().await.map(|found| Answer::Read(Ok(found))),
+            Request::Look => {
+                let found = limit.ask(READ, lock, lock.get()).await?;
+                Ok(Answer::Read(Ok(found)))
+            }
             Request::Write(Write { record, expected, .. }) => {
-                let written = match expected {
-                    None => lock.create(&record).await,
-                    Some(expected) => lock.update(&record, &expected).await,
+                let version = match expected {
+                    None => limit.ask(CREATE, lock, lock.create(&record)).await?,
+                    Some(expected) => limit.ask(UPDATE, lock, lock.update(&record, &expected)).await?,
                 };
-                written.map(|version| Answer::Written(Ok(version)))
+                Ok(Answer::Written(Ok(version)))
             }
         }
     });

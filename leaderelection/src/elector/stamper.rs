@@ -12,8 +12,8 @@ use crate::clock::{Clock, LocalInstant};
 use crate::election::{Draw, Jitter, Stamp};
 use crate::random;
 
-/// A number in hexadecimal, a hyphen, and 16 random bytes in hexadecimal.
-const LONGEST_NUMBER_AND_RANDOMNESS: usize = 16 + 1 + 32;
+/// The elector's prefix, the number of the write, and 16 random bytes, each in hexadecimal, with hyphens between them.
+const LONGEST_ID: usize = 16 + 1 + 16 + 1 + 32;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(super) struct Stamper {
     wall_clock: WallClock,
     jitter: Xoshiro256PlusPlus,
     /// The generator of write ids, if a test has set a seed.
-    seeded: Option<Xoshiro256PlusPlus>,
+    seeded: Option<Box<Xoshiro256PlusPlus>>,
     /// The beginning of all write ids of this elector. No other elector's write ids begin with this prefix.
-    prefix: String,
+    prefix: u64,
     /// The number of ids so far. Each id has its number.
     made: u64,
     now: LocalInstant,
@@ -32,10 +32,10 @@ pub(super) struct Stamper {
 
 impl Stamper {
     pub(super) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
-        let mut seeded = seed.map(Xoshiro256PlusPlus::seed_from_u64);
+        let mut seeded = seed.map(|seed| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
         let jitter = seeded.as_mut().map_or_else(rand::make_rng, SeedableRng::from_rng);
         let own = seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
-        let prefix = format!("{:016x}-", u128::from_le_bytes(own) as u64);
+        let prefix = u128::from_le_bytes(own) as u64;
         Self { clock, wall_clock: WallClock::default(), jitter, seeded, prefix, made: 0, now: LocalInstant::default() }
     }
 
@@ -51,16 +51,18 @@ impl Stamper {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         self.made += 1;
         // A renewal needs one id, so the id is allocated once.
-        let mut id = String::with_capacity(self.prefix.len() + LONGEST_NUMBER_AND_RANDOMNESS);
-        let _ = write!(id, "{}{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple());
+        let mut id = String::with_capacity(LONGEST_ID);
+        let _ = write!(id, "{:016x}-{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple());
         id
     }
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
     /// larger numbers.
     pub(super) fn number_of(&self, write_id: &str) -> Option<u64> {
-        let (number, _) = write_id.strip_prefix(&self.prefix)?.split_once('-')?;
-        u64::from_str_radix(number, 16).ok()
+        let (prefix, rest) = write_id.split_once('-')?;
+        let (number, _) = rest.split_once('-')?;
+        let is_ours = u64::from_str_radix(prefix, 16).is_ok_and(|prefix| prefix == self.prefix);
+        is_ours.then(|| u64::from_str_radix(number, 16).ok())?
     }
 }
 

@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
@@ -12,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::callbacks::{OnStop, Start};
 use crate::election::{Command, Input, WorkEnd};
 use crate::leadership::Leadership;
-use crate::status::Status;
+use crate::status::StatusWriter;
 
 /// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once,
 /// the work's task is dropped, and then `on_stop_leading` is called.
@@ -32,7 +31,7 @@ impl OpenTerm {
         leadership: Leadership,
         start: Option<Start>,
         on_stop: Option<Arc<OnStop>>,
-        status: watch::Sender<Status>,
+        status: StatusWriter,
         ended: DropGuard,
     ) -> Self {
         let end = Arc::new(TermEnd {
@@ -138,14 +137,14 @@ impl Drop for Concluder {
     fn drop(&mut self) {
         self.end.conclude();
         // The term stays in the status until now, so that the health check sees work that outlives its lease.
-        self.end.status.send_modify(|status| status.term = None);
+        self.end.status.change(|status| status.term = None);
     }
 }
 
 struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
-    status: watch::Sender<Status>,
+    status: StatusWriter,
     /// `true` after the work began. Work that was dropped before it began causes no call of `on_stop_leading`.
     begun: AtomicBool,
     concluded: AtomicBool,

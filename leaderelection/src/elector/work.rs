@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::callbacks::{LeaderCallbacks, Start, Work};
+use crate::callbacks::{OnStart, Start, Work};
 use crate::leadership::Leadership;
 
 /// The work of a run. A run prepares its work again if a term was over before the work could begin.
 pub(super) enum StartWork {
     /// The configured `on_start_leading`. When it completes, the leader goes on leading, as in client-go.
-    Callback(LeaderCallbacks),
+    Callback(Option<Arc<OnStart>>),
     /// Work that is done once. The term ends with this work.
     Once(Arc<Mutex<Option<Start>>>),
 }
@@ -25,8 +25,8 @@ impl StartWork {
     /// Returns the function that begins the work; `None` if there is no work to do.
     pub(super) fn prepare(&self) -> Option<Start> {
         match self {
-            Self::Callback(callbacks) => {
-                let callback = Arc::clone(callbacks.on_start_leading.as_ref()?);
+            Self::Callback(callback) => {
+                let callback = Arc::clone(callback.as_ref()?);
                 Some(Box::new(move |leadership| callback(leadership)))
             }
             Self::Once(start) => {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
-    Bounded, ConditionalStore, LeaderElectionRecord, MemoryStore, NoAnswer, ObjectStoreBasedLock, Precondition,
-    StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait,
+    Bounded, ConditionalStore, LeaderElectionRecord, ListedObject, MemoryStore, NoAnswer, ObjectStoreBasedLock,
+    Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait,
 };
 use tokio::time::Instant;
 
@@ -62,7 +62,7 @@ impl ConditionalStore for Silent {
         pending().await
     }
 
-    async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         pending().await
     }
 

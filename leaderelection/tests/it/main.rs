@@ -13,6 +13,7 @@ mod history;
 mod identity_clash;
 mod lifecycle;
 mod metrics;
+mod new_leader;
 mod observe;
 mod observers;
 mod record;

@@ -1,21 +1,17 @@
 //! The views for code that does not lead: handles, streams, callbacks and health checks.
 
-use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use leaderelection::clock::TokioClock;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryStore, StoreErrorKind};
-use tokio::time::{advance, sleep, timeout};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, StoreErrorKind};
+use tokio::time::{advance, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{
     DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, elector, logged, plant, record, spawn_run,
 };
-
-/// A time that is far longer than any step of these tests.
-const BOUND: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
 async fn validity_is_a_comparison_with_the_clock_and_not_a_flag() {
@@ -138,98 +134,6 @@ async fn a_stream_tells_every_change() {
     while let Some(status) = stream.next().await {
         assert!(!status.is_leader());
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn new_leaders_are_told_in_order_and_never_an_empty_one() {
-    let store = MemoryStore::new();
-    let leaders = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&leaders);
-    let callbacks = LeaderCallbacks::new().on_new_leader(move |leader| seen.lock().unwrap().push(leader.to_owned()));
-    let elector = elector(TestLock::new(&store, "a"), callbacks);
-    let _campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
-    sleep(RETRY).await;
-    for (token, holder) in [(1, "b"), (2, "c"), (3, "c"), (4, "")] {
-        plant(&store, &record(holder, LEASE, token)).await;
-        sleep(RETRY * 3).await;
-    }
-    assert_eq!(*leaders.lock().unwrap(), ["a", "b", "c", "a"]);
-}
-
-/// The simulation cannot show this: time stands still there while a thread is blocked.
-#[test]
-fn new_leaders_who_come_during_a_slow_call_are_told_in_order_and_one_at_a_time() {
-    // One thread for the call that is slow, and one for calls that do not wait for it, were there any.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(2).build().unwrap();
-    runtime.block_on(async {
-        let store = MemoryStore::new();
-        let (let_go, blocked) = mpsc::channel::<()>();
-        let blocked = Mutex::new(Some(blocked));
-        let journal = Journal::default();
-        let called = journal.clone();
-        let callbacks = LeaderCallbacks::new().on_new_leader(move |leader| {
-            called.write(format!("{leader} begins"));
-            let slow = blocked.lock().unwrap().take();
-            slow.inspect(|slow| slow.recv().unwrap());
-            called.write(format!("{leader} ends"));
-        });
-        let ms = Duration::from_millis;
-        let config = LeaderElectionConfig::builder(TestLock::new(&store, "a"), callbacks)
-            .lease_duration(ms(30_000))
-            .renew_deadline(ms(20_000))
-            .retry_period(ms(10))
-            .build()
-            .unwrap();
-        let elector = DefaultLeaderElector::new(config);
-        let mut handle = elector.handle();
-        let cancel = CancellationToken::new();
-        let campaign = tokio::spawn({
-            let cancel = cancel.clone();
-            async move { elector.campaign(cancel).await }
-        });
-        for (token, leader) in [(0, "a"), (1, "b"), (2, "c"), (3, "d")] {
-            if token > 0 {
-                plant(&store, &record(leader, LEASE, token)).await;
-            }
-            let known = async { while handle.leader().as_deref() != Some(leader) && handle.changed().await.is_ok() {} };
-            timeout(BOUND, known).await.unwrap();
-        }
-        // The threads take their tasks in order, so all earlier tasks have run when this task has.
-        tokio::task::spawn_blocking(|| ()).await.unwrap();
-        assert_eq!(journal.entries(), ["a begins"]);
-        let_go.send(()).unwrap();
-        cancel.cancel();
-        campaign.await.unwrap().unwrap();
-        while journal.entries().len() < 8 {
-            tokio::task::spawn_blocking(|| ()).await.unwrap();
-        }
-        let expected = ["a", "b", "c", "d"].map(|leader| [format!("{leader} begins"), format!("{leader} ends")]);
-        assert_eq!(journal.entries(), expected.concat());
-    });
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn a_slow_new_leader_callback_delays_no_renewal() {
-    let store = MemoryStore::new();
-    let lock = TestLock::new(&store, "a");
-    let (let_go, blocked) = mpsc::channel::<()>();
-    let blocked = Mutex::new(blocked);
-    let callbacks = LeaderCallbacks::new().on_new_leader(move |_| blocked.lock().unwrap().recv().unwrap());
-    let ms = Duration::from_millis;
-    let config = LeaderElectionConfig::builder(lock.clone(), callbacks)
-        .lease_duration(ms(3_000))
-        .renew_deadline(ms(2_000))
-        .retry_period(ms(20))
-        .build()
-        .unwrap();
-    let (cancel, running) = spawn_run(DefaultLeaderElector::new(config));
-    // On one thread with a callback that blocks, renewals arrive all the same.
-    while lock.ops().len() < 10 {
-        tokio::task::yield_now().await;
-    }
-    let_go.send(()).unwrap();
-    cancel.cancel();
-    running.await.unwrap();
 }
 
 #[test]

@@ -10,7 +10,9 @@ use leaderelection::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored};
+use crate::support::{
+    DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
+};
 
 /// The longest pause between two polls of a candidate.
 const LONGEST_POLL: Duration = RETRY.saturating_mul(11).checked_div(5).unwrap();
@@ -290,4 +292,20 @@ async fn who_could_not_release_lets_the_named_candidate_go_first_all_the_same() 
     lock.set_outage(None);
     until_leading(&a).await;
     assert!(start.elapsed() >= LEASE * 2, "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_outlives_a_while_in_which_the_object_cannot_be_read() {
+    let store = MemoryStore::new();
+    // The first update meets the request. The second is the release, which meets something that is no record.
+    let lock = TestLock::new(&store, "a")
+        .with_fault(Op::Update, 1, Fault::Refuse(StoreErrorKind::Conflict))
+        .with_fault(Op::Get, 2, Fault::Refuse(StoreErrorKind::Unreadable));
+    let a = campaign(elector(lock, Journal::default().callbacks()));
+    until_leading(&a).await;
+    let start = Instant::now();
+    ask(&store, "b").await.unwrap();
+    until("it hands over", || !a.is_leader()).await;
+    until_leading(&a).await;
+    assert!(start.elapsed() >= LEASE + DEADLINE, "{:?}", start.elapsed());
 }

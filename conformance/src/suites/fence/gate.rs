@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -88,7 +90,7 @@ impl<S: ConditionalStore> ConditionalStore for Gated<S> {
         self.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.store.list(prefix).await
     }
 

@@ -1,5 +1,6 @@
 //! The canonical form of a state: one representative for all states whose differences do not matter.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
@@ -50,7 +51,7 @@ impl World {
     /// Returns the ids in the object, in the writes that may still change the object, and in the reads of the object.
     fn ids_that_may_be_read(&self) -> Vec<String> {
         let flights = self.nodes.iter().filter_map(|node| match &node.flight {
-            Some(Flight::Sent(Request::Write(write))) => Some(&write.record),
+            Some(Flight::Sent(Request::Write(write))) => Some(&*write.record),
             Some(Flight::Answered { answer: Answer::Read(Ok(Some(found))), .. }) => Some(&found.record),
             _ => None,
         });
@@ -74,7 +75,7 @@ impl World {
             }
             match &mut node.flight {
                 Some(Flight::Sent(Request::Write(write))) => {
-                    names.record(&mut write.record);
+                    names.record(Arc::make_mut(&mut write.record));
                     if let Some(expected) = &mut write.expected {
                         names.version(expected);
                     }

@@ -149,7 +149,7 @@ impl Node {
             Fact::Observed => {
                 let observed = self.election.observed();
                 // A read that does not show a write of another process shows a write of this process.
-                let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, |_| !clash));
+                let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, !clash));
                 (reported && !clash).then_some(Violation::FalseClash)
             }
             _ => None,

@@ -1,5 +1,6 @@
 //! The possible steps from a state, and their results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::election::{Answer, Command, Effect, Failure, Input, Request, WorkEnd, Write};
@@ -280,7 +281,7 @@ impl World {
             Request::Write(write) => {
                 let (applies, version) = (self.applies(&write), version_of(&write.record));
                 if applies {
-                    self.write(setup, Some(index), write.record);
+                    self.write(setup, Some(index), Arc::unwrap_or_clone(write.record));
                 }
                 let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
                 answered(Answer::Written(if applies { Ok(version) } else { Err(conflict) }), applies, false)
@@ -346,7 +347,7 @@ impl World {
             && self.applies(&write)
             && self.orphans.len() < setup.late_writes
         {
-            self.orphans.push((Some(index), write.record));
+            self.orphans.push((Some(index), Arc::unwrap_or_clone(write.record)));
         }
     }
 

@@ -85,13 +85,24 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hours = self.simulated.as_secs_f64() / 3600.0;
-        let Stats { requests, writes, terms, deadlines, losses, releases, crashes, freezes, standstills, clashes } =
-            self.stats;
+        let Stats {
+            requests,
+            writes,
+            terms,
+            deadlines,
+            losses,
+            releases,
+            crashes,
+            freezes,
+            standstills,
+            clashes,
+            interventions,
+        } = self.stats;
         write!(
             f,
             "{hours:.0} simulated hours in {:.1} s, {} seeds: {requests} requests, {writes} writes, {terms} terms \
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
-             {freezes} freezes, {standstills} standstills, {clashes} clashes of identities",
+             {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions",
             self.took.as_secs_f64(),
             self.seeds
         )?;

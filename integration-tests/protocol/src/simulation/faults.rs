@@ -5,6 +5,7 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 
 use super::dice::Dice;
+use super::object::REMEMBERED_STATES;
 use super::scenario::{QUICK, Scenario, Timings};
 
 /// The fate of a request, decided when the request is sent.
@@ -30,6 +31,17 @@ pub(super) enum Reply {
     Lie(Refusal),
     /// The store did not carry out the request, and says so.
     Refuse(Refusal),
+    /// The answer tells of a state that the object does not have.
+    False(Falsehood),
+}
+
+/// A false answer, as from a cache or a broken proxy. A write is answered with a conflict.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Falsehood {
+    /// A write is carried out although the answer is a conflict.
+    pub(super) applied: bool,
+    /// A read shows the state that was replaced by so many later ones; `None` if it shows no object.
+    pub(super) age: Option<usize>,
 }
 
 /// An error, and the time for which the store asks clients to send nothing.
@@ -83,7 +95,7 @@ impl Fate {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;
         let delay = dice.delay(&scenario.timings, lease * 2);
-        match dice.below(9) {
+        match dice.below(10) {
             0 => Self { arrives: None, ..good },
             1 => Self { arrives: Some(delay), ..good },
             2 => Self { returns: None, ..good },
@@ -92,11 +104,19 @@ impl Fate {
             5 => Self { reply: Reply::Lie(Refusal::draw(scenario, dice)), ..good },
             6 => Self { reply: Reply::Refuse(Refusal::draw(scenario, dice)), ..good },
             7 => Self { again: Some(dice.pick(&[Duration::ZERO, delay])), ..good },
+            8 => Self { reply: Reply::False(Falsehood::draw(dice)), ..good },
             _ => {
                 let soon = dice.up_to(Duration::from_millis(50));
                 Self { again: Some(soon), reply: Reply::OfSecond, ..good }
             }
         }
+    }
+}
+
+impl Falsehood {
+    fn draw(dice: &mut Dice) -> Self {
+        let age = if dice.chance(0.25) { None } else { Some(dice.pick(&[1, 1, 2, REMEMBERED_STATES])) };
+        Self { applied: dice.chance(0.5), age }
     }
 }
 

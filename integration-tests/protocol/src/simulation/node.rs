@@ -14,7 +14,7 @@ use super::listener;
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Timings, Trouble};
 use super::standstill::ProcessClock;
-use super::store::Connection;
+use super::store::{Client, Connection};
 use super::timeline::{Event, ProcessId};
 use super::work::Worker;
 use super::world::World;
@@ -90,7 +90,7 @@ impl Process {
         let shared_dice = Arc::new(Mutex::new(dice.fork()));
         let worker =
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
-        let connection = Connection { world: Arc::clone(world), node, process: id };
+        let connection = Connection { world: Arc::clone(world), client: Client::Process { node, id } };
         let lock = ObjectLock::new(connection, "lock", identity.clone());
         let Timings { lease, deadline, retry, timeout } = world.scenario.timings;
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())

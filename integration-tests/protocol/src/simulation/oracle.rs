@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod clashes;
+mod interventions;
 mod object;
 mod process;
 mod terms;
@@ -16,6 +17,8 @@ use super::clock::TrueTime;
 use super::faults::Refusal;
 use super::scenario::Scenario;
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
+use super::vandal::Spoilt;
+pub(super) use interventions::Told;
 use object::ObjectHistory;
 pub(super) use process::{Newcomer, Watched};
 
@@ -62,6 +65,10 @@ pub enum Property {
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,
+    /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
+    InterventionInItsTerm,
+    /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
+    InterventionToldTrue,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -114,6 +121,8 @@ pub struct Stats {
     pub standstills: u64,
     /// Clashes of identities that were reported.
     pub clashes: u64,
+    /// Interventions of an operator that took effect.
+    pub interventions: u64,
 }
 
 impl AddAssign for Stats {
@@ -128,6 +137,7 @@ impl AddAssign for Stats {
         self.freezes += other.freezes;
         self.standstills += other.standstills;
         self.clashes += other.clashes;
+        self.interventions += other.interventions;
     }
 }
 
@@ -138,6 +148,9 @@ pub(super) struct Oracle {
     processes: Vec<Watched>,
     live: Vec<ProcessId>,
     object: ObjectHistory,
+    plans: Vec<interventions::Watch>,
+    /// The largest token of a term whose lease an operator took away. Such a term may overlap with the next.
+    deposed: Option<u64>,
     pub(super) stats: Stats,
     /// The last end of a term.
     last_led: TrueTime,
@@ -152,6 +165,8 @@ impl Oracle {
             processes: Vec::new(),
             live: Vec::new(),
             object: ObjectHistory::default(),
+            plans: Vec::new(),
+            deposed: None,
             stats: Stats::default(),
             last_led: TrueTime::ZERO,
             violation: None,
@@ -178,19 +193,21 @@ impl Oracle {
         })
     }
 
-    pub(super) fn sent(&mut self, now: TrueTime, by: ProcessId, what: Sent) -> RequestId {
+    pub(super) fn sent(&mut self, now: TrueTime, by: Option<ProcessId>, what: Sent) -> RequestId {
         self.stats.requests += 1;
         let request = RequestId::try_from(self.stats.requests).unwrap_or(RequestId::MAX);
-        self.log(now, Some(by), Event::Sent { request, what });
-        self.processes[by].remember_request(now, request);
-        if let Sent::Release { token } = what {
-            self.check_release(now, by, token);
+        self.log(now, by, Event::Sent { request, what });
+        if let Some(by) = by {
+            self.processes[by].remember_request(now, request);
+            if let Sent::Release { token } = what {
+                self.check_release(now, by, token);
+            }
         }
         request
     }
 
-    pub(super) fn arrived(&mut self, now: TrueTime, by: ProcessId, request: RequestId, effect: Effect) {
-        self.log(now, Some(by), Event::Arrived { request, effect });
+    pub(super) fn arrived(&mut self, now: TrueTime, by: Option<ProcessId>, request: RequestId, effect: Effect) {
+        self.log(now, by, Event::Arrived { request, effect });
     }
 
     pub(super) fn wrote(&mut self, now: TrueTime, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
@@ -202,7 +219,7 @@ impl Oracle {
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
-        self.object.remember(by, now, record);
+        self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
     }
@@ -210,17 +227,20 @@ impl Oracle {
     pub(super) fn answered(
         &mut self,
         now: TrueTime,
-        by: ProcessId,
+        by: Option<ProcessId>,
         request: RequestId,
         error: Option<Refusal>,
         honest: bool,
     ) {
         let answer = error.map_or(Heard::Done, |error| Heard::Error(error.kind, error.retry_after));
-        self.log(now, Some(by), Event::Answered { request, answer });
+        self.log(now, by, Event::Answered { request, answer });
+        let Some(by) = by else { return };
         // A candidate polls slowly after a permanent refusal, even if the refused write has made it the leader.
         let told_to_wait =
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
-        self.processes[by].request_answered(now, request, honest, told_to_wait, self.scenario.timings.timeout);
+        // A conflict, even a true one, costs a read and another write: an operator's request makes one.
+        let good = honest && error.is_none_or(|error| error.kind != StoreErrorKind::Conflict);
+        self.processes[by].request_answered(now, request, good, told_to_wait, self.scenario.timings.timeout);
     }
 
     pub(super) fn deleted(&mut self, now: TrueTime) {
@@ -228,10 +248,30 @@ impl Oracle {
         self.object.forget();
     }
 
+    /// Records that the answer to a read is false.
+    pub(super) fn deceived(&mut self, by: ProcessId, request: RequestId) {
+        self.processes[by].request_is_deceived(request);
+    }
+
+    /// Records that something that is no record has taken the record's place.
+    pub(super) fn spoilt(&mut self, now: TrueTime, spoilt: Spoilt) {
+        self.log(now, None, Event::Spoilt(spoilt));
+        self.object.spoilt();
+    }
+
+    pub(super) fn repaired(&mut self, now: TrueTime) {
+        self.log(now, None, Event::Repaired);
+        self.object.repaired(now);
+    }
+
     /// Records that an operator has written a preferred holder into the record.
-    pub(super) fn asked_for(&mut self, now: TrueTime, identity: String) {
+    fn asked_for(&mut self, now: TrueTime, identity: String) {
         self.object.asked_for(now, &identity);
         self.log(now, None, Event::AskedFor { identity });
+    }
+
+    pub(super) fn highest_token(&self) -> u64 {
+        self.object.highest_token()
     }
 
     fn live_but(&self, process: ProcessId) -> impl Iterator<Item = (ProcessId, &Watched)> {

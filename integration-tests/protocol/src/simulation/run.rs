@@ -11,8 +11,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::dice::Dice;
 use super::listener::Listener;
 use super::node;
+use super::operator;
 use super::oracle::{Property, Stats, Violation};
 use super::scenario::{NODES, Scenario};
+use super::vandal;
 use super::world::World;
 
 /// The shortest duration of a run, in simulated time.
@@ -57,8 +59,9 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
         tasks.spawn(node::live(Arc::clone(&world), node, dice.fork()));
     }
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
-    tasks.spawn(Arc::clone(&world).delete_at_times(dice.fork()));
-    tasks.spawn(Arc::clone(&world).request_transfers(dice.fork()));
+    tasks.spawn(operator::delete_at_times(Arc::clone(&world), dice.fork()));
+    tasks.spawn(operator::intervene_at_times(Arc::clone(&world), dice.fork()));
+    tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;
         () = world.violated() => {}
@@ -106,7 +109,7 @@ async fn alternate(world: &World, dice: &mut Dice) {
 /// Ends all tasks, and checks that every process has ended.
 async fn end(world: &World, mut tasks: JoinSet<()>) {
     tasks.shutdown().await;
-    // Time passes only when no task can run, on this thread or on the threads that may block.
+    // Time passes only when no task can run.
     sleep(Duration::from_millis(1)).await;
     world.oracle(|oracle, now| oracle.check_all_stopped(now));
 }

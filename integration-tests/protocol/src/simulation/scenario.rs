@@ -36,13 +36,17 @@ pub(super) struct Scenario {
     /// Versions are a hash of the content, like most ETags, instead of a counter.
     pub(super) versions_by_content: bool,
     pub(super) callbacks_panic: bool,
-    /// An operator deletes the object at times. Deletion is outside the promise, but candidates that saw the
+    /// Somebody replaces the record at times by something that is none, and puts it back later.
+    pub(super) is_spoilt: bool,
+    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
     pub(super) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
     pub(super) operator_transfers: bool,
-    /// The operator asks again and again, and goes on after the end of the faults.
+    /// An operator takes the lease away from its holder at times, dead or not.
+    pub(super) operator_releases: bool,
+    /// The operator intervenes again and again, and goes on after the end of the faults.
     pub(super) operator_insists: bool,
 }
 
@@ -85,7 +89,7 @@ impl Scenario {
         let sharing_identity = if dice.chance(0.2) { dice.pick(&[2, 3, NODES]) } else { 0 };
         let new_identity_on_restart = dice.chance(0.3);
         let trouble = dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]);
-        let operator_transfers = dice.chance(0.3);
+        let (operator_transfers, operator_releases) = (dice.chance(0.3), dice.chance(0.15));
         let operator_deletes = trouble == Trouble::None && timings.all_see_a_lease(rates) && dice.chance(0.3);
         Self {
             timings,
@@ -98,9 +102,11 @@ impl Scenario {
             reclaim_own_identity: sharing_identity == 0 && dice.chance(0.2),
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
+            is_spoilt: trouble != Trouble::None && dice.chance(0.3),
             operator_deletes,
             operator_transfers: !operator_deletes && operator_transfers,
-            operator_insists: operator_transfers && dice.chance(0.3),
+            operator_releases: !operator_deletes && operator_releases,
+            operator_insists: (operator_transfers || operator_releases) && !operator_deletes && dice.chance(0.3),
         }
     }
 

@@ -1,46 +1,50 @@
-//! One object in memory, and the unreliable way to that object.
+//! The unreliable way to the object.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind,
-    Version, VersionedObject,
+    ConditionalStore, LeaderElectionRecord, ListedObject, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::clock::TrueTime;
-use super::faults::{Fate, Link, Outage, Refusal, Reply};
+use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
+use super::object::{State, parse};
 use super::oracle::Property;
-use super::timeline::{Effect, ProcessId, RequestId, Sent, WriteNumber};
+use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent};
 use super::world::World;
-
-/// The object that all candidates compete for.
-#[derive(Debug)]
-pub(super) struct Object {
-    now: Option<State>,
-    writes: WriteNumber,
-    versions_by_content: bool,
-}
-
-#[derive(Clone, Debug)]
-struct State {
-    object: VersionedObject,
-    number: WriteNumber,
-    holder: String,
-}
 
 /// The store as one process reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) world: Arc<World>,
-    pub(super) node: usize,
-    pub(super) process: ProcessId,
+    pub(super) client: Client,
 }
+
+/// The sender of requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Client {
+    /// A candidate.
+    Process { node: usize, id: ProcessId },
+    /// The operator, for one intervention.
+    Operator(PlanId),
+}
+
+impl Client {
+    fn process(self) -> Option<ProcessId> {
+        match self {
+            Self::Process { id, .. } => Some(id),
+            Self::Operator(_) => None,
+        }
+    }
+}
+
+const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
 
 enum Op {
     Get,
@@ -61,56 +65,6 @@ struct Parcel {
     fate: Fate,
 }
 
-impl Object {
-    pub(super) fn new(versions_by_content: bool) -> Self {
-        Self { now: None, writes: 0, versions_by_content }
-    }
-
-    fn newest(&self) -> WriteNumber {
-        self.now.as_ref().map_or(0, |state| state.number)
-    }
-
-    fn put(&mut self, body: &Bytes, precondition: &Precondition, record: &LeaderElectionRecord) -> Option<Version> {
-        let holds = match (precondition, &self.now) {
-            (Precondition::Absent, now) => now.is_none(),
-            (Precondition::Matches(expected), now) => {
-                now.as_ref().is_some_and(|state| state.object.version == *expected)
-            }
-        };
-        if !holds {
-            return None;
-        }
-        self.writes += 1;
-        let version = if self.versions_by_content { content_hash(body) } else { self.writes };
-        let version = Version::new(format!("{version:x}"));
-        let object = VersionedObject::new(body.clone(), version.clone());
-        self.now = Some(State { object, number: self.writes, holder: record.holder_identity.clone() });
-        Some(version)
-    }
-
-    /// Writes a preferred holder into the record, as an operator does. Returns `false` if there is no record.
-    pub(super) fn ask_for(&mut self, identity: &str) -> bool {
-        let Some(State { object, .. }) = self.now.clone() else { return false };
-        let mut record = parse(&object.body);
-        record.preferred_holder = Some(identity.to_owned());
-        self.put(&record.to_json().into(), &Precondition::Matches(object.version), &record).is_some()
-    }
-
-    pub(super) fn delete(&mut self) {
-        self.now = None;
-    }
-}
-
-fn parse(body: &Bytes) -> LeaderElectionRecord {
-    LeaderElectionRecord::from_json(body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records")
-}
-
-fn content_hash(body: &Bytes) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl Connection {
     async fn call(&self, op: Op) -> Result<Done, StoreError> {
         let sent = match &op {
@@ -124,22 +78,24 @@ impl Connection {
                 }
             }
         };
-        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.process, sent));
-        self.world.nodes[self.node].sends.notify_waiters();
-        let fate = self.world.fate(self.node);
+        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.client.process(), sent));
+        if let Client::Process { node, .. } = self.client {
+            self.world.nodes[node].sends.notify_waiters();
+        }
+        let fate = self.world.fate(self.client);
         let parcel = Parcel { op, id, sent: self.world.now(), fate };
         let (tell, told) = oneshot::channel();
         // A task of its own carries the request, because the request stays in flight if its sender gives up or
         // dies.
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
-        if let Ok(done) = &answer {
+        if let (Ok(done), Some(process)) = (&answer, self.client.process()) {
             self.world.oracle(|oracle, _| match done {
                 Done::Got(found) => {
-                    oracle.read(self.process, found.as_ref().map(|state| state.number));
-                    oracle.heard(self.process, found.as_ref().map_or("", |state| &state.holder));
+                    oracle.read(process, found.as_ref().map(|state| state.number));
+                    oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }
-                Done::Put { holder, .. } => oracle.heard(self.process, holder),
+                Done::Put { holder, .. } => oracle.heard(process, holder),
             });
         }
         answer.map_err(|Refusal { kind, retry_after }| {
@@ -164,6 +120,7 @@ impl Connection {
                 travel(fate.again.unwrap_or_default()).await;
                 (self.apply(&parcel), matches!(parcel.op, Op::Get))
             }
+            (None, Reply::False(falsehood)) => (self.deceive(&parcel, falsehood), false),
         };
         let id = parcel.id;
         if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
@@ -186,24 +143,47 @@ impl Connection {
     ) {
         let Some(returns) = returns else { return };
         travel(returns).await;
-        if self.world.link(self.node) != Link::Up {
+        if self.world.link(self.client) != Link::Up {
             return;
         }
         let error = answer.as_ref().err().copied();
-        self.world.oracle(|oracle, now| oracle.answered(now, self.process, id, error, honest));
+        self.world.oracle(|oracle, now| {
+            oracle.answered(now, self.client.process(), id, error, honest);
+            let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+            if let (Client::Operator(plan), true) = (self.client, is_lie) {
+                oracle.lied_to_operator(plan);
+            }
+        });
         // The sender may no longer wait for the answer.
         let _ = tell.send(answer);
+    }
+
+    /// Tells the sender something false about the object.
+    fn deceive(&self, parcel: &Parcel, Falsehood { applied, age }: Falsehood) -> Result<Done, Refusal> {
+        if let Op::Get = parcel.op {
+            let object = self.world.object.lock().unwrap();
+            let shown = age.and_then(|age| object.earlier(age)).cloned();
+            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
+            self.world.oracle(|oracle, now| {
+                oracle.arrived(now, self.client.process(), parcel.id, effect);
+                if let Some(process) = self.client.process() {
+                    oracle.deceived(process, parcel.id);
+                }
+            });
+            return Ok(Done::Got(shown));
+        }
+        if applied {
+            let _ = self.apply(parcel);
+        }
+        Err(CONFLICT)
     }
 
     fn apply(&self, parcel: &Parcel) -> Result<Done, Refusal> {
         let mut object = self.world.object.lock().unwrap();
         let (effect, done) = match &parcel.op {
-            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now.clone()))),
+            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now().cloned()))),
             Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
-                None => {
-                    let conflict = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
-                    (Effect::Conflict { newest: object.newest() }, Err(conflict))
-                }
+                None => (Effect::Conflict { newest: object.newest() }, Err(CONFLICT)),
                 Some(version) => {
                     let holder = record.holder_identity.clone();
                     (Effect::Wrote { write: object.newest() }, Ok(Done::Put { version, holder }))
@@ -211,9 +191,12 @@ impl Connection {
             },
         };
         self.world.oracle(|oracle, now| {
-            oracle.arrived(now, self.process, parcel.id, effect);
+            oracle.arrived(now, self.client.process(), parcel.id, effect);
             if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, &parcel.op) {
-                oracle.wrote(now, self.process, parcel.sent, record);
+                match self.client {
+                    Client::Process { id, .. } => oracle.wrote(now, id, parcel.sent, record),
+                    Client::Operator(plan) => oracle.intervened(now, plan, record),
+                }
             }
         });
         done
@@ -245,12 +228,12 @@ impl ConditionalStore for Connection {
     }
 
     async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
-        let what = format!("p{} deletes the object", self.process);
+        let what = format!("{:?} deletes the object", self.client);
         self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
         std::future::pending().await
     }
 
-    async fn list(&self, _prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -8,9 +8,15 @@ use leaderelection::{EndReason, StoreErrorKind};
 
 use super::clock::{NodeClock, TrueTime};
 use super::faults::{Link, Outage};
+use super::operator::Plan;
+use super::oracle::Told;
+use super::vandal::Spoilt;
 
 /// One process of a candidate, from its start until it ends or crashes.
 pub(super) type ProcessId = usize;
+
+/// The number of an intervention in its run.
+pub(super) type PlanId = usize;
 
 /// The number of a request in its run.
 pub(super) type RequestId = u32;
@@ -50,7 +56,11 @@ pub(super) enum Event {
     ClashReported,
     Store(Option<Outage>),
     Deleted,
+    Spoilt(Spoilt),
+    Repaired,
     AskedFor { identity: String },
+    Plans(Plan),
+    WasTold(Told),
     Calm(bool),
 }
 
@@ -132,6 +142,8 @@ impl fmt::Display for Event {
                 write!(f, "is told to hand over to {to}; {}", if *led { "led" } else { "did not lead" })
             }
             Self::AskedFor { identity } => write!(f, "an operator asks for {identity} to lead"),
+            Self::Plans(plan) => write!(f, "an operator plans: {plan:?}"),
+            Self::WasTold(told) => write!(f, "the operator is told: {told:?}"),
             Self::Frozen { lasts, timers_too } => {
                 write!(f, "FROZEN for {lasts:?}{}", if *timers_too { ", its timers too" } else { "" })
             }
@@ -159,6 +171,8 @@ impl fmt::Display for Event {
             Self::Store(None) => f.write_str("the store works again"),
             Self::Store(Some(outage)) => write!(f, "THE STORE FAILS: {outage:?}"),
             Self::Deleted => f.write_str("AN OPERATOR DELETES THE OBJECT"),
+            Self::Spoilt(spoilt) => write!(f, "SOMEBODY REPLACES THE RECORD: {spoilt:?}"),
+            Self::Repaired => f.write_str("the record is put back"),
             Self::Calm(true) => f.write_str("nothing goes wrong from here on"),
             Self::Calm(false) => f.write_str("things go wrong from here on"),
         }

@@ -12,11 +12,12 @@ use super::clock::{NodeClock, TrueTime};
 use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
-use super::node;
+use super::object::Object;
 use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
 use super::standstill::stand_still;
-use super::store::Object;
+use super::store::Client;
+
 use super::timeline::{Event, ProcessId};
 
 #[derive(Debug)]
@@ -136,17 +137,21 @@ impl World {
         self.calm_changed.notify_waiters();
     }
 
-    pub(super) fn fate(&self, node: usize) -> Fate {
+    pub(super) fn fate(&self, client: Client) -> Fate {
         let fate = {
             let mut dice = self.fates.lock().unwrap();
-            let share = if self.is_calm() { 0.0 } else { self.scenario.trouble.of_requests() };
+            let share = match client {
+                _ if self.is_calm() => 0.0,
+                Client::Process { .. } => self.scenario.trouble.of_requests(),
+                Client::Operator(_) => Trouble::Much.of_requests(),
+            };
             if dice.chance(share) {
                 Fate::bad(&self.scenario, &mut dice)
             } else {
                 Fate::good(&self.scenario, &mut dice)
             }
         };
-        let fate = if self.link(node) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
+        let fate = if self.link(client) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
         if let Some(arrives) = fate.arrives {
             let last = self.now() + arrives + fate.again.unwrap_or_default();
             let mut last_straggler = self.last_straggler.lock().unwrap();
@@ -170,8 +175,11 @@ impl World {
         }
     }
 
-    pub(super) fn link(&self, node: usize) -> Link {
-        *self.nodes[node].link.lock().unwrap()
+    pub(super) fn link(&self, client: Client) -> Link {
+        match client {
+            Client::Process { node, .. } => *self.nodes[node].link.lock().unwrap(),
+            Client::Operator(_) => Link::Up,
+        }
     }
 
     pub(super) fn set_link(&self, node: usize, process: ProcessId, link: Link) {
@@ -216,39 +224,6 @@ impl World {
         let lasts = dice.delay(timings, timings.lease * 2);
         stand_still(lasts);
         self.oracle(|oracle, now| oracle.stood_still(now, process, lasts));
-    }
-
-    /// Deletes the object at times, each time after all candidates have seen that it is held.
-    pub(super) async fn delete_at_times(self: Arc<Self>, mut dice: Dice) {
-        if !self.scenario.operator_deletes {
-            return std::future::pending().await;
-        }
-        loop {
-            self.until_calm(false).await;
-            sleep(self.scenario.longest_without_leader() + dice.up_to(self.scenario.timings.lease * 4)).await;
-            if !self.is_calm() {
-                self.object.lock().unwrap().delete();
-                self.oracle(|oracle, now| oracle.deleted(now));
-            }
-        }
-    }
-
-    /// Asks the leader at times to hand over.
-    pub(super) async fn request_transfers(self: Arc<Self>, mut dice: Dice) {
-        if !self.scenario.operator_transfers {
-            return std::future::pending().await;
-        }
-        let (lease, insists) = (self.scenario.timings.lease, self.scenario.operator_insists);
-        loop {
-            if !insists {
-                self.until_calm(false).await;
-            }
-            sleep(dice.up_to(if insists { lease / 2 } else { lease * 8 })).await;
-            let identity = node::any_identity(&self.scenario, &mut dice);
-            if (insists || !self.is_calm()) && self.object.lock().unwrap().ask_for(&identity) {
-                self.oracle(|oracle, now| oracle.asked_for(now, identity));
-            }
-        }
     }
 
     /// Takes the store down at times, until the end of the run.

@@ -49,6 +49,8 @@ struct ListObjectsResponse {
 struct Object {
     #[prost(string, tag = "1")]
     name: String,
+    #[prost(int64, tag = "3")]
+    generation: i64,
 }
 
 pub(super) fn answer(state: &State, head: &Parts, body: &Bytes) -> Response {
@@ -88,10 +90,12 @@ fn list(state: &State, request: ListObjectsRequest) -> Response {
     let bucket = lock(&state.bucket);
     // The token of a page is its first name.
     let start = request.page_token.as_str().max(&request.prefix);
-    let mut names = bucket.objects.range(start.to_owned()..).map(|(name, _)| name);
-    let mut names = names.by_ref().take_while(|name| name.starts_with(&request.prefix)).cloned();
-    let objects = names.by_ref().take(page_size).map(|name| Object { name }).collect();
-    ok(&ListObjectsResponse { objects, next_page_token: names.next().unwrap_or_default() })
+    let found = bucket.objects.range(start.to_owned()..);
+    let mut found = found
+        .take_while(|(name, _)| name.starts_with(&request.prefix))
+        .map(|(name, object)| Object { name: name.clone(), generation: object.generation });
+    let objects = found.by_ref().take(page_size).collect();
+    ok(&ListObjectsResponse { objects, next_page_token: found.next().map(|next| next.name).unwrap_or_default() })
 }
 
 fn unknown_bucket(name: &str) -> Option<Response> {

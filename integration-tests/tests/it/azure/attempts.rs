@@ -3,7 +3,7 @@
 use azure_core::http::{ClientOptions, ExponentialRetryOptions, FixedRetryOptions, RetryOptions};
 use azure_core::time;
 use azure_storage_blob::{BlobContainerClient, BlobContainerClientOptions};
-use leaderelection::ConditionalStore as _;
+use leaderelection::{ConditionalStore as _, ListedObject, Version};
 use leaderelection_backends::azure::AzureStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
@@ -34,14 +34,15 @@ async fn the_client_itself_would_have_retried() {
 #[tokio::test]
 async fn each_page_of_a_listing_is_one_request() {
     let (server, store) = AzureStore::scripted([page("b", "more"), page("a", "")]).await;
-    assert_eq!(store.list("").await.expect("two pages"), ["a", "b"]);
+    let listed = ["a", "b"].map(|key| ListedObject::new(key, Some(Version::new(format!("\"0x{key}\"")))));
+    assert_eq!(store.list("").await.expect("two pages"), listed);
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     assert!(requests[1].target.contains("marker=more"), "{}", requests[1].target);
 }
 
 fn page(name: &str, next: &str) -> Step {
-    let blob = format!("<Blob><Name>{name}</Name><Properties/></Blob>");
+    let blob = format!("<Blob><Name>{name}</Name><Properties><Etag>0x{name}</Etag></Properties></Blob>");
     let body = format!("<EnumerationResults><Blobs>{blob}</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>");
     Answer::new(200).header("content-type", "application/xml").body(body).into()
 }

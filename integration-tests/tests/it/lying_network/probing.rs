@@ -1,5 +1,6 @@
 //! Faulty stores, and the probe that detects them.
 
+use leaderelection::ListedObject;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ async fn probed(cloud: &Cloud, proxy: &Proxy) -> ProbeReport {
     let effort = ProbeConfig::new().writers(4).time_limit(Duration::from_secs(120));
     let report = probe(Arc::clone(&store), &effort.prefix(prefix.clone())).await;
     assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
-    assert_eq!(store.list(&prefix).await.expect("a listing"), Vec::<String>::new(), "{report}");
+    assert_eq!(ListedObject::keys(store.list(&prefix).await.expect("a listing")), Vec::<String>::new(), "{report}");
     report
 }
 

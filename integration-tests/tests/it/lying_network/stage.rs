@@ -9,8 +9,9 @@ use bytes::Bytes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _,
-    Precondition, RunOutcome, StoreError, StoreUnfit, Timings, Version, VersionedObject, VersionedRecord,
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ListedObject, ObjectLock,
+    ObjectStoreBasedLock as _, Precondition, RunOutcome, StoreError, StoreUnfit, Timings, Version, VersionedObject,
+    VersionedRecord,
 };
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
@@ -262,7 +263,7 @@ impl ConditionalStore for Counting {
         self.store.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.store.list(prefix).await
     }
 

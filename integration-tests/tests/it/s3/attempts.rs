@@ -6,7 +6,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Builder;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
-use leaderelection::{ConditionalStore as _, StoreErrorKind};
+use leaderelection::{ConditionalStore as _, ListedObject, StoreErrorKind, Version};
 use leaderelection_backends::s3::S3Store;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
 
@@ -48,7 +48,8 @@ async fn the_timeouts_of_the_client_hold_besides() {
 #[tokio::test]
 async fn each_page_of_a_listing_is_one_request() {
     let (server, store) = S3Store::scripted([page("a", Some("more")), page("b", None)]).await;
-    assert_eq!(store.list("").await.expect("two pages"), ["a", "b"]);
+    let listed = ["a", "b"].map(|key| ListedObject::new(key, Some(Version::new(format!("\"etag of {key}\"")))));
+    assert_eq!(store.list("").await.expect("two pages"), listed);
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
     assert!(requests[1].target.contains("continuation-token=more"), "{}", requests[1].target);
@@ -56,6 +57,8 @@ async fn each_page_of_a_listing_is_one_request() {
 
 fn page(key: &str, next: Option<&str>) -> Step {
     let next = next.map(|token| format!("<NextContinuationToken>{token}</NextContinuationToken>")).unwrap_or_default();
-    let body = format!("<ListBucketResult>{next}<Contents><Key>{key}</Key></Contents></ListBucketResult>");
+    let body = format!(
+        "<ListBucketResult>{next}<Contents><Key>{key}</Key><ETag>&quot;etag of {key}&quot;</ETag></Contents></ListBucketResult>"
+    );
     Answer::new(200).body(body).into()
 }

@@ -1,5 +1,6 @@
 //! The state machine, one step after the other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
@@ -68,7 +69,7 @@ impl Play {
 
     fn written(&self) -> Option<LeaderElectionRecord> {
         match self.request() {
-            Some(Request::Write(write)) => Some(write.record),
+            Some(Request::Write(write)) => Some(Arc::unwrap_or_clone(write.record)),
             _ => None,
         }
     }

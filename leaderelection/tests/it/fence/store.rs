@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 use crate::support::Fault;
@@ -73,7 +73,7 @@ impl ConditionalStore for Troubled {
         self.inner.delete(key, expected).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.inner.list(prefix).await
     }
 

@@ -16,13 +16,18 @@ pub(super) struct ObjectHistory {
     highest_token: Option<u64>,
     /// The terms that a write has begun.
     begun: BTreeSet<(ProcessId, u64)>,
-    /// The writer of each write. Adding a preferred holder does not change the writer.
-    writers: Vec<ProcessId>,
+    /// The writer of each write; `None` if no process has written it. Adding a preferred holder does not change the
+    /// writer.
+    writers: Vec<Option<ProcessId>>,
+    /// Something that is no record has taken the place of the newest write.
+    is_spoilt: bool,
+    repaired_at: Option<TrueTime>,
 }
 
 #[derive(Debug)]
 struct Write {
-    by: ProcessId,
+    /// The process that wrote the record; `None` for an operator.
+    by: Option<ProcessId>,
     token: u64,
     holder: String,
     lease: Duration,
@@ -71,7 +76,7 @@ impl ObjectHistory {
         if newest.holder.is_empty() || (reclaims_own_identity && newest.holder == writer.identity) {
             return Ok(());
         }
-        if newest.by == by {
+        if newest.by == Some(by) {
             // The writer itself led by the current record, and has stopped.
             return if writer.works == 0 {
                 Ok(())
@@ -83,7 +88,7 @@ impl ObjectHistory {
         if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
-                "token {token} replaces p{by}'s live lease with token {theirs}, {waited:?} by the writer's clock after \
+                "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by the writer's clock after \
                  it was written for {lease:?}"
             );
             return Err((Property::NoErasure, what));
@@ -97,8 +102,8 @@ impl ObjectHistory {
         let what = if record.is_released() { "release" } else { "renewal" };
         match &self.newest {
             None => Err((Property::NoErasure, format!("a {what} where there is no object"))),
-            Some(newest) if newest.by != by => {
-                Err((Property::NoErasure, format!("a {what} replaces a write of p{}", newest.by)))
+            Some(newest) if newest.by != Some(by) => {
+                Err((Property::NoErasure, format!("a {what} replaces a write of {:?}", newest.by)))
             }
             Some(newest) if newest.token != token => {
                 Err((Property::Tokens, format!("a {what} with token {token} of the term with token {}", newest.token)))
@@ -110,10 +115,10 @@ impl ObjectHistory {
         }
     }
 
-    pub(super) fn remember(&mut self, by: ProcessId, applied: TrueTime, record: &LeaderElectionRecord) {
+    pub(super) fn remember(&mut self, by: Option<ProcessId>, applied: TrueTime, record: &LeaderElectionRecord) {
         let token = record.leader_transitions;
         self.highest_token = self.highest_token.max(Some(token));
-        self.begun.insert((by, token));
+        self.begun.extend(by.map(|by| (by, token)));
         self.writers.push(by);
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
         let preferred = record.preferred_holder.clone();
@@ -138,12 +143,37 @@ impl ObjectHistory {
             .is_some_and(|Write { asked, holder, .. }| asked.keys().any(|preferred| preferred != holder))
     }
 
+    pub(super) fn spoilt(&mut self) {
+        self.is_spoilt = true;
+        self.writers.push(None);
+    }
+
+    pub(super) fn repaired(&mut self, now: TrueTime) {
+        self.is_spoilt = false;
+        self.repaired_at = Some(now);
+        self.writers.push(self.newest.as_ref().and_then(|newest| newest.by));
+    }
+
+    /// Returns `true` if the record was spoilt at `since` or later.
+    pub(super) fn was_spoilt_since(&self, since: TrueTime) -> bool {
+        self.is_spoilt || self.repaired_at.is_some_and(|at| at >= since)
+    }
+
     pub(super) fn forget(&mut self) {
         self.newest = None;
     }
 
+    /// Returns the token and the holder of the newest write.
+    pub(super) fn term(&self) -> Option<(u64, String)> {
+        self.newest.as_ref().map(|newest| (newest.token, newest.holder.clone()))
+    }
+
+    pub(super) fn highest_token(&self) -> u64 {
+        self.highest_token.unwrap_or_default()
+    }
+
     pub(super) fn writer(&self, write: WriteNumber) -> Option<ProcessId> {
-        self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?).copied()
+        *self.writers.get(usize::try_from(write).ok()?.checked_sub(1)?)?
     }
 
     pub(super) fn has_begun(&self, by: ProcessId, token: u64) -> bool {
@@ -152,6 +182,8 @@ impl ObjectHistory {
 
     /// Returns `true` if the object is still the record of this term.
     pub(super) fn is_held_by(&self, by: ProcessId, token: u64) -> bool {
-        self.newest.as_ref().is_some_and(|newest| newest.by == by && newest.token == token && !newest.holder.is_empty())
+        self.newest
+            .as_ref()
+            .is_some_and(|newest| newest.by == Some(by) && newest.token == token && !newest.holder.is_empty())
     }
 }

@@ -67,9 +67,11 @@ pub(super) struct OpenTerm {
 struct Tried {
     request: RequestId,
     sent: LocalInstant,
-    /// The answer arrived in time, and was true.
+    /// The answer arrived in time, was true, and was no conflict.
     good: bool,
     told_to_wait: bool,
+    /// The answer showed a state that the object did not have.
+    deceived: bool,
 }
 
 impl From<Newcomer> for Watched {
@@ -104,22 +106,33 @@ impl Watched {
             self.tried.pop_front();
         }
         let sent = self.clock.local_at(now);
-        self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false });
+        self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false, deceived: false });
     }
 
     pub(super) fn request_answered(
         &mut self,
         now: TrueTime,
         request: RequestId,
-        honest: bool,
+        good: bool,
         told_to_wait: bool,
         timeout: Duration,
     ) {
         let now = self.clock.local_at(now);
         if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
-            tried.good = honest && now < tried.sent + timeout;
+            tried.good = good && now < tried.sent + timeout;
             tried.told_to_wait |= told_to_wait;
         }
+    }
+
+    pub(super) fn request_is_deceived(&mut self, request: RequestId) {
+        if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
+            tried.deceived = true;
+        }
+    }
+
+    /// Returns `true` if a request since `since` was shown a state that the object did not have.
+    pub(super) fn was_deceived_since(&self, since: LocalInstant) -> bool {
+        self.tried.iter().any(|tried| tried.sent >= since && tried.deceived)
     }
 
     /// Returns the number of failed requests since `since`, and `true` if an answer asked to wait.

@@ -78,8 +78,12 @@ impl Oracle {
         if !self.scenario.clocks_bounded {
             return;
         }
+        let is_deposed = |open: &OpenTerm| Some(open.leadership.fencing_token()) <= self.deposed;
+        if self.processes[process].open.as_ref().is_some_and(is_deposed) {
+            return;
+        }
         let other = self.live_but(process).find_map(|(other, watched)| {
-            let open = watched.open.as_ref().filter(|open| open.leadership.is_valid())?;
+            let open = watched.open.as_ref().filter(|open| open.leadership.is_valid() && !is_deposed(open))?;
             Some((other, open.leadership.fencing_token(), watched.clock.true_at(open.leadership.valid_until())))
         });
         if let Some((other, token, until)) = other {
@@ -100,11 +104,14 @@ impl Oracle {
         let asked = self.object.asks_for_another() && self.object.is_held_by(process, token);
         let (given_up, watched) = (given_up || watched.cancelled || asked, &self.processes[process]);
         let since = valid_until - self.scenario.timings.deadline;
-        let spurious = if given_up {
+        let was_spoilt = self.object.was_spoilt_since(watched.clock.true_at(since));
+        let spurious = if given_up || was_spoilt {
             None
         } else if in_time {
             self.stats.losses += 1;
-            self.object.is_held_by(process, token).then(|| "was given up, but the record is still its own".to_owned())
+            // A false answer may end a term, which is safe. No false answer may prolong one.
+            let excused = !self.object.is_held_by(process, token) || watched.was_deceived_since(since);
+            (!excused).then(|| "was given up, but the record is still its own".to_owned())
         } else {
             self.stats.deadlines += 1;
             let (wrong, told_to_wait) = watched.trouble_since(since);

@@ -1,0 +1,114 @@
+//! The one object that all candidates compete for, and its last states.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bytes::Bytes;
+use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, Version, VersionedObject};
+
+use super::timeline::WriteNumber;
+
+/// The number of earlier states that a false answer may show.
+pub(super) const REMEMBERED_STATES: usize = 3;
+
+/// The object that all candidates compete for.
+#[derive(Debug)]
+pub(super) struct Object {
+    now: Option<State>,
+    /// The states before the present one, newest first.
+    past: VecDeque<Option<State>>,
+    /// The record that was replaced by something else, until the object is repaired.
+    replaced: Option<Bytes>,
+    writes: WriteNumber,
+    versions_by_content: bool,
+}
+
+/// One state of the object.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) object: VersionedObject,
+    pub(super) number: WriteNumber,
+    pub(super) holder: String,
+}
+
+impl Object {
+    pub(super) fn new(versions_by_content: bool) -> Self {
+        Self { now: None, past: VecDeque::new(), replaced: None, writes: 0, versions_by_content }
+    }
+
+    pub(super) fn now(&self) -> Option<&State> {
+        self.now.as_ref()
+    }
+
+    /// Returns the state that was replaced by `age` later ones.
+    pub(super) fn earlier(&self, age: usize) -> Option<&State> {
+        match age.checked_sub(1) {
+            None => self.now(),
+            Some(index) => self.past.get(index)?.as_ref(),
+        }
+    }
+
+    pub(super) fn newest(&self) -> WriteNumber {
+        self.now.as_ref().map_or(0, |state| state.number)
+    }
+
+    pub(super) fn put(
+        &mut self,
+        body: &Bytes,
+        precondition: &Precondition,
+        record: &LeaderElectionRecord,
+    ) -> Option<Version> {
+        let holds = match (precondition, &self.now) {
+            (Precondition::Absent, now) => now.is_none(),
+            (Precondition::Matches(expected), now) => {
+                now.as_ref().is_some_and(|state| state.object.version == *expected)
+            }
+        };
+        holds.then(|| self.replace(body.clone(), record.holder_identity.clone()))
+    }
+
+    pub(super) fn delete(&mut self) {
+        self.remember(None);
+    }
+
+    /// Replaces the record by `body`, which is none that a candidate can use. Returns `false` if there is no record.
+    pub(super) fn spoil(&mut self, body: impl FnOnce(LeaderElectionRecord) -> Bytes) -> bool {
+        let Some(State { object, holder, .. }) = self.now.clone() else { return false };
+        self.replace(body(parse(&object.body)), holder);
+        self.replaced = Some(object.body);
+        true
+    }
+
+    /// Writes the record again that [`spoil`](Self::spoil) has replaced.
+    pub(super) fn repair(&mut self) {
+        if let Some(body) = self.replaced.take() {
+            let holder = parse(&body).holder_identity;
+            self.replace(body, holder);
+        }
+    }
+
+    fn replace(&mut self, body: Bytes, holder: String) -> Version {
+        self.writes += 1;
+        let version = if self.versions_by_content { content_hash(&body) } else { self.writes };
+        let version = Version::new(format!("{version:x}"));
+        let object = VersionedObject::new(body, version.clone());
+        self.remember(Some(State { object, number: self.writes, holder }));
+        version
+    }
+
+    fn remember(&mut self, next: Option<State>) {
+        self.past.push_front(std::mem::replace(&mut self.now, next));
+        self.past.truncate(REMEMBERED_STATES);
+    }
+}
+
+/// Reads a record that a candidate has written.
+pub(super) fn parse(body: &Bytes) -> LeaderElectionRecord {
+    LeaderElectionRecord::from_json(body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records")
+}
+
+fn content_hash(body: &Bytes) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    hasher.finish()
+}
