@@ -64,6 +64,10 @@ pub type GcsLock = ObjectLock<GcsStore>;
 /// Deletions and listings use Google's gRPC client, which the first of them creates. An elector needs neither,
 /// and never creates that client. See [`with_control`](Self::with_control).
 ///
+/// Where gRPC is missing, such as behind a proxy for HTTP/1.1 or on an emulator that speaks JSON only, the objects of
+/// a probe stay and are reported. The crate's JSON client (`Storage`) reads and writes objects and has no deletion, and
+/// it returns neither its credentials nor its HTTP client, so this store cannot send a deletion of its own.
+///
 /// # Cancellation safety
 ///
 /// Dropping a call's future abandons the answer: a request that was already sent may still be applied.

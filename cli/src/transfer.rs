@@ -19,8 +19,9 @@ use crate::timing::duration;
 /// does not take over. The command returns when the request is written: `leaderelect watch` shows the result, and
 /// --wait-for waits for it.
 ///
-/// A store knows no candidates, so that a name with a mistake in it is not noticed beforehand: the leader stops, and
-/// nobody leads for one lease.
+/// A store knows leaders and no candidates, so that no check finds a mistake in the name. With a wrong name, the leader
+/// stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
+/// command says so and asks. To be sure of a name, copy it from the log or the status page of the candidate.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
@@ -42,9 +43,11 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
     let seen = intervene::look(&args.lock, &lock).await?;
+    let lease = humantime::format_duration(seen.lease_duration);
+    let risk = format!("If no candidate has this name, nobody leads for one lease of each candidate (now {lease}).");
     let question = match seen.holder_identity.as_str() {
-        "" => format!("Nobody leads {}. Let {} go first?", args.lock, args.to),
-        holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}?", args.lock, args.to),
+        "" => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
+        holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}? {risk}", args.lock, args.to),
     };
     if !args.confirmation.of(&question, output)? {
         output.say("nothing was changed");

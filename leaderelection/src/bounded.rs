@@ -1,6 +1,6 @@
 //! A limit on the time that one request may take, and locks and stores that keep to it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -82,12 +82,23 @@ impl TimeLimit {
     /// As for [`answer`](Self::answer).
     pub async fn answer_since<T>(&self, began: LocalInstant, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
         let deadline = began + self.limit;
+        // A limit may be inside another one. Whichever is over first asks for the step.
+        let step = STEP.try_with(Arc::clone).unwrap_or_default();
+        *step.lock().unwrap_or_else(PoisonError::into_inner) = Step::Request;
         tokio::select! {
-            biased;
-            answer = request => Ok(answer),
-            // Through the `Arc`, the sleep would be boxed once more.
-            () = (*self.clock).sleep_until(deadline) => Err(NoAnswer { limit: self.limit, setting: self.setting }),
-        }
+                    biased;
+        <<<<<<< HEAD
+                    answer = request => Ok(answer),
+                    // Through the `Arc`, the sleep would be boxed once more.
+                    () = (*self.clock).sleep_until(deadline) => Err(NoAnswer { limit: self.limit, setting: self.setting }),
+        =======
+                    answer = STEP.scope(Arc::clone(&step), request) => Ok(answer),
+                    () = self.clock.sleep_until(deadline) => {
+                        let step = *step.lock().unwrap_or_else(PoisonError::into_inner);
+                        Err(NoAnswer { limit: self.limit, setting: self.setting, step })
+                    }
+        >>>>>>> wt-rest
+                }
     }
 
     /// Waits for the answer of `lock`. Silence becomes the error of a lock whose request may still take effect.
@@ -102,12 +113,58 @@ impl TimeLimit {
     }
 }
 
+tokio::task_local! {
+    /// The step of the request that this task waits for.
+    static STEP: Arc<Mutex<Step>>;
+}
+
+/// The part of a request that takes time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    #[default]
+    Request,
+    Credentials,
+}
+
+/// Waits for credentials, which are not an answer of the store. If a [`TimeLimit`] around this call is over meanwhile,
+/// its error blames the source of the credentials, and not the network.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::{TimeLimit, loading_credentials};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let request = loading_credentials(std::future::pending::<()>());
+/// let error = TimeLimit::new(Duration::from_millis(2)).answer(request).await.unwrap_err();
+/// assert!(error.to_string().starts_with("the credentials were not loaded within 2ms"));
+/// # }
+/// ```
+pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
+    let enter = |step| STEP.try_with(|cell| *cell.lock().unwrap_or_else(PoisonError::into_inner) = step);
+    let _ = enter(Step::Credentials);
+    let loaded = loading.await;
+    let _ = enter(Step::Request);
+    loaded
+}
+
 /// A request took longer than its [`TimeLimit`]. Its outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no answer within {limit:?} ({setting}); check the network and the endpoint, or allow more time")]
+#[error(
+    "{} within {limit:?} ({setting}); {}, or allow more time",
+    match *.step {
+        Step::Request => "no answer",
+        Step::Credentials => "the credentials were not loaded",
+    },
+    match *.step {
+        Step::Request => "check the network and the endpoint",
+        Step::Credentials => "check the source of the credentials",
+    }
+)]
 pub struct NoAnswer {
     limit: Duration,
     setting: &'static str,
+    step: Step,
 }
 
 /// A lock or a store whose every call is answered within a [`TimeLimit`].

@@ -119,7 +119,7 @@ mod timings;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
 pub use async_trait::async_trait;
-pub use bounded::{Bounded, NoAnswer, TimeLimit};
+pub use bounded::{Bounded, NoAnswer, TimeLimit, loading_credentials};
 pub use callbacks::LeaderCallbacks;
 pub use causes::{one_line, with_causes};
 pub use config::{LeaderElectionConfig, LeaderElectionConfigBuilder};

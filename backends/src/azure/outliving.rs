@@ -8,6 +8,7 @@ use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions}
 use azure_core::error::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
+use leaderelection::loading_credentials;
 
 type Loading = Shared<BoxFuture<'static, Result<AccessToken, String>>>;
 
@@ -53,7 +54,9 @@ impl TokenCredential for Outliving {
         scopes: &[&str],
         _options: Option<TokenRequestOptions<'_>>,
     ) -> azure_core::Result<AccessToken> {
-        self.load(scopes).await.map_err(|problem| Error::with_message(ErrorKind::Credential, problem))
+        loading_credentials(self.load(scopes))
+            .await
+            .map_err(|problem| Error::with_message(ErrorKind::Credential, problem))
     }
 }
 

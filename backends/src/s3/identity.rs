@@ -2,6 +2,7 @@
 
 use aws_sdk_s3::config::{ConfigBag, IdentityCache, ResolveCachedIdentity, RuntimeComponents, SharedIdentityCache};
 use aws_smithy_runtime_api::client::identity::{IdentityFuture, SharedIdentityResolver};
+use leaderelection::loading_credentials;
 
 /// A cache whose loads go on when the request that began them is given up. Without it, credentials that take longer
 /// than a request may take would be loaded from the start by every request, and never be there.
@@ -27,6 +28,6 @@ impl ResolveCachedIdentity for OutlivingCache {
             // The request's own settings cannot outlive it. Credentials do not depend on them.
             cache.resolve_cached_identity(resolver, &components, &ConfigBag::base()).await
         });
-        IdentityFuture::new(async { loading.await? })
+        IdentityFuture::new(async { loading_credentials(loading).await? })
     }
 }

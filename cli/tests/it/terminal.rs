@@ -177,6 +177,7 @@ fn yes_is_yes_and_may_be_said_beforehand() {
 
     let (place, lock) = held();
     let mut terminal = Terminal::start(&["transfer", "--to", "node-2", &lock], &[]);
+    terminal.wait_for("If no candidate has this name, nobody leads for");
     terminal.wait_for("[y/N]");
     terminal.press("yes\r");
     assert_eq!(terminal.end().0, 0);

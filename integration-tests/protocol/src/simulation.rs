@@ -21,6 +21,7 @@ mod run;
 mod scenario;
 mod standstill;
 mod store;
+mod stranger;
 mod timeline;
 mod vandal;
 mod work;

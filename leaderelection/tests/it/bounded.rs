@@ -8,9 +8,9 @@ use bytes::Bytes;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
     Bounded, ConditionalStore, LeaderElectionRecord, ListedObject, MemoryStore, NoAnswer, ObjectStoreBasedLock,
-    Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait,
+    Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait, loading_credentials,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::support::{Fault, LEASE, Op, TestLock};
 
@@ -99,4 +99,34 @@ async fn everything_else_passes_through() {
 async fn an_answer_at_the_last_moment_counts() {
     let limit = limit();
     assert_eq!(limit.answer(async { tokio::time::sleep(LIMIT).await }).await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_step_that_took_the_time_is_named_by_whichever_limit_is_over_first() {
+    let inner = || TimeLimit::new(LIMIT * 4).of_setting("inner").on_clock(TokioClock::new());
+    let slow = || loading_credentials(sleep(LIMIT * 2));
+    let text = |error: NoAnswer| error.to_string();
+
+    let error = limit().answer(inner().answer(slow())).await.unwrap_err();
+    let expected = "the credentials were not loaded within 2.5s (request_timeout); check the source of the credentials, or \
+                    allow more time";
+    assert_eq!(text(error), expected);
+    let error = inner().answer(limit().answer(slow())).await.unwrap().unwrap_err();
+    assert_eq!(text(error), expected);
+
+    let then_silent = async |before: Duration| {
+        loading_credentials(sleep(before)).await;
+        pending::<()>().await;
+    };
+    let error = limit().answer(inner().answer(then_silent(LIMIT / 2))).await.unwrap_err();
+    assert!(text(error).starts_with("no answer within 2.5s"));
+
+    // The second request is not to be blamed for the credentials of the first.
+    let one_after_the_other = async {
+        limit().answer(slow()).await.unwrap_err();
+        inner().answer(pending::<()>()).await
+    };
+    let outer = TimeLimit::new(LIMIT * 3).on_clock(TokioClock::new());
+    let error = outer.answer(one_after_the_other).await.unwrap_err();
+    assert!(text(error).starts_with("no answer within 7.5s"));
 }

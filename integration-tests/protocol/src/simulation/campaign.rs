@@ -97,12 +97,14 @@ impl fmt::Display for Outcome {
             standstills,
             clashes,
             interventions,
+            strangers,
         } = self.stats;
         write!(
             f,
             "{hours:.0} simulated hours in {:.1} s, {} seeds: {requests} requests, {writes} writes, {terms} terms \
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
-             {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions",
+             {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions, \
+             {strangers} writes of strangers",
             self.took.as_secs_f64(),
             self.seeds
         )?;

@@ -77,8 +77,8 @@ impl Fate {
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
     pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
-        let Timings { deadline, retry, timeout, .. } = scenario.timings;
-        let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
+        let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
+        let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
         let longest = longest.saturating_sub(Duration::from_millis(5));
         let total = match dice.below(20) {
             0 if !scenario.operator_deletes => longest,
@@ -130,7 +130,7 @@ impl Refusal {
             StoreErrorKind::Fatal,
         ];
         let kind = dice.pick(&OFTEN);
-        let retry_after = (kind != StoreErrorKind::Fatal && dice.chance(0.2)).then(|| match dice.below(8) {
+        let retry_after = dice.chance(0.2).then(|| match dice.below(8) {
             0 => Duration::from_secs(3600),
             _ => dice.delay(&scenario.timings, scenario.timings.lease * 3),
         });

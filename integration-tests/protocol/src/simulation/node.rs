@@ -1,9 +1,10 @@
 //! A machine, the processes that run on it one after the other, and their faults.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, ObjectLock, RunError};
+use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, Leadership, ObjectLock, RunError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -92,7 +93,8 @@ impl Process {
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
         let connection = Connection { world: Arc::clone(world), client: Client::Process { node, id } };
         let lock = ObjectLock::new(connection, "lock", identity.clone());
-        let Timings { lease, deadline, retry, timeout } = world.scenario.timings;
+        let timings = world.scenario.timings_of_a_process(dice);
+        let Timings { lease, deadline, retry, timeout } = timings;
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
             .renew_deadline(deadline)
@@ -108,7 +110,7 @@ impl Process {
         let elector = Arc::new(DefaultLeaderElector::new(config));
         let handle = elector.handle();
         let twin = node < world.scenario.sharing_identity;
-        let newcomer = Newcomer { node, identity, twin, clock, handle: handle.clone(), calls };
+        let newcomer = Newcomer { node, identity, timings, twin, clock, handle: handle.clone(), calls };
         world.oracle(|oracle, now| oracle.began(now, newcomer));
         let usage = dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]);
         let cancel = CancellationToken::new();
@@ -145,7 +147,8 @@ impl Process {
     fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
         let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
         let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
-        async move {
+        let second = self.call_a_second_time(dice.fork());
+        let main = async move {
             if let Usage::Campaign = usage {
                 elector.campaign(cancel).await.expect("no check of the store is demanded");
                 return;
@@ -156,14 +159,57 @@ impl Process {
                     (outcome.fencing_token(), outcome.reason().cloned())
                 } else {
                     let worker = worker.clone();
-                    let work = move |leadership| worker.work(leadership, true);
-                    match elector.run_while_leading(cancel.clone(), work).await {
+                    let work = move |leadership: Leadership| {
+                        let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
+                        async move {
+                            work.await;
+                            token
+                        }
+                    };
+                    let result = elector.run_while_leading(cancel.clone(), work).await;
+                    world.oracle(|oracle, now| oracle.output(now, id, &result));
+                    match result {
                         Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
                         _ => (None, None),
                     }
                 };
                 world.log(Some(id), Event::RunEnded { token, reason });
                 sleep(dice.up_to(SHORT)).await;
+            }
+        };
+        async move {
+            tokio::join!(main, second);
+        }
+    }
+
+    /// Calls the elector at times while it is in use already, and cancels that call a while later.
+    fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
+        let (world, id, elector, cancel) =
+            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone());
+        async move {
+            if !world.scenario.calls_twice {
+                return;
+            }
+            let timings = world.scenario.timings;
+            while !cancel.is_cancelled() {
+                let own = cancel.child_token();
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    () = sleep(dice.up_to(timings.lease * 8)) => {}
+                }
+                let mut call = pin!(elector.run(own.clone()));
+                let ended = tokio::select! {
+                    biased;
+                    _ = &mut call => true,
+                    () = sleep(dice.delay(&timings, timings.lease * 2)) => false,
+                };
+                if !ended {
+                    world.oracle(|oracle, now| oracle.caller_cancelled(now, id));
+                    own.cancel();
+                    let _ = call.await;
+                    world.oracle(|oracle, _| oracle.caller_returned(id));
+                }
             }
         }
     }

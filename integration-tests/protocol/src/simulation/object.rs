@@ -17,7 +17,7 @@ pub(super) struct Object {
     now: Option<State>,
     /// The states before the present one, newest first.
     past: VecDeque<Option<State>>,
-    /// The record that was replaced by something else, until the object is repaired.
+    /// The record that was replaced by something else, until the object is repaired or written.
     replaced: Option<Bytes>,
     writes: WriteNumber,
     versions_by_content: bool,
@@ -79,15 +79,17 @@ impl Object {
         true
     }
 
-    /// Writes the record again that [`spoil`](Self::spoil) has replaced.
-    pub(super) fn repair(&mut self) {
-        if let Some(body) = self.replaced.take() {
-            let holder = parse(&body).holder_identity;
-            self.replace(body, holder);
-        }
+    /// Writes the record again that [`spoil`](Self::spoil) has replaced. Returns `false` if a candidate has written
+    /// since.
+    pub(super) fn repair(&mut self) -> bool {
+        let Some(body) = self.replaced.take() else { return false };
+        let holder = parse(&body).holder_identity;
+        self.replace(body, holder);
+        true
     }
 
     fn replace(&mut self, body: Bytes, holder: String) -> Version {
+        self.replaced = None;
         self.writes += 1;
         let version = if self.versions_by_content { content_hash(&body) } else { self.writes };
         let version = Version::new(format!("{version:x}"));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
 use leaderelection::clock::TokioClock;
-use leaderelection::{Bounded, LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, TimeLimit};
+use leaderelection::{
+    Bounded, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, ObjectLock, ObjectStoreBasedLock as _, TimeLimit,
+};
 use tokio::time::sleep;
 
 use super::dice::Dice;
@@ -55,6 +57,8 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
         sleep(dice.delay(&scenario.timings, scenario.timings.lease * 2)).await;
     }
     match found.map(|found| found.record) {
+        // Somebody else puts such a record right.
+        Some(seen) if seen.leader_transitions == MAX_LEADER_TRANSITIONS => {}
         None if scenario.operator_deletes => {
             let token = world.oracle(|oracle, _| oracle.highest_token());
             world.oracle(|oracle, now| oracle.plans(now, Plan::Recreate { token }));

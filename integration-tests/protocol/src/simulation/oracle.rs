@@ -65,6 +65,10 @@ pub enum Property {
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,
+    /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most.
+    KeepsRetryAfter,
+    /// Output of work that was complete in time is delivered, and no other output.
+    DeliversOutput,
     /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
     InterventionInItsTerm,
     /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
@@ -123,6 +127,8 @@ pub struct Stats {
     pub clashes: u64,
     /// Interventions of an operator that took effect.
     pub interventions: u64,
+    /// Writes of a candidate of another library that took effect.
+    pub strangers: u64,
 }
 
 impl AddAssign for Stats {
@@ -138,6 +144,7 @@ impl AddAssign for Stats {
         self.standstills += other.standstills;
         self.clashes += other.clashes;
         self.interventions += other.interventions;
+        self.strangers += other.strangers;
     }
 }
 
@@ -198,6 +205,7 @@ impl Oracle {
         let request = RequestId::try_from(self.stats.requests).unwrap_or(RequestId::MAX);
         self.log(now, by, Event::Sent { request, what });
         if let Some(by) = by {
+            self.check_silence(now, by);
             self.processes[by].remember_request(now, request);
             if let Sent::Release { token } = what {
                 self.check_release(now, by, token);
@@ -215,13 +223,41 @@ impl Oracle {
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
         let reclaims = self.scenario.reclaim_own_identity;
-        let checked = self.object.check(writer, by, sent, record, reclaims, self.scenario.timings.lease);
+        let checked = self.object.check(writer, by, sent, record, reclaims);
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
         self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
+    }
+
+    /// Records that an answer with a `Retry-After` has reached the elector.
+    pub(super) fn told_to_wait(&mut self, now: TrueTime, process: ProcessId, asked: Duration) {
+        let watched = &mut self.processes[process];
+        let until = watched.clock.local_at(now) + asked.min(watched.timings.lease);
+        watched.silent_until = watched.silent_until.max(Some(until));
+    }
+
+    fn check_silence(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let local = watched.clock.local_at(now);
+        if let Some(until) = watched.silent_until.filter(|until| local < *until) {
+            let early = until.saturating_since(local);
+            let what = format!("p{process} sends a request {early:?} before the store asked for it");
+            self.violated(now, Property::KeepsRetryAfter, what);
+        }
+    }
+
+    /// Records a record that existed before all processes.
+    pub(super) fn planted(&mut self, record: &LeaderElectionRecord) {
+        self.object.remember(None, TrueTime::ZERO, record);
+    }
+
+    /// Records a write of a candidate of another library.
+    pub(super) fn stranger_wrote(&mut self, now: TrueTime, record: &LeaderElectionRecord) {
+        self.stats.strangers += 1;
+        self.object.remember(None, now, record);
     }
 
     pub(super) fn answered(
@@ -240,7 +276,7 @@ impl Oracle {
             error.is_some_and(|error| error.retry_after.is_some() || error.kind == StoreErrorKind::Fatal);
         // A conflict, even a true one, costs a read and another write: an operator's request makes one.
         let good = honest && error.is_none_or(|error| error.kind != StoreErrorKind::Conflict);
-        self.processes[by].request_answered(now, request, good, told_to_wait, self.scenario.timings.timeout);
+        self.processes[by].request_answered(now, request, good, told_to_wait);
     }
 
     pub(super) fn deleted(&mut self, now: TrueTime) {

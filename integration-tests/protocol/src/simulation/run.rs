@@ -14,6 +14,7 @@ use super::node;
 use super::operator;
 use super::oracle::{Property, Stats, Violation};
 use super::scenario::{NODES, Scenario};
+use super::stranger;
 use super::vandal;
 use super::world::World;
 
@@ -61,6 +62,8 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
     tasks.spawn(operator::delete_at_times(Arc::clone(&world), dice.fork()));
     tasks.spawn(operator::intervene_at_times(Arc::clone(&world), dice.fork()));
+    let clock = world.stranger.clone();
+    tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
     tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use leaderelection::MAX_LEADER_TRANSITIONS;
+
 use super::clock::Rate;
 use super::dice::Dice;
 
@@ -11,7 +13,10 @@ pub(super) const NODES: usize = 5;
 /// The usual limit for the duration of a request and its answer.
 pub(super) const QUICK: Duration = Duration::from_millis(60);
 
-/// The configuration that all candidates of a run share.
+/// The least difference of lease and deadline that a configuration may have, in milliseconds.
+const LEAST_MARGIN: u64 = 8;
+
+/// The timings of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timings {
     pub(super) lease: Duration,
@@ -24,6 +29,10 @@ pub(super) struct Timings {
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) timings: Timings,
+    /// The timings of some candidates, because timings are changed at one candidate after the other.
+    pub(super) other_timings: Option<Timings>,
+    /// A candidate of another library competes at times, whose records have no write id.
+    pub(super) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
     pub(super) rates: (Rate, Rate),
     /// The ratio of the rates keeps to the bound under which leaders exclude each other.
@@ -38,6 +47,10 @@ pub(super) struct Scenario {
     pub(super) callbacks_panic: bool,
     /// Somebody replaces the record at times by something that is none, and puts it back later.
     pub(super) is_spoilt: bool,
+    /// A process calls its elector a second time at times, and cancels that call.
+    pub(super) calls_twice: bool,
+    /// The object exists from the start, without a holder and with this token.
+    pub(super) first_token: Option<u64>,
     /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
@@ -84,15 +97,25 @@ impl Trouble {
 impl Scenario {
     pub(super) fn draw(dice: &mut Dice) -> Self {
         let timings = Timings::draw(dice);
+        let other_timings = dice.chance(0.25).then(|| Timings::draw(dice));
         let clocks_bounded = dice.chance(0.85);
-        let rates = if clocks_bounded { timings.bounded_rates(dice) } else { (200_000, 4_000_000) };
+        let rates = match other_timings {
+            _ if !clocks_bounded => (200_000, 4_000_000),
+            Some(other) if other.narrower_than(&timings) => other.bounded_rates(dice),
+            _ => timings.bounded_rates(dice),
+        };
         let sharing_identity = if dice.chance(0.2) { dice.pick(&[2, 3, NODES]) } else { 0 };
         let new_identity_on_restart = dice.chance(0.3);
         let trouble = dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]);
         let (operator_transfers, operator_releases) = (dice.chance(0.3), dice.chance(0.15));
-        let operator_deletes = trouble == Trouble::None && timings.all_see_a_lease(rates) && dice.chance(0.3);
+        let operator_deletes =
+            trouble == Trouble::None && other_timings.is_none() && timings.all_see_a_lease(rates) && dice.chance(0.3);
+        let operator_insists = (operator_transfers || operator_releases) && !operator_deletes && dice.chance(0.3);
         Self {
             timings,
+            other_timings,
+            // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
+            has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),
             rates,
             clocks_bounded,
             trouble,
@@ -103,11 +126,23 @@ impl Scenario {
             versions_by_content: dice.chance(0.5),
             callbacks_panic: dice.chance(0.2),
             is_spoilt: trouble != Trouble::None && dice.chance(0.3),
+            calls_twice: dice.chance(0.2),
+            // There are tokens enough for a run.
+            first_token: dice.chance(0.2).then_some(MAX_LEADER_TRANSITIONS - 100_000),
             operator_deletes,
             operator_transfers: !operator_deletes && operator_transfers,
             operator_releases: !operator_deletes && operator_releases,
-            operator_insists: (operator_transfers || operator_releases) && !operator_deletes && dice.chance(0.3),
+            operator_insists,
         }
+    }
+
+    pub(super) fn all_timings(&self) -> impl Iterator<Item = Timings> {
+        std::iter::once(self.timings).chain(self.other_timings)
+    }
+
+    /// Draws the timings of a new process.
+    pub(super) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
+        self.other_timings.filter(|_| dice.chance(0.5)).unwrap_or(self.timings)
     }
 
     /// The longest time without a leader after the last fault and the last late write.
@@ -121,7 +156,9 @@ impl Scenario {
     /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
     /// clock. A restart and the grain of the timers take less than a second.
     pub(super) fn longest_without_leader(&self) -> Duration {
-        let Timings { lease, retry, timeout, .. } = self.timings;
+        let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
+        let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
+        let timeout = longest(|timings| timings.timeout);
         let told_to_wait = lease.max(retry * 11);
         let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease * 2 + retry / 10 + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
@@ -136,7 +173,7 @@ impl Timings {
         }
         let lease = ms(dice.pick(&[8_000, 15_000, 30_000, 60_000, 90_000]));
         let deadline = match dice.below(5) {
-            0 => lease - ms(300),
+            0 => lease - ms(dice.pick(&[LEAST_MARGIN, 40, 300])),
             _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
         };
         let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
@@ -149,6 +186,11 @@ impl Timings {
     fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
         let Self { lease, retry, .. } = *self;
         lease.mul_f64(1e6 / fastest as f64) > (retry.mul_f64(3.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
+    }
+
+    /// Returns `true` if lease / deadline is less than that of `other`.
+    fn narrower_than(&self, other: &Self) -> bool {
+        self.lease.as_millis() * other.deadline.as_millis() < other.lease.as_millis() * self.deadline.as_millis()
     }
 
     /// Draws rates whose ratio is at most lease / deadline, and often exactly that.

@@ -33,13 +33,15 @@ pub(super) enum Client {
     Process { node: usize, id: ProcessId },
     /// The operator, for one intervention.
     Operator(PlanId),
+    /// A candidate of another library.
+    Stranger,
 }
 
 impl Client {
     fn process(self) -> Option<ProcessId> {
         match self {
             Self::Process { id, .. } => Some(id),
-            Self::Operator(_) => None,
+            Self::Operator(_) | Self::Stranger => None,
         }
     }
 }
@@ -89,13 +91,14 @@ impl Connection {
         // dies.
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
-        if let (Ok(done), Some(process)) = (&answer, self.client.process()) {
-            self.world.oracle(|oracle, _| match done {
-                Done::Got(found) => {
+        if let Some(process) = self.client.process() {
+            self.world.oracle(|oracle, now| match &answer {
+                Err(refusal) => oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default()),
+                Ok(Done::Got(found)) => {
                     oracle.read(process, found.as_ref().map(|state| state.number));
                     oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }
-                Done::Put { holder, .. } => oracle.heard(process, holder),
+                Ok(Done::Put { holder, .. }) => oracle.heard(process, holder),
             });
         }
         answer.map_err(|Refusal { kind, retry_after }| {
@@ -196,6 +199,7 @@ impl Connection {
                 match self.client {
                     Client::Process { id, .. } => oracle.wrote(now, id, parcel.sent, record),
                     Client::Operator(plan) => oracle.intervened(now, plan, record),
+                    Client::Stranger => oracle.stranger_wrote(now, record),
                 }
             }
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaderelection::LeaderElectionRecord;
+use leaderelection::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS};
 use tokio::time::sleep;
 
 use super::dice::Dice;
@@ -14,16 +14,23 @@ use super::world::World;
 pub(super) enum Spoilt {
     /// The content is no record.
     Unreadable,
+    /// The record has a token that leaves none for the next term.
+    Exhausted,
 }
 
 impl Spoilt {
     fn draw(dice: &mut Dice) -> Self {
-        dice.pick(&[Self::Unreadable])
+        dice.pick(&[Self::Unreadable, Self::Exhausted])
     }
 
-    fn body(self, _record: LeaderElectionRecord) -> Bytes {
+    fn body(self, record: LeaderElectionRecord) -> Bytes {
         match self {
             Self::Unreadable => Bytes::from_static(b"this is no record"),
+            Self::Exhausted => {
+                let mut record = record;
+                record.leader_transitions = MAX_LEADER_TRANSITIONS;
+                record.to_json().into()
+            }
         }
     }
 }
@@ -47,7 +54,8 @@ pub(super) async fn spoil_at_times(world: Arc<World>, mut dice: Dice) {
             () = world.until_calm(true) => {}
             () = sleep(dice.delay(&timings, timings.lease * 2)) => {}
         }
-        world.object.lock().unwrap().repair();
-        world.oracle(|oracle, now| oracle.repaired(now));
+        if world.object.lock().unwrap().repair() {
+            world.oracle(|oracle, now| oracle.repaired(now));
+        }
     }
 }

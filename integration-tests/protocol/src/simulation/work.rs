@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::dice::Dice;
 use super::gate::Gated;
-use super::scenario::Trouble;
+use super::scenario::{Timings, Trouble};
 use super::timeline::ProcessId;
 use super::world::World;
 
@@ -90,11 +90,25 @@ impl Worker {
         let (worker, watched) = (self.clone(), leadership.clone());
         let work = async move {
             at_work.worker.behave(manner, &leadership, is_the_term).await;
+            if is_the_term {
+                at_work.worker.complete(&leadership);
+            }
             drop(at_work);
         };
         Gated::new(machine.gate.clone(), work, move || {
             worker.world.oracle(|oracle, now| oracle.works(now, worker.process, &watched));
         })
+    }
+
+    /// Reports that the work of `run_while_leading` is complete. The process may be stopped before its elector hears
+    /// of that.
+    fn complete(&self, leadership: &Leadership) {
+        let (world, timings) = (&self.world, self.world.scenario.timings);
+        world.oracle(|oracle, _| oracle.work_complete(self.process, leadership));
+        let mut dice = self.dice.lock().unwrap();
+        if !world.is_calm() && dice.chance(world.scenario.trouble.of_requests()) {
+            world.freeze(self.node, self.process, dice.delay(&timings, timings.lease * 2), dice.chance(0.3));
+        }
     }
 
     async fn behave(&self, manner: Manner, leadership: &Leadership, is_the_term: bool) {
@@ -123,12 +137,13 @@ impl Worker {
         }
         leadership.lost().await;
         world.oracle(|oracle, now| oracle.told_lost(now, self.process, leadership));
-        let retry = world.scenario.timings.retry;
+        let Timings { lease, deadline, retry, .. } = world.scenario.timings;
+        let margin = lease - deadline;
         match manner {
             Manner::EndsLate(after) => sleep(after).await,
             // Frequent awaits make a poll after the end of the lease visible to the oracle.
             Manner::Ignores => loop {
-                sleep(retry / 4).await;
+                sleep((margin / 16).clamp(Duration::from_millis(1), retry / 4)).await;
             },
             Manner::PanicsWhenTold => panic_quietly(),
             _ => {}

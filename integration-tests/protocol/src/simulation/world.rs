@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use leaderelection::{LeaderElectionRecord, Precondition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,8 @@ use super::timeline::{Event, ProcessId};
 pub(super) struct World {
     pub(super) scenario: Scenario,
     pub(super) nodes: Vec<Node>,
+    /// The clock of a candidate of another library.
+    pub(super) stranger: NodeClock,
     pub(super) object: Mutex<Object>,
     origin: Instant,
     /// The choices of the requests' fates.
@@ -68,15 +71,26 @@ impl World {
             link: Mutex::default(),
             frozen: Mutex::default(),
         };
+        let nodes = (0..NODES).map(node).collect();
+        let stranger = NodeClock::draw(origin, length, scenario.rates, dice);
+        let mut object = Object::new(scenario.versions_by_content);
+        let mut oracle = Oracle::new(scenario.clone());
+        if let Some(token) = scenario.first_token {
+            let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+            record.leader_transitions = token;
+            object.put(&record.to_json().into(), &Precondition::Absent, &record);
+            oracle.planted(&record);
+        }
         Arc::new(Self {
-            nodes: (0..NODES).map(node).collect(),
-            object: Mutex::new(Object::new(scenario.versions_by_content)),
+            nodes,
+            stranger,
+            object: Mutex::new(object),
             origin,
             fates: Mutex::new(dice.fork()),
             standstills: Mutex::new(dice.fork()),
             outage: Mutex::default(),
             last_straggler: Mutex::default(),
-            oracle: Mutex::new(Oracle::new(scenario.clone())),
+            oracle: Mutex::new(oracle),
             violated: CancellationToken::new(),
             calm: AtomicBool::new(false),
             calm_changed: Notify::new(),
@@ -143,7 +157,7 @@ impl World {
             let share = match client {
                 _ if self.is_calm() => 0.0,
                 Client::Process { .. } => self.scenario.trouble.of_requests(),
-                Client::Operator(_) => Trouble::Much.of_requests(),
+                Client::Operator(_) | Client::Stranger => Trouble::Much.of_requests(),
             };
             if dice.chance(share) {
                 Fate::bad(&self.scenario, &mut dice)
@@ -178,7 +192,7 @@ impl World {
     pub(super) fn link(&self, client: Client) -> Link {
         match client {
             Client::Process { node, .. } => *self.nodes[node].link.lock().unwrap(),
-            Client::Operator(_) => Link::Up,
+            Client::Operator(_) | Client::Stranger => Link::Up,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leaderelection::{Change, Leadership};
+use leaderelection::{Change, EndReason, Leadership, RunError};
 
 use super::terms::GRAIN;
 use super::{Newcomer, Oracle, Property, Watched};
@@ -85,12 +85,15 @@ impl Oracle {
 
     /// Checks a poll of the leader's future.
     pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
-        let timings = self.scenario.timings;
         let watched = &self.processes[process];
+        let timings = watched.timings;
         let (token, local) = (leadership.fencing_token(), watched.clock.local_at(now));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
         let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent + timings.lease);
-        let lease_end = landed.max(Some(leadership.valid_until() + (timings.lease - timings.deadline)));
+        let rest = timings.lease - timings.deadline;
+        // The work is dropped an eighth of the rest before the end, by a timer that may be later than that.
+        let grain = GRAIN.saturating_sub(rest / 8);
+        let lease_end = landed.max(Some(leadership.valid_until() + rest)).map(|end| end + grain);
         if let Some(lease_end) = lease_end
             && local >= lease_end
             && !watched.may_be_late(local)
@@ -207,8 +210,46 @@ impl Oracle {
         }
     }
 
-    /// Checks that every cancelled process has ended, when the system is quiet.
+    /// Records that the work of a term is complete, by itself.
+    pub(in crate::simulation) fn work_complete(&mut self, process: ProcessId, leadership: &Leadership) {
+        self.processes[process].complete = Some((leadership.fencing_token(), leadership.is_valid()));
+    }
+
+    /// Checks the result of `run_while_leading`, whose work returns its token.
+    pub(in crate::simulation) fn output(&mut self, now: TrueTime, process: ProcessId, result: &Result<u64, RunError>) {
+        let complete = self.processes[process].complete.take();
+        let wrong = match (result, complete) {
+            (Ok(output), Some((token, _))) => *output != token,
+            (Ok(_), None) => true,
+            (Err(_), Some((_, in_time))) => {
+                in_time || matches!(result, Err(RunError::Lost { reason: EndReason::Cancelled, .. }))
+            }
+            (Err(_), None) => false,
+        };
+        if wrong {
+            let what = format!("p{process}'s work was complete with {complete:?}, and its caller got {result:?}");
+            self.violated(now, Property::DeliversOutput, what);
+        }
+    }
+
+    pub(in crate::simulation) fn caller_cancelled(&mut self, now: TrueTime, process: ProcessId) {
+        // The second caller may be the one that leads.
+        self.gives_up(process);
+        self.processes[process].caller_cancelled = Some(now);
+    }
+
+    pub(in crate::simulation) fn caller_returned(&mut self, process: ProcessId) {
+        self.processes[process].caller_cancelled = None;
+    }
+
+    /// Checks that every cancelled process and call has ended, when the system is quiet.
     pub(in crate::simulation) fn check_cancelled_are_gone(&mut self, now: TrueTime) {
+        let bound = self.scenario.longest_without_leader();
+        let waits = |live: &ProcessId| self.processes[*live].caller_cancelled.is_some_and(|at| now >= at + bound);
+        if let Some(process) = self.live.iter().copied().find(waits) {
+            let what = format!("the second call of p{process}'s elector was cancelled, and goes on");
+            self.violated(now, Property::EndsWhenCancelled, what);
+        }
         if let Some(process) = self.live.iter().copied().find(|live| self.processes[*live].cancelled) {
             let what = format!("p{process} was cancelled, and goes on");
             self.violated(now, Property::EndsWhenCancelled, what);

@@ -26,7 +26,7 @@ pub(super) struct ObjectHistory {
 
 #[derive(Debug)]
 struct Write {
-    /// The process that wrote the record; `None` for an operator.
+    /// The process that wrote the record; `None` for an operator or a stranger.
     by: Option<ProcessId>,
     token: u64,
     holder: String,
@@ -47,7 +47,6 @@ impl ObjectHistory {
         sent: TrueTime,
         record: &LeaderElectionRecord,
         reclaims_own_identity: bool,
-        courtesy: Duration,
     ) -> Result<(), (Property, String)> {
         let token = record.leader_transitions;
         if record.is_released() || self.has_begun(by, token) {
@@ -68,7 +67,7 @@ impl ObjectHistory {
             && let own = writer.gave_way.filter(|(token, _)| *token == newest.token).map(|(_, at)| at)
             && let asked = newest.asked.values().min().copied().unwrap_or(newest.applied)
             && let waited = since(own.map_or(asked, |own| own.min(asked)))
-            && waited < courtesy
+            && waited < writer.timings.lease
         {
             let what = format!("begins a term {waited:?} after {preferred} was to lead next");
             return Err((Property::PreferredFirst, what));
@@ -118,6 +117,7 @@ impl ObjectHistory {
     pub(super) fn remember(&mut self, by: Option<ProcessId>, applied: TrueTime, record: &LeaderElectionRecord) {
         let token = record.leader_transitions;
         self.highest_token = self.highest_token.max(Some(token));
+        self.is_spoilt = false;
         self.begun.extend(by.map(|by| (by, token)));
         self.writers.push(by);
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
@@ -145,7 +145,8 @@ impl ObjectHistory {
 
     pub(super) fn spoilt(&mut self) {
         self.is_spoilt = true;
-        self.writers.push(None);
+        // What is still readable is what the writer of the record wrote.
+        self.writers.push(self.newest.as_ref().and_then(|newest| newest.by));
     }
 
     pub(super) fn repaired(&mut self, now: TrueTime) {

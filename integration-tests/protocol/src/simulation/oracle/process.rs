@@ -9,6 +9,7 @@ use leaderelection::{LeaderHandle, Leadership};
 
 use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
+use crate::simulation::scenario::Timings;
 use crate::simulation::timeline::{RequestId, WriteNumber};
 
 /// More requests than a leader can send between a write and its renew deadline.
@@ -19,6 +20,7 @@ const REMEMBERED: usize = 128;
 pub(in crate::simulation) struct Newcomer {
     pub(in crate::simulation) node: usize,
     pub(in crate::simulation) identity: String,
+    pub(in crate::simulation) timings: Timings,
     pub(in crate::simulation) twin: bool,
     pub(in crate::simulation) clock: NodeClock,
     pub(in crate::simulation) handle: LeaderHandle,
@@ -30,6 +32,7 @@ pub(in crate::simulation) struct Newcomer {
 pub(in crate::simulation) struct Watched {
     pub(super) node: usize,
     pub(super) identity: String,
+    pub(super) timings: Timings,
     pub(super) clock: NodeClock,
     pub(super) handle: LeaderHandle,
     pub(super) open: Option<OpenTerm>,
@@ -48,6 +51,12 @@ pub(in crate::simulation) struct Watched {
     pub(super) calls: Arc<Mutex<Vec<String>>>,
     /// The write that the process read last, if an object existed.
     pub(super) read: Option<WriteNumber>,
+    /// The time before which the store asked for no request.
+    pub(super) silent_until: Option<LocalInstant>,
+    /// The term whose work is complete, and `true` if the term was valid then.
+    pub(super) complete: Option<(u64, bool)>,
+    /// The time at which the second caller of the elector was cancelled, until its call returns.
+    pub(super) caller_cancelled: Option<TrueTime>,
     tried: VecDeque<Tried>,
     went_on_at: Option<TrueTime>,
     /// The time until which the elector may not have noticed a stop of its process.
@@ -76,10 +85,11 @@ struct Tried {
 
 impl From<Newcomer> for Watched {
     fn from(newcomer: Newcomer) -> Self {
-        let Newcomer { node, identity, clock, handle, calls, .. } = newcomer;
+        let Newcomer { node, identity, timings, clock, handle, calls, .. } = newcomer;
         Self {
             node,
             identity,
+            timings,
             clock,
             handle,
             open: None,
@@ -93,6 +103,9 @@ impl From<Newcomer> for Watched {
             holders: Vec::new(),
             calls,
             read: None,
+            silent_until: None,
+            complete: None,
+            caller_cancelled: None,
             tried: VecDeque::new(),
             went_on_at: None,
             unaware_until: None,
@@ -109,17 +122,10 @@ impl Watched {
         self.tried.push_back(Tried { request, sent, good: false, told_to_wait: false, deceived: false });
     }
 
-    pub(super) fn request_answered(
-        &mut self,
-        now: TrueTime,
-        request: RequestId,
-        good: bool,
-        told_to_wait: bool,
-        timeout: Duration,
-    ) {
+    pub(super) fn request_answered(&mut self, now: TrueTime, request: RequestId, good: bool, told_to_wait: bool) {
         let now = self.clock.local_at(now);
         if let Some(tried) = self.tried.iter_mut().find(|tried| tried.request == request) {
-            tried.good = good && now < tried.sent + timeout;
+            tried.good = good && now < tried.sent + self.timings.timeout;
             tried.told_to_wait |= told_to_wait;
         }
     }

@@ -103,7 +103,7 @@ impl Oracle {
         let in_time = watched.clock.local_at(now) < valid_until;
         let asked = self.object.asks_for_another() && self.object.is_held_by(process, token);
         let (given_up, watched) = (given_up || watched.cancelled || asked, &self.processes[process]);
-        let since = valid_until - self.scenario.timings.deadline;
+        let since = valid_until - watched.timings.deadline;
         let was_spoilt = self.object.was_spoilt_since(watched.clock.true_at(since));
         let spurious = if given_up || was_spoilt {
             None
@@ -117,7 +117,7 @@ impl Oracle {
             let (wrong, told_to_wait) = watched.trouble_since(since);
             let excused = told_to_wait
                 || watched.was_frozen_since(since)
-                || longest_renewal(&self.scenario.timings, wrong) > self.scenario.timings.deadline;
+                || longest_renewal(&watched.timings, wrong) > watched.timings.deadline;
             (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
         };
         self.processes[process].past.push(leadership);
