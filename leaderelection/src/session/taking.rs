@@ -1,6 +1,7 @@
 //! Rules S2, S5, S8 and S9: the view of the locks, and the writes that take and release them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::effect::{Effect, Fact, Refusal};
 use super::input::DrawSession;
@@ -396,7 +397,7 @@ fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
         session: Some(session.to_owned()),
         unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
     };
-    Write { purpose: Purpose::Acquire, record, expected: lock.version().cloned() }
+    Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
 }
 
 /// The write that releases one lock (rule S6).
@@ -414,5 +415,5 @@ fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
         session: None,
         unknown: extras.unknown,
     };
-    Some(Write { purpose: Purpose::Release, record, expected: Some(version.clone()) })
+    Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })
 }

@@ -308,5 +308,5 @@ fn end(record: &LeaderElectionRecord, version: &Version, stamp: Stamp) -> Write 
         preferred_holder: None,
         ..record.clone()
     };
-    Write { purpose: Purpose::Release, record, expected: Some(version.clone()) }
+    Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) }
 }
