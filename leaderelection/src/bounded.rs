@@ -86,19 +86,14 @@ impl TimeLimit {
         let step = STEP.try_with(Arc::clone).unwrap_or_default();
         *step.lock().unwrap_or_else(PoisonError::into_inner) = Step::Request;
         tokio::select! {
-                    biased;
-        <<<<<<< HEAD
-                    answer = request => Ok(answer),
-                    // Through the `Arc`, the sleep would be boxed once more.
-                    () = (*self.clock).sleep_until(deadline) => Err(NoAnswer { limit: self.limit, setting: self.setting }),
-        =======
-                    answer = STEP.scope(Arc::clone(&step), request) => Ok(answer),
-                    () = self.clock.sleep_until(deadline) => {
-                        let step = *step.lock().unwrap_or_else(PoisonError::into_inner);
-                        Err(NoAnswer { limit: self.limit, setting: self.setting, step })
-                    }
-        >>>>>>> wt-rest
-                }
+            biased;
+            answer = STEP.scope(Arc::clone(&step), request) => Ok(answer),
+            // Through the `Arc`, the sleep would be boxed once more.
+            () = (*self.clock).sleep_until(deadline) => {
+                let step = *step.lock().unwrap_or_else(PoisonError::into_inner);
+                Err(NoAnswer { limit: self.limit, setting: self.setting, step })
+            }
+        }
     }
 
     /// Waits for the answer of `lock`. Silence becomes the error of a lock whose request may still take effect.
