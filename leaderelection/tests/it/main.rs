@@ -22,6 +22,7 @@ mod retry_after;
 mod run_while_leading;
 mod semantics;
 mod stalls;
+mod session;
 mod store_check;
 mod store_time;
 mod support;
