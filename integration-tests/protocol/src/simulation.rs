@@ -9,14 +9,14 @@
 
 mod campaign;
 mod clock;
-mod dice;
-mod faults;
+pub(crate) mod dice;
+pub(crate) mod faults;
 mod gate;
 mod listener;
 mod node;
 mod oracle;
 mod run;
-mod scenario;
+pub(crate) mod scenario;
 mod standstill;
 mod store;
 mod timeline;

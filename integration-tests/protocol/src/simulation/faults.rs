@@ -9,19 +9,19 @@ use super::scenario::{QUICK, Scenario, Timings};
 
 /// The fate of a request, decided when the request is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(crate) struct Fate {
     /// The time until the request reaches the store; `None` if the request is lost.
-    pub(super) arrives: Option<Duration>,
+    pub(crate) arrives: Option<Duration>,
     /// The time from the first arrival to a second arrival.
-    pub(super) again: Option<Duration>,
-    pub(super) reply: Reply,
+    pub(crate) again: Option<Duration>,
+    pub(crate) reply: Reply,
     /// The duration of the answer's way back; `None` if the answer is lost.
-    pub(super) returns: Option<Duration>,
+    pub(crate) returns: Option<Duration>,
 }
 
 /// The answer to the sender.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// The true result.
     Honest,
     /// The true result of the second arrival.
@@ -34,14 +34,14 @@ pub(super) enum Reply {
 
 /// An error, and the time for which the store asks clients to send nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Refusal {
-    pub(super) kind: StoreErrorKind,
-    pub(super) retry_after: Option<Duration>,
+pub(crate) struct Refusal {
+    pub(crate) kind: StoreErrorKind,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// The state of a node's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Link {
+pub(crate) enum Link {
     #[default]
     Up,
     /// No request leaves, and no answer arrives.
@@ -52,7 +52,7 @@ pub(super) enum Link {
 
 /// The kind of an outage of the whole store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Outage {
+pub(crate) enum Outage {
     /// No request is carried out or answered.
     Silent,
     /// No request is carried out.
@@ -64,7 +64,7 @@ pub(super) enum Outage {
 impl Fate {
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
-    pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let Timings { deadline, retry, timeout, .. } = scenario.timings;
         let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
         let longest = longest.saturating_sub(Duration::from_millis(5));
@@ -79,7 +79,7 @@ impl Fate {
     }
 
     /// Draws a fault, which may have no effect.
-    pub(super) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;
         let delay = dice.delay(&scenario.timings, lease * 2);
@@ -101,7 +101,7 @@ impl Fate {
 }
 
 impl Refusal {
-    pub(super) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         const OFTEN: [StoreErrorKind; 5] = [
             StoreErrorKind::Ambiguous,
             StoreErrorKind::Ambiguous,
@@ -119,7 +119,7 @@ impl Refusal {
 }
 
 impl Outage {
-    pub(super) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         match dice.below(4) {
             0 => Self::Silent,
             1 => Self::Refusing(Refusal::draw(scenario, dice)),

@@ -6,49 +6,49 @@ use super::clock::Rate;
 use super::dice::Dice;
 
 /// The number of candidates in every run.
-pub(super) const NODES: usize = 5;
+pub(crate) const NODES: usize = 5;
 
 /// The usual limit for the duration of a request and its answer.
-pub(super) const QUICK: Duration = Duration::from_millis(60);
+pub(crate) const QUICK: Duration = Duration::from_millis(60);
 
 /// The configuration that all candidates of a run share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timings {
-    pub(super) lease: Duration,
-    pub(super) deadline: Duration,
-    pub(super) retry: Duration,
-    pub(super) timeout: Duration,
+pub(crate) struct Timings {
+    pub(crate) lease: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The conditions of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Scenario {
-    pub(super) timings: Timings,
+pub(crate) struct Scenario {
+    pub(crate) timings: Timings,
     /// The slowest and the fastest rate of a clock.
-    pub(super) rates: (Rate, Rate),
+    pub(crate) rates: (Rate, Rate),
     /// The ratio of the rates keeps to the bound under which leaders exclude each other.
-    pub(super) clocks_bounded: bool,
-    pub(super) trouble: Trouble,
+    pub(crate) clocks_bounded: bool,
+    pub(crate) trouble: Trouble,
     /// The number of nodes that share one identity.
-    pub(super) sharing_identity: usize,
-    pub(super) new_identity_on_restart: bool,
-    pub(super) reclaim_own_identity: bool,
+    pub(crate) sharing_identity: usize,
+    pub(crate) new_identity_on_restart: bool,
+    pub(crate) reclaim_own_identity: bool,
     /// Versions are a hash of the content, like most ETags, instead of a counter.
-    pub(super) versions_by_content: bool,
-    pub(super) callbacks_panic: bool,
+    pub(crate) versions_by_content: bool,
+    pub(crate) callbacks_panic: bool,
     /// An operator deletes the object at times. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
-    pub(super) operator_deletes: bool,
+    pub(crate) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
-    pub(super) operator_transfers: bool,
+    pub(crate) operator_transfers: bool,
     /// The operator asks again and again, and goes on after the end of the faults.
-    pub(super) operator_insists: bool,
+    pub(crate) operator_insists: bool,
 }
 
 /// The amount of faults in the periods with faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// No faults, not even a crash. Candidates still stop, start and step down.
     None,
     /// A fault in every fiftieth request, and few other faults.
@@ -59,7 +59,7 @@ pub(super) enum Trouble {
 
 impl Trouble {
     /// The share of requests with a fault.
-    pub(super) fn of_requests(self) -> f64 {
+    pub(crate) fn of_requests(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.02,
@@ -68,7 +68,7 @@ impl Trouble {
     }
 
     /// The share of looks at the wall clock at which everything stands still.
-    pub(super) fn of_looks(self) -> f64 {
+    pub(crate) fn of_looks(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.0002,
@@ -78,7 +78,7 @@ impl Trouble {
 }
 
 impl Scenario {
-    pub(super) fn draw(dice: &mut Dice) -> Self {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
         let timings = Timings::draw(dice);
         let clocks_bounded = dice.chance(0.85);
         let rates = if clocks_bounded { timings.bounded_rates(dice) } else { (200_000, 4_000_000) };
@@ -114,7 +114,7 @@ impl Scenario {
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
     /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
     /// clock. A restart and the grain of the timers take less than a second.
-    pub(super) fn longest_without_leader(&self) -> Duration {
+    pub(crate) fn longest_without_leader(&self) -> Duration {
         let Timings { lease, retry, timeout, .. } = self.timings;
         let told_to_wait = lease.max(retry * 11);
         let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease * 2 + retry / 10 + timeout;
