@@ -43,14 +43,8 @@ impl Member {
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false }, draw);
         self.released = 0;
-        self.own = Some(Own {
-            id: draw.session(),
-            election,
-            term: None,
-            created: false,
-            ended: None,
-            concluded: false,
-        });
+        self.own =
+            Some(Own { id: draw.session(), election, term: None, created: false, ended: None, concluded: false });
         self.step_own(now, Input::Tick, draw);
     }
 
@@ -108,7 +102,7 @@ impl Member {
                 self.end_terms(&reason, drop_by);
             }
             election::Effect::DropWork => self.drop_all_work(),
-            election::Effect::Abandon => self.abandon_all_work(),
+            election::Effect::Abandon => self.forsake_all_work(),
             election::Effect::Finished(_) => self.close(now),
             election::Effect::Fact(fact) => self.tell(Fact::Own(fact)),
         }

@@ -51,7 +51,8 @@ impl Member {
             self.compare_with_listing(now, listed.into_iter().collect(), jitter);
             self.open_soon(now);
             if !self.lists_instead_of_reading() {
-                pause = self.rules.look_around;
+                // A member that joins is known after a lease, and gets its share after another one.
+                pause = self.rules.look_around.min(self.rules.election.lease_duration);
             }
         }
         self.errands.set(Errand::Sessions, now + pause);
