@@ -106,8 +106,16 @@ impl Driver {
             self.new_leader_calls.clone(),
         );
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
-        let mut run =
-            Run { work, report, in_flight: None, open: None, events: None, cancel_told: false, outcome: None, work_is_due: false };
+        let mut run = Run {
+            work,
+            report,
+            in_flight: None,
+            open: None,
+            events: None,
+            cancel_told: false,
+            outcome: None,
+            work_is_due: false,
+        };
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
@@ -255,8 +263,7 @@ impl Driver {
         run.report.started(&leadership, reason);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
         let ended = self.earlier_work.track();
-        let (open, events) =
-            OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), Some(ended));
+        let (open, events) = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), Some(ended));
         (run.open, run.events) = (Some(open), Some(events));
     }
 }

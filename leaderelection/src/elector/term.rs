@@ -1,8 +1,8 @@
 //! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::{AbortHandle, JoinError};
 use tokio_util::sync::{CancellationToken, DropGuard};

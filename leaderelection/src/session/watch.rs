@@ -51,8 +51,7 @@ impl Member {
             self.compare_with_listing(now, listed.into_iter().collect(), jitter);
             self.open_soon(now);
             if !self.lists_instead_of_reading() {
-                // A member that joins is known after a lease, and gets its share after another one.
-                pause = self.rules.look_around.min(self.rules.election.lease_duration);
+                pause = self.rules.search_period();
             }
         }
         self.errands.set(Errand::Sessions, now + pause);

@@ -37,7 +37,7 @@ pub(crate) enum Reply {
 
 /// A false answer, as from a cache or a broken proxy. A write is answered with a conflict.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Falsehood {
+pub(crate) struct Falsehood {
     /// A write is carried out although the answer is a conflict.
     pub(super) applied: bool,
     /// A read shows the state that was replaced by so many later ones; `None` if it shows no object.
@@ -76,15 +76,9 @@ pub(crate) enum Outage {
 impl Fate {
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
-<<<<<<< HEAD
-    pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
         let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
-=======
-    pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
-        let Timings { deadline, retry, timeout, .. } = scenario.timings;
-        let longest = timeout.min(deadline - retry).mul_f64(1e6 / scenario.rates.1 as f64);
->>>>>>> wt-sessions
         let longest = longest.saturating_sub(Duration::from_millis(5));
         let total = match dice.below(20) {
             0 if !scenario.operator_deletes => longest,

@@ -27,17 +27,12 @@ pub(crate) struct Timings {
 
 /// The conditions of a run.
 #[derive(Clone, Debug)]
-<<<<<<< HEAD
-pub(super) struct Scenario {
-    pub(super) timings: Timings,
-    /// The timings of some candidates, because timings are changed at one candidate after the other.
-    pub(super) other_timings: Option<Timings>,
-    /// A candidate of another library competes at times, whose records have no write id.
-    pub(super) has_stranger: bool,
-=======
 pub(crate) struct Scenario {
     pub(crate) timings: Timings,
->>>>>>> wt-sessions
+    /// The timings of some candidates, because timings are changed at one candidate after the other.
+    pub(crate) other_timings: Option<Timings>,
+    /// A candidate of another library competes at times, whose records have no write id.
+    pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
     pub(crate) rates: (Rate, Rate),
     /// The ratio of the rates keeps to the bound under which leaders exclude each other.
@@ -48,36 +43,24 @@ pub(crate) struct Scenario {
     pub(crate) new_identity_on_restart: bool,
     pub(crate) reclaim_own_identity: bool,
     /// Versions are a hash of the content, like most ETags, instead of a counter.
-<<<<<<< HEAD
-    pub(super) versions_by_content: bool,
-    pub(super) callbacks_panic: bool,
-    /// Somebody replaces the record at times by something that is none, and puts it back later.
-    pub(super) is_spoilt: bool,
-    /// A process calls its elector a second time at times, and cancels that call.
-    pub(super) calls_twice: bool,
-    /// The object exists from the start, without a holder and with this token.
-    pub(super) first_token: Option<u64>,
-    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
-=======
     pub(crate) versions_by_content: bool,
     pub(crate) callbacks_panic: bool,
-    /// An operator deletes the object at times. Deletion is outside the promise, but candidates that saw the
->>>>>>> wt-sessions
+    /// Somebody replaces the record at times by something that is none, and puts it back later.
+    pub(crate) is_spoilt: bool,
+    /// A process calls its elector a second time at times, and cancels that call.
+    pub(crate) calls_twice: bool,
+    /// The object exists from the start, without a holder and with this token.
+    pub(crate) first_token: Option<u64>,
+    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
     pub(crate) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
-<<<<<<< HEAD
-    pub(super) operator_transfers: bool,
-    /// An operator takes the lease away from its holder at times, dead or not.
-    pub(super) operator_releases: bool,
-    /// The operator intervenes again and again, and goes on after the end of the faults.
-    pub(super) operator_insists: bool,
-=======
     pub(crate) operator_transfers: bool,
-    /// The operator asks again and again, and goes on after the end of the faults.
+    /// An operator takes the lease away from its holder at times, dead or not.
+    pub(crate) operator_releases: bool,
+    /// The operator intervenes again and again, and goes on after the end of the faults.
     pub(crate) operator_insists: bool,
->>>>>>> wt-sessions
 }
 
 /// The amount of faults in the periods with faults.
@@ -172,15 +155,10 @@ impl Scenario {
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
     /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
     /// clock. A restart and the grain of the timers take less than a second.
-<<<<<<< HEAD
-    pub(super) fn longest_without_leader(&self) -> Duration {
+    pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
         let timeout = longest(|timings| timings.timeout);
-=======
-    pub(crate) fn longest_without_leader(&self) -> Duration {
-        let Timings { lease, retry, timeout, .. } = self.timings;
->>>>>>> wt-sessions
         let told_to_wait = lease.max(retry * 11);
         let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease * 2 + retry / 10 + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)

@@ -333,12 +333,8 @@ impl<'a> Run<'a> {
                 let Some(slot) = self.slot(lock) else { return };
                 log::refused(&slot.seat.name, &refusal);
                 let name = place.describe_lock(&slot.seat.name);
-                let error = crate::LockError::new(
-                    StoreErrorKind::Unreadable,
-                    "cannot lead lock",
-                    name,
-                    refusal.to_string(),
-                );
+                let error =
+                    crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
                 slot.report(&clock).failed(now, election::Operation::Get, &error);
             }
         }

@@ -95,4 +95,3 @@ fn answered<T>(result: &Result<T, Failure>) -> Answered {
         Err(failure) => Answered::Failed(failure.kind),
     }
 }
-

@@ -1,5 +1,6 @@
 //! The possible steps from a state, and their results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::election::{Answer, Command, Failure, Request, WorkEnd, Write};
@@ -347,7 +348,7 @@ impl World {
         let version = version_of(&write.record);
         // A session that another process has ended is not the writer's.
         let writer = writer.filter(|_| !matches!(target, Target::Peer(_)));
-        let cell = Cell { record: write.record, version, writer };
+        let cell = Cell { record: Arc::unwrap_or_clone(write.record), version, writer };
         match target {
             Target::Lock(lock) => self.locks[*lock] = Some(cell),
             Target::Own(session) | Target::Peer(session) => drop(self.sessions.insert(session.clone(), cell)),
