@@ -110,6 +110,8 @@ mod random;
 mod record;
 mod refused;
 mod status;
+#[cfg(feature = "unstable-election")]
+pub mod session;
 mod store;
 mod store_check;
 mod sync;
