@@ -109,9 +109,9 @@ pub mod protocol {}
 mod random;
 mod record;
 mod refused;
-mod status;
 #[cfg(feature = "unstable-election")]
 pub mod session;
+mod status;
 mod store;
 mod store_check;
 mod sync;

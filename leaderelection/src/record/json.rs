@@ -94,7 +94,8 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         None if session.is_some() => Duration::ZERO,
         None => return Err(RecordError::new(LEASE_DURATION, "missing")),
         Some(duration) => {
-            let problem = format!("{} contradicts {SESSION}: a lock that a session holds has no lease", spell(duration));
+            let problem =
+                format!("{} contradicts {SESSION}: a lock that a session holds has no lease", spell(duration));
             return Err(RecordError::new(LEASE_DURATION, problem));
         }
     };

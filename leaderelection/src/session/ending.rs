@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use super::LockId;
 use super::effect::Effect;
 use super::lock::{Extras, Phase, Seen, Stopping};
 use super::machine::Member;
 use super::ranking;
-use super::LockId;
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, Command, EndReason, RunOutcome, WorkEnd};
 impl Member {

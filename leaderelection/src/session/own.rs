@@ -41,14 +41,8 @@ impl Member {
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false }, draw);
         self.released = 0;
-        self.own = Some(Own {
-            id: draw.session(),
-            election,
-            term: None,
-            created: false,
-            ended: None,
-            concluded: false,
-        });
+        self.own =
+            Some(Own { id: draw.session(), election, term: None, created: false, ended: None, concluded: false });
         self.step_own(now, Input::Tick, draw);
     }
 

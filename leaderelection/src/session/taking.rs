@@ -271,9 +271,8 @@ impl Member {
 
     fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
         let wait = self.rules.look_around + self.rules.election.lease_duration;
-        let was_led = self.lock(id).is_some_and(|lock| {
-            matches!(lock.seen, Seen::Held { .. }) && self.opening(lock).is_none()
-        });
+        let was_led =
+            self.lock(id).is_some_and(|lock| matches!(lock.seen, Seen::Held { .. }) && self.opening(lock).is_none());
         if let Some(lock) = self.lock_mut(id)
             && was_led
         {
@@ -322,7 +321,8 @@ impl Member {
     }
 
     fn refuse(&mut self, id: LockId, version: Option<Version>, refusal: Refusal) {
-        let is_known = self.lock(id).is_some_and(|lock| matches!(&lock.seen, Seen::Refused { version: v } if *v == version));
+        let is_known =
+            self.lock(id).is_some_and(|lock| matches!(&lock.seen, Seen::Refused { version: v } if *v == version));
         self.set_seen(id, Seen::Refused { version });
         if !is_known {
             self.tell(Fact::Refused { lock: id, refusal });

@@ -47,7 +47,9 @@ fn main() -> ExitCode {
     for Question { setup, .. } in promises.iter_mut().chain(&mut electable) {
         args.set.iter().for_each(|(name, value)| setup.set(name, *value));
     }
-    if promises.iter().all(|question| keeps_every_promise(question, args.states)) && electable.iter().all(is_always_electable) {
+    if promises.iter().all(|question| keeps_every_promise(question, args.states))
+        && electable.iter().all(is_always_electable)
+    {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

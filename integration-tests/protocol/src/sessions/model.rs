@@ -12,8 +12,8 @@ mod settings;
 mod step;
 mod world;
 
+pub use node::Target;
 pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, larger, standard};
-pub use node::Target;
 pub use step::{Action, Deed};
 pub use world::{Setup, Slow, TICK, Violation, World};

@@ -130,8 +130,7 @@ impl Node {
         for lock in 0..setup.locks {
             member.add_lock(&format!("lock-{lock}"));
         }
-        let seat =
-            Seat { valid: None, ended: None, leads: false, work: Work::None, ends_now: false, again: false };
+        let seat = Seat { valid: None, ended: None, leads: false, work: Work::None, ends_now: false, again: false };
         Self {
             member,
             flights: BTreeMap::new(),
@@ -178,7 +177,8 @@ impl Node {
             EndReason::TakenOver { .. } | EndReason::Emptied | EndReason::Deleted | EndReason::Unreadable
         );
         let ours = |cell: Option<&Cell>| cell.is_some_and(|cell| cell.writer == Some(index));
-        let still_ours = ours(session) && ours(cell) && cell.is_some_and(|cell| cell.record.leader_transitions == token);
+        let still_ours =
+            ours(session) && ours(cell) && cell.is_some_and(|cell| cell.record.leader_transitions == token);
         (deposed && still_ours).then_some(Violation::SpuriousLoss)
     }
 

@@ -64,7 +64,9 @@ pub fn explore(setup: &Setup) -> Reachability {
         for action in actions.drain(..) {
             let next = World { violation: None, ..world.after(setup, &action) };
             let by_itself = match &action {
-                Action::Node(node, Deed::Poll | Deed::Arrive(_) | Deed::Answer(_) | Deed::WorkStopped(_)) => Some(*node),
+                Action::Node(node, Deed::Poll | Deed::Arrive(_) | Deed::Answer(_) | Deed::WorkStopped(_)) => {
+                    Some(*node)
+                }
                 _ => None,
             };
             if !setup.within_boundary(&next) {

@@ -366,8 +366,11 @@ impl World {
         lock: usize,
         record: &LeaderElectionRecord,
     ) -> Option<Violation> {
-        let others_lead =
-            self.nodes.iter().enumerate().any(|(other, node)| Some(other) != writer && node.leading(setup, lock).is_some());
+        let others_lead = self
+            .nodes
+            .iter()
+            .enumerate()
+            .any(|(other, node)| Some(other) != writer && node.leading(setup, lock).is_some());
         let cell = self.locks[lock].as_ref()?;
         let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
         if !record.is_released() && token <= largest {

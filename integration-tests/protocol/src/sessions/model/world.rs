@@ -247,19 +247,14 @@ impl Model for Setup {
             properties.push(Property::sometimes("a deleted session", |_, world: &World| world.deleted));
         }
         if self.late_writes > 0 {
-            properties.push(Property::sometimes("a late write to a session", |_, world: &World| {
-                world.orphans.iter().any(|orphan| !matches!(orphan.target, Target::Lock(_)))
-            }));
-            properties.push(Property::sometimes("a late write to a lock", |_, world: &World| {
-                world.orphans.iter().any(|orphan| matches!(orphan.target, Target::Lock(_)))
-            }));
+            properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
         }
         if self.late_work {
             properties.push(Property::sometimes("work that is given up", |_, world: &World| {
                 world.nodes.iter().flat_map(|node| &node.seats).any(|seat| seat.work == Work::Abandoned)
             }));
         }
-        if self.step_downs {
+        if self.step_downs && self.slow.locks {
             properties.push(Property::sometimes("a released lock", |_, world: &World| {
                 world.locks.iter().flatten().any(|cell| cell.record.is_released())
             }));

@@ -40,10 +40,6 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn get(&self, key: &Key) -> Option<&LeaderElectionRecord> {
-        self.objects.get(key).map(|object| &object.record)
-    }
-
     /// Returns `true` if a write or a deletion would be applied.
     pub(super) fn accepts(&self, ask: &Ask) -> bool {
         let version = |key| self.objects.get(key).map(|object| &object.version);
