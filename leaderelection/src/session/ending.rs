@@ -112,8 +112,8 @@ impl Member {
         if !std::mem::take(&mut lock.works) {
             return;
         }
-        let (was_abandoned, ends_with_work) = (std::mem::take(&mut lock.abandoned), lock.ends_with_work);
-        self.at_work -= usize::from(!was_abandoned);
+        let (was_forsaken, ends_with_work) = (std::mem::take(&mut lock.forsaken), lock.ends_with_work);
+        self.at_work -= usize::from(!was_forsaken);
         match (end, &self.locks[id.0 as usize].phase) {
             (WorkEnd::Panicked, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkPanicked, true),
             (WorkEnd::NotBegun, Phase::Leading { .. }) => self.end_term(now, id, EndReason::RenewDeadline, true),
@@ -137,8 +137,7 @@ impl Member {
             let Phase::Stopping(stopping) = &mut lock.phase else { continue };
             if std::mem::replace(&mut stopping.dropped, true) {
                 let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
-                lock.abandoned = true;
-                self.at_work -= 1;
+                // The session still waits for this work: the lock is not released while the work runs.
                 self.effects.push_back(Effect::Abandon { lock: id });
                 self.finish(id, outcome);
             } else {
@@ -150,16 +149,16 @@ impl Member {
 
     /// Drops the work of all terms, because their session is over.
     pub(super) fn drop_all_work(&mut self) {
-        for (index, lock) in self.locks.iter().enumerate().filter(|(_, lock)| lock.works && !lock.abandoned) {
-            debug_assert!(matches!(lock.phase, Phase::Ended(_)));
+        for (index, _) in self.locks.iter().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
             self.effects.push_back(Effect::DropWork { lock: LockId::of(index) });
         }
     }
 
-    pub(super) fn abandon_all_work(&mut self) {
+    /// Gives up the work of all terms. The session is not released, because that work runs.
+    pub(super) fn forsake_all_work(&mut self) {
         self.at_work = 0;
-        for (index, lock) in self.locks.iter_mut().enumerate().filter(|(_, lock)| lock.works && !lock.abandoned) {
-            lock.abandoned = true;
+        for (index, lock) in self.locks.iter_mut().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
+            lock.forsaken = true;
             self.effects.push_back(Effect::Abandon { lock: LockId::of(index) });
         }
     }

@@ -35,8 +35,8 @@ pub(super) struct Lock {
     /// The number of consecutive failures, which is the exponent of the back-off.
     pub(super) failures: u8,
     pub(super) works: bool,
-    /// `true` if nobody waits for the work any more, although it runs.
-    pub(super) abandoned: bool,
+    /// `true` if the session ended without this work, which runs.
+    pub(super) forsaken: bool,
     pub(super) ends_with_work: bool,
 }
 
@@ -120,7 +120,7 @@ impl Lock {
             read_failed: false,
             failures: 0,
             works: false,
-            abandoned: false,
+            forsaken: false,
             ends_with_work: false,
         }
     }
@@ -146,5 +146,15 @@ impl Lock {
     /// Returns `true` if no token is left that readers would accept.
     pub(super) fn is_exhausted(&self) -> bool {
         self.next_token > MAX_LEADER_TRANSITIONS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_at_rest_is_small() {
+        assert!(size_of::<Lock>() <= 144, "{} bytes", size_of::<Lock>());
     }
 }

@@ -51,7 +51,7 @@ pub struct Member {
     pub(super) list_again: bool,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
-    /// The number of works that run and that the session waits for.
+    /// The number of works that run and that the own session waits for.
     pub(super) at_work: usize,
     /// The number of locks that the own session has released.
     pub(super) released: u64,

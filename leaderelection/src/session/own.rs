@@ -100,7 +100,7 @@ impl Member {
                 self.end_terms(&reason, drop_by);
             }
             election::Effect::DropWork => self.drop_all_work(),
-            election::Effect::Abandon => self.abandon_all_work(),
+            election::Effect::Abandon => self.forsake_all_work(),
             election::Effect::Finished(_) => self.close(now),
             election::Effect::Fact(fact) => self.tell(Fact::Own(fact)),
         }

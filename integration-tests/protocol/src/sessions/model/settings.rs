@@ -23,10 +23,7 @@ pub fn standard() -> Vec<Question> {
             "sessions: late and lost writes to a session",
             Setup { losses: true, late_writes: 1, last_token: 0, ..one(OWN) },
         ),
-        question(
-            "sessions: the next session, and late writes of the last",
-            Setup { losses: true, late_writes: 1, sessions: 2, ..one(LOCKS) },
-        ),
+        question("sessions: the next session", Setup { sessions: 2, ..one(LOCKS) }),
         question("sessions: slow ends of sessions", one(Slow { peers: true, ..OWN })),
         question("sessions: slow reads", one(Slow { reads: true, ..Slow::default() })),
         question("sessions: crashes and deletions", deletions()),
@@ -57,6 +54,10 @@ pub fn larger() -> Vec<Question> {
         question(
             "sessions: crashes and late writes to a lock",
             Setup { crashes: true, sessions: 2, late_writes: 1, ..one(LOCKS) },
+        ),
+        question(
+            "sessions: the next session, and late writes of the last",
+            Setup { losses: true, late_writes: 1, sessions: 2, ..one(LOCKS) },
         ),
         question("sessions: two locks, steps down", Setup { locks: 2, step_downs: true, ..one(LOCKS) }),
         question(
