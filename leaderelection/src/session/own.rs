@@ -4,6 +4,8 @@
 //! of a lock that nobody else wants: the ID is new, the object is created by one write, and a term that has ended is
 //! never followed by another.
 
+use std::sync::Arc;
+
 use super::effect::{Effect, Fact};
 use super::input::DrawSession;
 use super::lock::{Phase, Seen};
@@ -111,7 +113,7 @@ impl Member {
         if let Request::Write(Write { record, .. }) = &mut request
             && !record.is_released()
         {
-            peer::mark(record, self.rules.weight, self.released);
+            peer::mark(Arc::make_mut(record), self.rules.weight, self.released);
         }
         self.effects.push_back(Effect::Own { session: own.id.clone(), request });
     }

@@ -1,6 +1,7 @@
 //! Rules S2, S5, S8 and S9: the view of the locks, and the writes that take and release them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::effect::{Effect, Fact, Refusal};
 use super::input::DrawSession;
@@ -81,7 +82,7 @@ impl Member {
     pub(super) fn on_locks(
         &mut self,
         now: LocalInstant,
-        listing: Result<Vec<(LockId, Version)>, Failure>,
+        listing: Result<Vec<(LockId, Option<Version>)>, Failure>,
         jitter: Jitter,
     ) {
         if !std::mem::take(&mut self.lists_locks) {
@@ -95,7 +96,7 @@ impl Member {
             return self.errands.set(Errand::Locks, now + pause);
         };
         self.errands.set(Errand::Locks, if again { now } else { now + self.rules.look_around });
-        let listed: BTreeMap<LockId, Version> = listed.into_iter().collect();
+        let listed: BTreeMap<LockId, Option<Version>> = listed.into_iter().collect();
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             if self.flights.contains_key(&id.0) {
@@ -108,7 +109,7 @@ impl Member {
                     continue;
                 }
                 (None, Seen::Absent) => {}
-                (Some(version), _) if lock.version() == Some(version) => {}
+                (Some(Some(version)), _) if lock.version() == Some(version) => {}
                 _ => lock.must_read = true,
             }
             self.plan(now, id);
@@ -396,7 +397,7 @@ fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
         session: Some(session.to_owned()),
         unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
     };
-    Write { purpose: Purpose::Acquire, record, expected: lock.version().cloned() }
+    Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
 }
 
 /// The write that releases one lock (rule S6).
@@ -414,5 +415,5 @@ fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
         session: None,
         unknown: extras.unknown,
     };
-    Some(Write { purpose: Purpose::Release, record, expected: Some(version.clone()) })
+    Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })
 }

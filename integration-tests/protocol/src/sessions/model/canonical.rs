@@ -1,5 +1,6 @@
 //! The canonical form of a state: one representative for all states whose differences do not matter.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
@@ -49,11 +50,11 @@ impl World {
     /// Returns the ids in the objects, and in the writes that may still change an object.
     fn ids_that_may_be_read(&self) -> Vec<String> {
         let flights = self.nodes.iter().flat_map(|node| node.flights.values()).filter_map(|flight| match flight {
-            Flight::Sent(Ask::Write(write)) => Some(&write.record),
+            Flight::Sent(Ask::Write(write)) => Some(&*write.record),
             _ => None,
         });
         let cells = self.sessions.values().chain(self.locks.iter().flatten()).map(|cell| &cell.record);
-        let orphans = self.orphans.iter().map(|orphan| &orphan.write.record);
+        let orphans = self.orphans.iter().map(|orphan| &*orphan.write.record);
         flights.chain(cells).chain(orphans).filter_map(|record| record.write_id.clone()).collect()
     }
 
@@ -101,7 +102,7 @@ impl Names {
     }
 
     fn write(&mut self, write: &mut Write) {
-        self.record(&mut write.record);
+        self.record(Arc::make_mut(&mut write.record));
         if let Some(expected) = &mut write.expected {
             self.version(expected);
         }

@@ -1,5 +1,6 @@
 //! The possible steps from a state, and their results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::election::{Answer, Command, Failure, Request, WorkEnd, Write};
@@ -270,12 +271,12 @@ impl World {
             (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session, result },
             (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: id(lock), answer },
             (Target::Sessions, _) => {
-                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), cell.version.clone()));
+                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), Some(cell.version.clone())));
                 Input::Sessions(Ok(listed.collect()))
             }
             (Target::Locks, _) => {
                 let listed = self.locks.iter().enumerate();
-                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), cell.as_ref()?.version.clone())));
+                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), Some(cell.as_ref()?.version.clone()))));
                 Input::Locks(Ok(listed.collect()))
             }
             (target, reply) => unreachable!("{reply:?} for {target:?}"),
@@ -347,7 +348,7 @@ impl World {
         let version = version_of(&write.record);
         // A session that another process has ended is not the writer's.
         let writer = writer.filter(|_| !matches!(target, Target::Peer(_)));
-        let cell = Cell { record: write.record, version, writer };
+        let cell = Cell { record: Arc::unwrap_or_clone(write.record), version, writer };
         match target {
             Target::Lock(lock) => self.locks[*lock] = Some(cell),
             Target::Own(session) | Target::Peer(session) => drop(self.sessions.insert(session.clone(), cell)),
