@@ -40,8 +40,8 @@ pub enum Input {
         /// The failure, if the object was not deleted.
         result: Result<(), Failure>,
     },
-    /// The answer to a listing of all sessions.
-    Sessions(Result<Vec<(SessionId, Version)>, Failure>),
+    /// The answer to a listing of all sessions. Some stores do not list versions.
+    Sessions(Result<Vec<(SessionId, Option<Version>)>, Failure>),
     /// The answer to a request about a lock.
     Lock {
         /// The lock.
@@ -50,7 +50,7 @@ pub enum Input {
         answer: Answer,
     },
     /// The answer to a listing of all locks. Locks without an elector are left out.
-    Locks(Result<Vec<(LockId, Version)>, Failure>),
+    Locks(Result<Vec<(LockId, Option<Version>)>, Failure>),
     /// An elector competes for one term of its lock.
     Compete {
         /// The lock.

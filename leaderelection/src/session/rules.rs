@@ -20,7 +20,7 @@ pub struct Rules {
     pub balance: bool,
     /// The number of locks that are handed over at the same time.
     pub hand_overs: usize,
-    /// The longest pause between two looks at all locks.
+    /// The longest pause between two looks at all locks, and between two searches for new sessions.
     pub look_around: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
@@ -47,11 +47,5 @@ impl Rules {
             at_a_time: 16,
             delete_after,
         }
-    }
-
-    /// The longest pause between two searches for new sessions. A member that joins is known after a lease, and gets its
-    /// share after another one.
-    pub(super) fn search_period(&self) -> Duration {
-        if self.balance { self.look_around.min(self.election.lease_duration) } else { self.look_around }
     }
 }

@@ -82,7 +82,7 @@ impl Member {
     pub(super) fn on_locks(
         &mut self,
         now: LocalInstant,
-        listing: Result<Vec<(LockId, Version)>, Failure>,
+        listing: Result<Vec<(LockId, Option<Version>)>, Failure>,
         jitter: Jitter,
     ) {
         if !std::mem::take(&mut self.lists_locks) {
@@ -96,7 +96,7 @@ impl Member {
             return self.errands.set(Errand::Locks, now + pause);
         };
         self.errands.set(Errand::Locks, if again { now } else { now + self.rules.look_around });
-        let listed: BTreeMap<LockId, Version> = listed.into_iter().collect();
+        let listed: BTreeMap<LockId, Option<Version>> = listed.into_iter().collect();
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             if self.flights.contains_key(&id.0) {
@@ -109,7 +109,7 @@ impl Member {
                     continue;
                 }
                 (None, Seen::Absent) => {}
-                (Some(version), _) if lock.version() == Some(version) => {}
+                (Some(Some(version)), _) if lock.version() == Some(version) => {}
                 _ => lock.must_read = true,
             }
             self.plan(now, id);
@@ -190,7 +190,7 @@ impl Member {
     pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         // A lock's write names a session that is open (rule S2).
-        if own.term.is_none_or(|term| now >= term.valid_until) {
+        if !own.term.is_some_and(|term| now < term.valid_until) {
             return;
         }
         let (kind, request) = match self.want(lock) {

@@ -37,7 +37,7 @@ impl Member {
     pub(super) fn on_sessions(
         &mut self,
         now: LocalInstant,
-        listing: Result<Vec<(SessionId, Version)>, Failure>,
+        listing: Result<Vec<(SessionId, Option<Version>)>, Failure>,
         jitter: Jitter,
     ) {
         if !std::mem::take(&mut self.lists_sessions) {
@@ -51,17 +51,26 @@ impl Member {
             self.compare_with_listing(now, listed.into_iter().collect(), jitter);
             self.open_soon(now);
             if !self.lists_instead_of_reading() {
-                pause = self.rules.search_period();
+                pause = self.rules.look_around;
             }
         }
         self.errands.set(Errand::Sessions, now + pause);
     }
 
-    fn compare_with_listing(&mut self, now: LocalInstant, listed: BTreeMap<SessionId, Version>, jitter: Jitter) {
+    fn compare_with_listing(
+        &mut self,
+        now: LocalInstant,
+        listed: BTreeMap<SessionId, Option<Version>>,
+        jitter: Jitter,
+    ) {
         for (id, version) in &listed {
             if self.own.as_ref().is_none_or(|own| own.id != *id) {
                 self.hear_of(now, id);
-                self.saw_version(now, id, version, jitter);
+                match version {
+                    Some(version) => self.saw_version(now, id, version, jitter),
+                    // Only a read shows the version.
+                    None => self.look_soon(now, id),
+                }
             }
         }
         let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains_key(*id)).cloned().collect();
@@ -75,6 +84,11 @@ impl Member {
             }
             self.plan_peer(now, &id);
         }
+    }
+
+    fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
+        self.change_peer(id, |peer| peer.look_at = now);
+        self.plan_peer(now, id);
     }
 
     /// Takes the version of a session's object from a listing.
@@ -141,8 +155,6 @@ impl Member {
         let request = match &peer.sight {
             Some(Sight { version: Some(version), .. }) if peer.ended => PeerRequest::Delete(version.clone()),
             _ if peer.ended => return,
-            // There is nothing to end: the session's own renewals name a version that no longer exists (rule S7).
-            Some(Sight { version: None, .. }) if has_expired => return self.end_peer(now, id, None),
             Some(Sight { version: Some(version), record: Some(record), .. }) if has_expired => {
                 PeerRequest::End(end(record, version, draw.stamp()))
             }
@@ -208,6 +220,9 @@ impl Member {
         let Some(VersionedRecord { record, version }) = found else {
             if peer.version().is_some() || peer.sight.is_none() {
                 peer.sight = Some(Sight { version: None, since: now, spread, record: None });
+            } else if peer.expires_at().is_some_and(|at| at <= now) {
+                // There is nothing to end: the session's own renewals name a version that no longer exists (rule S4).
+                self.end_peer(now, id, None);
             }
             return;
         };

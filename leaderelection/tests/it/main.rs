@@ -22,7 +22,6 @@ mod retry_after;
 mod run_while_leading;
 mod semantics;
 mod session;
-mod sessions;
 mod stalls;
 mod store_check;
 mod store_time;

@@ -39,9 +39,9 @@ pub(crate) enum Reply {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Falsehood {
     /// A write is carried out although the answer is a conflict.
-    pub(super) applied: bool,
+    pub(crate) applied: bool,
     /// A read shows the state that was replaced by so many later ones; `None` if it shows no object.
-    pub(super) age: Option<usize>,
+    pub(crate) age: Option<usize>,
 }
 
 /// An error, and the time for which the store asks clients to send nothing.

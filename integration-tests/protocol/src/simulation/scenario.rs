@@ -136,12 +136,12 @@ impl Scenario {
         }
     }
 
-    pub(super) fn all_timings(&self) -> impl Iterator<Item = Timings> {
+    pub(crate) fn all_timings(&self) -> impl Iterator<Item = Timings> {
         std::iter::once(self.timings).chain(self.other_timings)
     }
 
     /// Draws the timings of a new process.
-    pub(super) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
+    pub(crate) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
         self.other_timings.filter(|_| dice.chance(0.5)).unwrap_or(self.timings)
     }
 

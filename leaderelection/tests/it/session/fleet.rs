@@ -132,12 +132,12 @@ impl Fleet {
                     }
                     Effect::ListSessions => {
                         self.requests.listings += 1;
-                        let listed = self.sessions.iter().map(|(id, found)| (id.clone(), found.version.clone()));
+                        let listed = self.sessions.iter().map(|(id, found)| (id.clone(), Some(found.version.clone())));
                         inputs.push(Input::Sessions(Ok(listed.collect())));
                     }
                     Effect::ListLocks => {
                         self.requests.listings += 1;
-                        let listed = self.locks.iter().map(|(id, found)| (*id, found.version.clone()));
+                        let listed = self.locks.iter().map(|(id, found)| (*id, Some(found.version.clone())));
                         inputs.push(Input::Locks(Ok(listed.collect())));
                     }
                     Effect::Stop { lock, .. } if !works_on => {

@@ -271,12 +271,12 @@ impl World {
             (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session, result },
             (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: id(lock), answer },
             (Target::Sessions, _) => {
-                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), cell.version.clone()));
+                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), Some(cell.version.clone())));
                 Input::Sessions(Ok(listed.collect()))
             }
             (Target::Locks, _) => {
                 let listed = self.locks.iter().enumerate();
-                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), cell.as_ref()?.version.clone())));
+                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), Some(cell.as_ref()?.version.clone()))));
                 Input::Locks(Ok(listed.collect()))
             }
             (target, reply) => unreachable!("{reply:?} for {target:?}"),

@@ -94,7 +94,7 @@ pub fn run(seed: u64, lines: usize) -> Run {
     let mut scenario = Scenario::draw(&mut dice);
     // A second process with one identity does not open a session while the first has one.
     scenario.sharing_identity = 0;
-    scenario.operator_deletes = false;
+    (scenario.operator_deletes, scenario.other_timings) = (false, None);
     let (slowest, fastest) = scenario.rates;
     let nodes = (0..NODES)
         .map(|_| Node {
@@ -444,6 +444,14 @@ impl World {
             let failure = Failure { kind: refusal.kind, retry_after: refusal.retry_after };
             return self.answer(number, target, id, ask.failed(failure), fate);
         }
+        let is_read = !matches!(ask, Ask::Write(..) | Ask::Delete(..));
+        if let faults::Reply::False(falsehood) = fate.reply
+            && (is_read || !falsehood.applied)
+        {
+            // The store is linearizable: a read tells the truth or nothing.
+            let kind = if is_read { StoreErrorKind::Ambiguous } else { StoreErrorKind::Conflict };
+            return self.answer(number, target, id, ask.failed(Failure { kind, retry_after: None }), fate);
+        }
         self.judge(number, target, ask);
         let reply = self.store.answer(ask);
         if let (false, Some(again)) = (is_second, fate.again) {
@@ -452,6 +460,7 @@ impl World {
         }
         let reply = match fate.reply {
             faults::Reply::Lie(refusal) => ask.failed(Failure { kind: refusal.kind, retry_after: refusal.retry_after }),
+            faults::Reply::False(_) => ask.failed(Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
             faults::Reply::OfSecond if !is_second => return,
             faults::Reply::Honest if is_second => return,
             _ => reply,
@@ -605,11 +614,11 @@ fn input(target: &Target, reply: Reply) -> Input {
         (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session: session.as_str().into(), result },
         (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: LockId(*lock), answer },
         (Target::Sessions, Reply::Sessions(listing)) => Input::Sessions(
-            listing.map(|listed| listed.into_iter().map(|(id, version)| (id.as_str().into(), version)).collect()),
+            listing.map(|listed| listed.into_iter().map(|(id, version)| (id.as_str().into(), Some(version))).collect()),
         ),
-        (Target::Locks, Reply::Locks(listing)) => {
-            Input::Locks(listing.map(|listed| listed.into_iter().map(|(lock, v)| (LockId(lock), v)).collect()))
-        }
+        (Target::Locks, Reply::Locks(listing)) => Input::Locks(
+            listing.map(|listed| listed.into_iter().map(|(lock, version)| (LockId(lock), Some(version))).collect()),
+        ),
         (target, reply) => unreachable!("{reply:?} for {target:?}"),
     }
 }
