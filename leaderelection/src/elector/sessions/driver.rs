@@ -239,9 +239,9 @@ impl<'a> Run<'a> {
             }
             Effect::ListLocks => {
                 let shared = Arc::clone(self.shared);
-                let ids = move |listed: Vec<(String, Version)>| {
+                let ids = move |listed: Vec<(String, Option<Version>)>| {
                     let names = shared.names();
-                    let id = |(name, version): (String, Version)| Some((LockId(*names.get(&*name)?), version));
+                    let id = |(name, version): (String, Option<Version>)| Some((LockId(*names.get(&*name)?), version));
                     listed.into_iter().filter_map(id).collect()
                 };
                 self.requests.push(request::list_locks(place, now, ids));

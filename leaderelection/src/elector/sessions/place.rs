@@ -73,17 +73,15 @@ impl Place {
         self.ask("cannot delete session", key, (*self.store).delete(key, expected)).await
     }
 
-    /// Lists all sessions by their IDs. An object whose version only a read shows is left out.
-    pub(super) async fn sessions(&self) -> Result<Vec<(Arc<str>, Version)>, LockError> {
+    /// Lists all sessions by their IDs.
+    pub(super) async fn sessions(&self) -> Result<Vec<(Arc<str>, Option<Version>)>, LockError> {
         let listed = self.list(SESSIONS).await?;
-        Ok(listed.into_iter().filter_map(|(name, version)| Some((name.into(), version?))).collect())
+        Ok(listed.into_iter().map(|(name, version)| (name.into(), version)).collect())
     }
 
-    /// Lists all locks by their names. An object whose version only a read shows has a version that no read shows, so
-    /// that it is read.
-    pub(super) async fn locks(&self) -> Result<Vec<(String, Version)>, LockError> {
-        let listed = self.list(LOCKS).await?;
-        Ok(listed.into_iter().map(|(name, version)| (name, version.unwrap_or_else(|| Version::new("")))).collect())
+    /// Lists all locks by their names.
+    pub(super) async fn locks(&self) -> Result<Vec<(String, Option<Version>)>, LockError> {
+        self.list(LOCKS).await
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<(String, Option<Version>)>, LockError> {

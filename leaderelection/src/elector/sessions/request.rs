@@ -72,7 +72,7 @@ pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
 pub(super) fn list_locks(
     place: Place,
     sent_at: LocalInstant,
-    ids: impl FnOnce(Vec<(String, Version)>) -> Vec<(LockId, Version)> + Send + 'static,
+    ids: impl FnOnce(Vec<(String, Option<Version>)>) -> Vec<(LockId, Option<Version>)> + Send + 'static,
 ) -> Pending {
     Box::pin(async move {
         let (result, error) = split(place.locks().await.map(ids), |result| result);
