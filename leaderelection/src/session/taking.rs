@@ -190,7 +190,7 @@ impl Member {
     pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         // A lock's write names a session that is open (rule S2).
-        if !own.term.is_some_and(|term| now < term.valid_until) {
+        if own.term.is_none_or(|term| now >= term.valid_until) {
             return;
         }
         let (kind, request) = match self.want(lock) {
