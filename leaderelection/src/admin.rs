@@ -276,6 +276,7 @@ fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
         leader_transitions: fencing_token,
         write_id: Some(write_id.to_owned()),
         preferred_holder: None,
+        session: None,
         unknown: UnknownFields::default(),
     }
 }

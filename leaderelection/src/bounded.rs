@@ -1,6 +1,9 @@
 //! A limit on the time that one request may take, and locks and stores that keep to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -82,15 +85,19 @@ impl TimeLimit {
     /// As for [`answer`](Self::answer).
     pub async fn answer_since<T>(&self, began: LocalInstant, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
         let deadline = began + self.limit;
-        // A limit may be inside another one. Whichever is over first asks for the step.
-        let step = STEP.try_with(Arc::clone).unwrap_or_default();
-        *step.lock().unwrap_or_else(PoisonError::into_inner) = Step::Request;
+        let mut request = pin!(request);
+        let mut step = Step::Request;
+        let watched = poll_fn(|context| {
+            STEP.set(Step::Request);
+            let polled = request.as_mut().poll(context);
+            step = STEP.get();
+            polled
+        });
         tokio::select! {
             biased;
-            answer = STEP.scope(Arc::clone(&step), request) => Ok(answer),
+            answer = watched => Ok(answer),
             // Through the `Arc`, the sleep would be boxed once more.
             () = (*self.clock).sleep_until(deadline) => {
-                let step = *step.lock().unwrap_or_else(PoisonError::into_inner);
                 Err(NoAnswer { limit: self.limit, setting: self.setting, step })
             }
         }
@@ -108,9 +115,10 @@ impl TimeLimit {
     }
 }
 
-tokio::task_local! {
-    /// The step of the request that this task waits for.
-    static STEP: Arc<Mutex<Step>>;
+thread_local! {
+    /// The step in which the last poll of a request on this thread ended. A limit asks for it right after the poll, so
+    /// that limits inside one another find the same step, and no request has to carry it.
+    static STEP: Cell<Step> = const { Cell::new(Step::Request) };
 }
 
 /// The part of a request that takes time.
@@ -136,11 +144,15 @@ enum Step {
 /// # }
 /// ```
 pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
-    let enter = |step| STEP.try_with(|cell| *cell.lock().unwrap_or_else(PoisonError::into_inner) = step);
-    let _ = enter(Step::Credentials);
-    let loaded = loading.await;
-    let _ = enter(Step::Request);
-    loaded
+    let mut loading = pin!(loading);
+    poll_fn(|context| {
+        let polled = loading.as_mut().poll(context);
+        if polled.is_pending() {
+            STEP.set(Step::Credentials);
+        }
+        polled
+    })
+    .await
 }
 
 /// A request took longer than its [`TimeLimit`]. Its outcome is unknown.

@@ -9,9 +9,12 @@ mod meters;
 #[path = "elector/no_meters.rs"]
 mod meters;
 mod new_leader;
+mod output;
 mod report;
 mod request;
 mod run_error;
+#[cfg(feature = "unstable-election")]
+mod sessions;
 mod stamper;
 mod store_time;
 mod term;
@@ -19,8 +22,7 @@ mod wall_clock;
 mod work;
 
 use std::future::Future;
-use std::mem::replace;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -36,7 +38,10 @@ use crate::status::{LeaderHandle, Status, StatusWriter};
 use crate::store_check::StoreUnfit;
 
 use driver::Driver;
+use output::Output;
 pub use run_error::RunError;
+#[cfg(feature = "unstable-election")]
+pub use sessions::{LockNameError, Session, SessionBuilder, SessionElector};
 use work::StartWork;
 
 /// Competes for a lock, leads while it holds the lock, and calls the callbacks.
@@ -148,27 +153,9 @@ impl DefaultLeaderElector {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let progress = Arc::new(Mutex::new(Progress::Waiting));
-        let shared = Arc::clone(&progress);
-        let work = StartWork::once(move |leadership| {
-            let work = work(leadership.clone());
-            *lock(&shared) = Progress::Begun;
-            Box::pin(async move {
-                let output = work.await;
-                let in_time = leadership.is_valid();
-                *lock(&shared) = Progress::Complete { output, in_time };
-            })
-        });
+        let (work, output) = Output::of(work);
         let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
-        let progress = replace(&mut *lock(&progress), Progress::Waiting);
-        match (progress, outcome) {
-            (Progress::Complete { output, in_time: true }, _) => Ok(output),
-            (Progress::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
-            (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. }) | (_, RunOutcome::NeverLed) => {
-                Err(RunError::Cancelled)
-            }
-            (_, RunOutcome::Led { fencing_token, reason }) => Err(RunError::Lost { fencing_token, reason }),
-        }
+        output.after(outcome)
     }
 
     fn callback(&self) -> StartWork {
@@ -189,20 +176,4 @@ impl DefaultLeaderElector {
         };
         driver.run_term(cancel, work, stand_back).await
     }
-}
-
-/// The progress of the work of one [`DefaultLeaderElector::run_while_leading`].
-enum Progress<T> {
-    Waiting,
-    Begun,
-    Complete {
-        output: T,
-        /// `true` if the term was valid when the work was complete.
-        in_time: bool,
-    },
-}
-
-fn lock<T>(progress: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that could panic runs under the lock.
-    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 //! The view that a leader's work has of its term.
 
-mod window;
+pub(crate) mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,12 @@ impl Leadership {
     pub(crate) fn new(term: Term, clock: Arc<dyn Clock>) -> Self {
         let (fencing_token, window) = (term.fencing_token, Window::new(&term));
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
+    }
+
+    /// Creates the view of a term whose lock is held by a session: it is valid while the window of the session is open.
+    pub(crate) fn of_session(fencing_token: u64, session: Arc<Window>, clock: Arc<dyn Clock>) -> Self {
+        let (window, lost) = (Window::of_session(session), CancellationToken::new());
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost }) }
     }
 
     /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.

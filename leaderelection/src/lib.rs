@@ -109,6 +109,8 @@ pub mod protocol {}
 mod random;
 mod record;
 mod refused;
+#[cfg(feature = "unstable-election")]
+pub mod session;
 mod status;
 mod store;
 mod store_check;
@@ -125,6 +127,8 @@ pub use config_error::ConfigError;
 pub use config_warning::ConfigWarning;
 pub use election::{BeginReason, EndReason, Operation, RunOutcome};
 pub use elector::{DefaultLeaderElector, RunError};
+#[cfg(feature = "unstable-election")]
+pub use elector::{LockNameError, Session, SessionBuilder, SessionElector};
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};

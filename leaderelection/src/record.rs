@@ -8,6 +8,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 pub use json::RecordError;
+#[cfg(feature = "unstable-election")]
+pub(crate) use json::parse_of_session;
 pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
@@ -41,7 +43,8 @@ pub struct LeaderElectionRecord {
     /// The identity of the holder; empty if the lease was released.
     pub holder_identity: String,
     /// The time after the last renewal during which no other candidate may take the lease. A duration of zero
-    /// is refused. A duration over one day is refused too, unless the lock is configured to accept it.
+    /// is refused. A duration over one day is refused too, unless the lock is configured to accept it. A lock that a
+    /// session holds has no lease: its duration is zero and is not written.
     pub lease_duration: Duration,
     /// The start of the holder's term, by the holder's wall clock. This time is for people: no decision depends
     /// on it.
@@ -59,6 +62,9 @@ pub struct LeaderElectionRecord {
     /// this candidate, and all other candidates let this candidate go first. The first write of the next term
     /// removes the field.
     pub preferred_holder: Option<String>,
+    /// The session that holds the lock, if the lock has no lease of its own. [`from_json`](Self::from_json) refuses a
+    /// record with a session, so the records of a plain elector have `None`.
+    pub session: Option<String>,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -76,6 +82,7 @@ impl LeaderElectionRecord {
             leader_transitions: 0,
             write_id: None,
             preferred_holder: None,
+            session: None,
             unknown: UnknownFields::default(),
         }
     }

@@ -24,6 +24,8 @@ pub struct LeaderHandle {
     errors_told: u64,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
+    /// `true` if the holder leads for as long as the elector names it, because the lock has no lease of its own.
+    holder_leads: bool,
 }
 
 /// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
@@ -135,7 +137,14 @@ impl StatusWriter {
 
 impl LeaderHandle {
     pub(crate) fn new(status: watch::Receiver<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
-        Self { status, changes_told: Some(0), errors_told: 0, identity, clock }
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, holder_leads: false }
+    }
+
+    /// Makes this the handle of a lock that sessions hold.
+    #[cfg(feature = "unstable-election")]
+    pub(crate) fn of_session(mut self) -> Self {
+        self.holder_leads = true;
+        self
     }
 
     /// The identity of the elector: the name that the lock shows when the elector leads.
@@ -191,7 +200,8 @@ impl LeaderHandle {
         let leader = match &leadership {
             Some(_) => Some(self.identity.to_string()),
             None => status.holder.clone().filter(|holder| {
-                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
+                **holder != *self.identity
+                    && (self.holder_leads || observed.as_ref().is_some_and(|lease| !lease.has_run_out()))
             }),
         };
         LeaderStatus {

@@ -11,7 +11,7 @@ fn a_fit_store() {
     let ended = end(&["probe", "--writers", "8", "--rounds", "2", &place.file("a")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     for text in
-        ["is fit to elect leaders on", "one winner in each of 16 races of 2 to 8", "median", "clock: not applicable"]
+        ["is fit to elect leaders on", "one winner in each of 8 races of 2 to 8", "median", "clock: not applicable"]
     {
         assert!(ended.stdout.contains(text), "{text}: {ended:?}");
     }

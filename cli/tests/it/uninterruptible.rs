@@ -100,7 +100,7 @@ fn leader(place: &Place, pipe: &Pipe, silent: &Silent, options: &[&str], script:
     (running, silent.wait_for_user())
 }
 
-/// What a message says about the process.
+/// The name of the process in a message.
 fn named(stuck: &Stuck) -> String {
     format!("{} (cat, user root, waiting for a device)", stuck.pid)
 }

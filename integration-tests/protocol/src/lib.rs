@@ -3,4 +3,5 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what finds a mistake in itself fails by panicking")]
 
 pub mod model;
+pub mod sessions;
 pub mod simulation;

@@ -9,8 +9,8 @@
 
 mod campaign;
 mod clock;
-mod dice;
-mod faults;
+pub(crate) mod dice;
+pub(crate) mod faults;
 mod gate;
 mod listener;
 mod node;
@@ -18,7 +18,7 @@ mod object;
 mod operator;
 mod oracle;
 mod run;
-mod scenario;
+pub(crate) mod scenario;
 mod standstill;
 mod store;
 mod stranger;

@@ -129,6 +129,7 @@ impl Election {
             leader_transitions: token,
             write_id: Some(stamp.write_id.clone()),
             preferred_holder: None,
+            session: None,
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
         };
         (token, record, seen.map(|seen| seen.version.clone()))

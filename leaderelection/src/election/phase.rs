@@ -171,6 +171,7 @@ impl Hold {
             leader_transitions: self.token,
             write_id: Some(stamp.write_id.clone()),
             preferred_holder: self.successor(),
+            session: None,
             unknown: self.record.unknown.clone(),
         }
     }
@@ -185,6 +186,7 @@ impl Hold {
             leader_transitions: self.token,
             write_id: Some(stamp.write_id.clone()),
             preferred_holder: self.record.preferred_holder.clone(),
+            session: None,
             unknown: self.record.unknown.clone(),
         }
     }

@@ -13,6 +13,11 @@ use crate::store::Version;
 pub trait Visitor {
     /// Sees an instant before which something is not done. How long ago it has passed makes no difference.
     fn timer(&mut self, _timer: &mut LocalInstant) {}
+    /// Sees an instant before which nothing is sent, although no promise depends on the instant. By default, such an
+    /// instant is a timer.
+    fn pause(&mut self, pause: &mut LocalInstant) {
+        self.timer(pause);
+    }
     /// Sees an instant at which something happened.
     fn moment(&mut self, _moment: &mut LocalInstant) {}
     /// Sees the version of an object.

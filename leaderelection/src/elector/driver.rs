@@ -13,7 +13,7 @@ use super::report::Report;
 use super::request::{self, Answered, Sent};
 use super::stamper::Stamper;
 use super::store_time::StoreTime;
-use super::term::{EarlierWork, OpenTerm};
+use super::term::{EarlierWork, OpenTerm, TermEvents};
 use super::work::StartWork;
 use crate::bounded::TimeLimit;
 use crate::clock::{Clock, LocalInstant};
@@ -49,6 +49,7 @@ struct Run {
     report: Report,
     in_flight: Option<Sent>,
     open: Option<OpenTerm>,
+    events: Option<TermEvents>,
     /// `true` if the machine knows that the caller has cancelled.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
@@ -105,8 +106,16 @@ impl Driver {
             self.new_leader_calls.clone(),
         );
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
-        let mut run =
-            Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None, work_is_due: false };
+        let mut run = Run {
+            work,
+            report,
+            in_flight: None,
+            open: None,
+            events: None,
+            cancel_told: false,
+            outcome: None,
+            work_is_due: false,
+        };
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
@@ -125,12 +134,12 @@ impl Driver {
     }
 
     async fn wait(&self, cancel: &CancellationToken, run: &mut Run) -> Woken {
-        let Run { in_flight, open, cancel_told, .. } = run;
+        let Run { in_flight, events, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            input = open_term(open.as_mut()) => Woken::Input(input),
+            input = next_of_term(events.as_mut()) => Woken::Input(input),
             () = cancel.cancelled(), if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
@@ -168,7 +177,7 @@ impl Driver {
                 let (answer, error) = sent.answered(result);
                 let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
-                run.report.answered(now, &sent, answered, error.as_ref());
+                run.report.answered(now, (sent.operation, sent.sent_at), answered, error.as_ref());
                 if let Some((operation, error)) = blame {
                     run.report.failed(now, operation, &error);
                 }
@@ -206,11 +215,11 @@ impl Driver {
                 }
             }
             Effect::Stop { fencing_token, reason, .. } => {
-                if let Some(open) = &mut run.open {
+                if let Some(open) = &run.open {
                     open.leadership.close();
                 }
                 run.report.stopped(fencing_token, reason);
-                if let Some(open) = &mut run.open {
+                if let Some(open) = &run.open {
                     open.stop();
                 }
             }
@@ -254,13 +263,14 @@ impl Driver {
         run.report.started(&leadership, reason);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
         let ended = self.earlier_work.track();
-        run.open = Some(OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), ended));
+        let (open, events) = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), Some(ended));
+        (run.open, run.events) = (Some(open), Some(events));
     }
 }
 
-async fn open_term(open: Option<&mut OpenTerm>) -> Input {
-    match open {
-        Some(open) => open.next().await,
+async fn next_of_term(events: Option<&mut TermEvents>) -> Input {
+    match events {
+        Some(events) => events.next().await,
         None => std::future::pending().await,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::log;
 use super::meters::Meters;
 use super::new_leader::NewLeaderCalls;
-use super::request::{Answered, Sent};
+use super::request::Answered;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::history::Change;
@@ -41,13 +41,20 @@ impl Report {
         self.meters.sent(operation);
     }
 
-    pub(super) fn answered(&mut self, now: LocalInstant, sent: &Sent, answered: Answered, error: Option<&LockError>) {
-        let (at, took) = (self.clock.wall_time(), now.saturating_since(sent.sent_at));
-        self.meters.answered(sent.operation, took, answered, at);
+    /// A request that was sent at `sent_at` has been answered.
+    pub(super) fn answered(
+        &mut self,
+        now: LocalInstant,
+        (operation, sent_at): (Operation, LocalInstant),
+        answered: Answered,
+        error: Option<&LockError>,
+    ) {
+        let (at, took) = (self.clock.wall_time(), now.saturating_since(sent_at));
+        self.meters.answered(operation, took, answered, at);
         match error {
             // A conflict is a normal event of an election, and no failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(error),
-            Some(error) => self.failed(now, sent.operation, error),
+            Some(error) => self.failed(now, operation, error),
             None => {}
         }
     }

@@ -1,10 +1,10 @@
 //! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::task::JoinError;
+use tokio::task::{AbortHandle, JoinError};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -13,16 +13,30 @@ use crate::election::{Command, Input, WorkEnd};
 use crate::leadership::Leadership;
 use crate::status::StatusWriter;
 
-/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once,
-/// the work's task is dropped, and then `on_stop_leading` is called.
+/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once.
+/// Dropping its [`TermEvents`] drops the work's task, and then `on_stop_leading` is called.
 #[derive(Debug)]
 pub(super) struct OpenTerm {
     pub(super) leadership: Leadership,
+    work: AbortHandle,
+    end: Arc<TermEnd>,
+    close: Arc<Mutex<Close>>,
+}
+
+/// The events of a term, for the elector that waits for them.
+#[derive(Debug)]
+pub(super) struct TermEvents {
+    leadership: Leadership,
     work: Option<AbortOnDropHandle<(WorkEnd, Concluder)>>,
+    close: Arc<Mutex<Close>>,
+}
+
+/// The end of a term, which is known to its elector and to its events.
+#[derive(Debug, Default)]
+struct Close {
+    stopped: bool,
     /// The concluder of work that ended before its term, held until the term ends.
     concluder: Option<Concluder>,
-    end: Arc<TermEnd>,
-    stopped: bool,
 }
 
 impl OpenTerm {
@@ -32,8 +46,8 @@ impl OpenTerm {
         start: Option<Start>,
         on_stop: Option<Arc<OnStop>>,
         status: StatusWriter,
-        ended: DropGuard,
-    ) -> Self {
+        ended: Option<DropGuard>,
+    ) -> (Self, TermEvents) {
         let end = Arc::new(TermEnd {
             leadership: leadership.clone(),
             on_stop,
@@ -55,53 +69,73 @@ impl OpenTerm {
             start(view).await;
             (WorkEnd::Complete, concluder)
         };
-        Self {
-            leadership,
-            work: Some(AbortOnDropHandle::new(tokio::spawn(task))),
-            concluder: None,
-            end,
-            stopped: false,
-        }
-    }
-
-    /// Completes when code of this process closes the term, or when the work ends. Cancellation safe.
-    pub(super) async fn next(&mut self) -> Input {
-        let Self { leadership, work, stopped, .. } = self;
-        let result = tokio::select! {
-            biased;
-            command = command(leadership), if !*stopped => return Input::Command(command),
-            result = ended(work) => result,
+        let task = tokio::spawn(task);
+        let (work, close) = (task.abort_handle(), Arc::new(Mutex::default()));
+        let events = TermEvents {
+            leadership: leadership.clone(),
+            work: Some(AbortOnDropHandle::new(task)),
+            close: Arc::clone(&close),
         };
-        self.work = None;
-        Input::WorkEnded(match result {
-            Ok((end, concluder)) => {
-                // After the end of the term, nothing holds back the end of its work.
-                self.concluder = Some(concluder).filter(|_| !self.stopped);
-                end
-            }
-            Err(error) if JoinError::is_panic(&error) => WorkEnd::Panicked,
-            Err(_) => WorkEnd::Dropped,
-        })
+        (Self { leadership, work, end, close }, events)
     }
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
-    pub(super) fn stop(&mut self) {
-        self.stopped = true;
+    pub(super) fn stop(&self) {
         self.leadership.close();
-        self.concluder = None;
+        let concluder = {
+            let mut close = lock(&self.close);
+            close.stopped = true;
+            close.concluder.take()
+        };
+        drop(concluder);
     }
 
     /// Drops the work. The drop takes effect when the work next awaits.
     pub(super) fn drop_work(&self) {
-        if let Some(work) = &self.work {
-            work.abort();
-        }
+        self.work.abort();
     }
 
     /// Calls `on_stop_leading` although the work still runs, unless the call has been made already.
     pub(super) fn abandon(&self) {
         self.end.conclude();
     }
+}
+
+impl Drop for OpenTerm {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl TermEvents {
+    /// Completes when code of this process closes the term, or when the work ends. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Input {
+        let Self { leadership, work, close } = self;
+        let stopped = lock(close).stopped;
+        let result = tokio::select! {
+            biased;
+            command = command(leadership), if !stopped => return Input::Command(command),
+            result = ended(work) => result,
+        };
+        self.work = None;
+        Input::WorkEnded(match result {
+            Ok((end, concluder)) => {
+                let mut close = lock(&self.close);
+                // After the end of the term, nothing holds back the end of its work.
+                if !close.stopped {
+                    close.concluder = Some(concluder);
+                }
+                end
+            }
+            Err(error) if JoinError::is_panic(&error) => WorkEnd::Panicked,
+            Err(_) => WorkEnd::Dropped,
+        })
+    }
+}
+
+fn lock(close: &Mutex<Close>) -> MutexGuard<'_, Close> {
+    // No code that could panic runs under the lock.
+    close.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn command(leadership: &Leadership) -> Command {
@@ -120,17 +154,11 @@ async fn ended<T>(work: &mut Option<AbortOnDropHandle<T>>) -> Result<T, JoinErro
     }
 }
 
-impl Drop for OpenTerm {
-    fn drop(&mut self) {
-        self.leadership.close();
-    }
-}
-
 #[derive(Debug)]
 struct Concluder {
     end: Arc<TermEnd>,
     /// Tells the next term that no work of this term runs any more.
-    _ended: DropGuard,
+    _ended: Option<DropGuard>,
 }
 
 impl Drop for Concluder {

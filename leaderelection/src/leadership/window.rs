@@ -2,6 +2,7 @@
 //!
 //! The integration tests compile this file again with another mutex, and run every interleaving of its callers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, LocalInstant};
@@ -12,6 +13,8 @@ use crate::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Window {
     state: Mutex<State>,
+    /// The window of the session, for a lock that a session holds. It has the moments of this window.
+    session: Option<Arc<Window>>,
 }
 
 #[derive(Debug)]
@@ -26,29 +29,36 @@ struct State {
 impl Window {
     pub(crate) fn new(term: &Term) -> Self {
         let (sent_at, valid_until) = (term.sent_at, term.valid_until);
-        Self { state: Mutex::new(State { sent_at, valid_until, closed: false, command: None }) }
+        Self { state: Mutex::new(State { sent_at, valid_until, closed: false, command: None }), session: None }
+    }
+
+    /// Creates a window that is open only while the window of `session` is.
+    pub(crate) fn of_session(session: Arc<Self>) -> Self {
+        let (sent_at, valid_until) = (LocalInstant::default(), LocalInstant::default());
+        let state = State { sent_at, valid_until, closed: false, command: None };
+        Self { state: Mutex::new(state), session: Some(session) }
     }
 
     /// Returns the rest of the window; zero if the window is closed.
     pub(crate) fn remaining(&self, clock: &dyn Clock) -> Duration {
-        self.state().remaining(clock)
+        self.rest(&self.state(), clock)
     }
 
     /// Returns the end of the window, also of a closed one.
     pub(crate) fn valid_until(&self) -> LocalInstant {
-        self.state().valid_until
+        self.session.as_ref().map_or_else(|| self.state().valid_until, |session| session.valid_until())
     }
 
     /// Returns the moment at which the last renewal was sent.
     pub(crate) fn sent_at(&self) -> LocalInstant {
-        self.state().sent_at
+        self.session.as_ref().map_or_else(|| self.state().sent_at, |session| session.sent_at())
     }
 
     /// Moves the end of the window. Returns `false` if the window was closed before, because somebody may have seen
     /// that.
     pub(crate) fn extend(&self, term: &Term, clock: &dyn Clock) -> bool {
         let mut state = self.state();
-        let is_open = state.is_open(clock);
+        let is_open = !self.rest(&state, clock).is_zero();
         if is_open {
             (state.sent_at, state.valid_until) = (term.sent_at, term.valid_until);
         }
@@ -58,7 +68,7 @@ impl Window {
     /// Closes the window and keeps the command. Returns `false` if the window was closed before.
     pub(crate) fn close_by(&self, command: Command, clock: &dyn Clock) -> bool {
         let mut state = self.state();
-        let is_open = state.is_open(clock);
+        let is_open = !self.rest(&state, clock).is_zero();
         if is_open {
             (state.command, state.closed) = (Some(command), true);
         }
@@ -75,20 +85,18 @@ impl Window {
         self.state().command.take()
     }
 
+    /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
+    /// extends it.
+    fn rest(&self, state: &State, clock: &dyn Clock) -> Duration {
+        match &self.session {
+            _ if state.closed => Duration::ZERO,
+            Some(session) => session.remaining(clock),
+            None => state.valid_until.saturating_since(clock.now()),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A clock that panics leaves the state as it was.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
-    /// extends it.
-    fn remaining(&self, clock: &dyn Clock) -> Duration {
-        if self.closed { Duration::ZERO } else { self.valid_until.saturating_since(clock.now()) }
-    }
-
-    fn is_open(&self, clock: &dyn Clock) -> bool {
-        !self.remaining(clock).is_zero()
     }
 }

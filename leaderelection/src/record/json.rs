@@ -19,6 +19,7 @@ const RENEW_TIME: &str = "renewTime";
 const LEADER_TRANSITIONS: &str = "leaderTransitions";
 const WRITE_ID: &str = "writeId";
 const PREFERRED_HOLDER: &str = "preferredHolder";
+const SESSION: &str = "session";
 
 /// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,13 +45,23 @@ impl LeaderElectionRecord {
     /// Reads a record from an object's body.
     ///
     /// `leaseDuration` may be a Go duration or, under client-go's name `leaseDurationSeconds`, a whole number
-    /// of seconds. A record with a lease longer than `max_lease_duration` is refused.
+    /// of seconds. A record with a lease longer than `max_lease_duration` is refused, and so is the record of a lock
+    /// that a session holds.
     ///
     /// # Errors
     ///
     /// The error names the field and the problem. The caller must not overwrite such an object.
     pub fn from_json(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
-        parse(body, max_lease_duration)
+        let record = parse_of_session(body, max_lease_duration)?;
+        if let Some(session) = &record.session {
+            let problem = format!(
+                "the session {:?} holds the lock, which has no lease to wait for: choose another key for this elector, or \
+                 let it compete through a session",
+                excerpt(session)
+            );
+            return Err(RecordError::new(SESSION, problem));
+        }
+        Ok(record)
     }
 
     /// Returns the record as one line of JSON.
@@ -65,7 +76,8 @@ impl LeaderElectionRecord {
     }
 }
 
-fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
+/// Reads a record as a session does, which accepts a lock without a lease that a session holds.
+pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
     if body.len() > MAX_BODY_BYTES {
         let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
         return Err(RecordError::new("body", problem));
@@ -76,9 +88,24 @@ fn parse(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionReco
     // A lease without a holder blocks no candidate. Its duration is always one second, even if that is longer
     // than the configured maximum.
     let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };
+    let session = take(&mut fields, SESSION)?.filter(|session: &String| !session.is_empty());
+    let lease_duration = match take_lease_duration(&mut fields, longest)? {
+        Some(duration) if session.is_none() => duration,
+        None if session.is_some() => Duration::ZERO,
+        None => return Err(RecordError::new(LEASE_DURATION, "missing")),
+        Some(duration) => {
+            let problem =
+                format!("{} contradicts {SESSION}: a lock that a session holds has no lease", spell(duration));
+            return Err(RecordError::new(LEASE_DURATION, problem));
+        }
+    };
+    if session.is_some() && holder_identity.is_empty() {
+        return Err(RecordError::new(HOLDER_IDENTITY, format!("empty, which contradicts {SESSION}")));
+    }
     Ok(LeaderElectionRecord {
         holder_identity,
-        lease_duration: take_lease_duration(&mut fields, longest)?,
+        lease_duration,
+        session,
         acquire_time: take_time(&mut fields, ACQUIRE_TIME)?,
         renew_time: take_time(&mut fields, RENEW_TIME)?,
         leader_transitions: take_transitions(&mut fields)?,
@@ -109,7 +136,7 @@ fn excerpt(text: &str) -> String {
     shown
 }
 
-fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Duration, RecordError> {
+fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Option<Duration>, RecordError> {
     let text: Option<String> = take(fields, LEASE_DURATION)?;
     let seconds: Option<i64> = take(fields, LEASE_DURATION_SECONDS)?;
     let from_text = text.map(|text| parse_duration(&text)).transpose()?;
@@ -127,7 +154,7 @@ fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Dura
         }
         (Some(duration), _) => (LEASE_DURATION, duration),
         (None, Some(duration)) => (LEASE_DURATION_SECONDS, duration),
-        (None, None) => return Err(RecordError::new(LEASE_DURATION, "missing")),
+        (None, None) => return Ok(None),
     };
     if duration.is_zero() {
         return Err(RecordError::new(name, "must not be zero"));
@@ -136,7 +163,7 @@ fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Dura
         let problem = format!("{} is longer than the longest lease allowed, {}", spell(duration), spell(max));
         return Err(RecordError::new(name, problem));
     }
-    Ok(duration)
+    Ok(Some(duration))
 }
 
 fn parse_duration(text: &str) -> Result<Duration, RecordError> {
@@ -187,7 +214,10 @@ impl Serialize for Fields<'_> {
         let record = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry(HOLDER_IDENTITY, &record.holder_identity)?;
-        map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?;
+        match &record.session {
+            None => map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?,
+            Some(session) => map.serialize_entry(SESSION, session)?,
+        }
         for (name, time) in [(ACQUIRE_TIME, record.acquire_time), (RENEW_TIME, record.renew_time)] {
             // A wall clock can be wrong by thousands of years. The times are for people and are optional.
             if let Some(time) = time.filter(|time| has_four_digit_year(*time)) {

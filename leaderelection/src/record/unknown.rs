@@ -25,6 +25,18 @@ impl UnknownFields {
         self.0.is_empty()
     }
 
+    /// Sets a field to a number.
+    pub(crate) fn set_number(&mut self, name: &str, number: u64) {
+        if let Ok(raw) = RawValue::from_string(number.to_string()) {
+            self.0.insert(name.to_owned(), raw);
+        }
+    }
+
+    /// Returns a field that is a whole number.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
     fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
     }

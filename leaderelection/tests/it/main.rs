@@ -21,6 +21,7 @@ mod refused;
 mod retry_after;
 mod run_while_leading;
 mod semantics;
+mod session;
 mod stalls;
 mod store_check;
 mod store_time;

@@ -210,3 +210,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plain_elector_refuses_a_lock_that_a_session_holds() {
+    let held = r#"{"holderIdentity":"a","session":"s-1","leaderTransitions":7,"writeId":"w"}"#;
+    assert_eq!(
+        refusal(held),
+        "session: the session \"s-1\" holds the lock, which has no lease to wait for: choose another key for this elector, \
+         or let it compete through a session"
+    );
+    let read = leaderelection::session::read_record(held.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();
+    assert_eq!((read.session.as_deref(), read.lease_duration), (Some("s-1"), Duration::ZERO));
+    assert_eq!(String::from_utf8(read.to_json()).unwrap(), held);
+    for (wrong, why) in [
+        (r#"{"holderIdentity":"a","leaseDuration":"15s","session":"s","leaderTransitions":7}"#, "leaseDuration"),
+        (r#"{"holderIdentity":"","session":"s","leaderTransitions":7}"#, "holderIdentity"),
+        (r#"{"holderIdentity":"a","leaderTransitions":7}"#, "leaseDuration"),
+    ] {
+        let error = leaderelection::session::read_record(wrong.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap_err();
+        assert_eq!(error.field(), why, "{wrong}");
+    }
+}

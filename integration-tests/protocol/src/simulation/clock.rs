@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::dice::Dice;
 
 /// A clock's rate in millionths: 1,000,000 is the rate of true time.
-pub(super) type Rate = u64;
+pub(crate) type Rate = u64;
 
 const TRUE_RATE: Rate = 1_000_000;
 

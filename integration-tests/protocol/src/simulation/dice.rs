@@ -9,51 +9,51 @@ use super::scenario::Timings;
 
 /// One stream of choices.
 #[derive(Debug)]
-pub(super) struct Dice(ChaCha8Rng);
+pub(crate) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// Creates an independent stream, so that the choices of one part of the world do not change those of
     /// another.
-    pub(super) fn fork(&mut self) -> Self {
+    pub(crate) fn fork(&mut self) -> Self {
         Self::new(self.number())
     }
 
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    pub(super) fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.0.random_bool(probability)
     }
 
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0.random_range(0..end)
     }
 
-    pub(super) fn within(&mut self, from: u64, to: u64) -> u64 {
+    pub(crate) fn within(&mut self, from: u64, to: u64) -> u64 {
         self.0.random_range(from..=to)
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.0.random_range(0..choices.len())]
     }
 
     /// Draws a duration in whole milliseconds, the resolution of the simulation's timers.
-    pub(super) fn between(&mut self, from: Duration, to: Duration) -> Duration {
+    pub(crate) fn between(&mut self, from: Duration, to: Duration) -> Duration {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(self.within(millis(from), millis(to).max(millis(from))))
     }
 
-    pub(super) fn up_to(&mut self, to: Duration) -> Duration {
+    pub(crate) fn up_to(&mut self, to: Duration) -> Duration {
         self.between(Duration::ZERO, to)
     }
 
     /// Draws a duration after which the protocol has to decide, or one that differs by a millisecond.
-    pub(super) fn corner(&mut self, timings: &Timings) -> Duration {
+    pub(crate) fn corner(&mut self, timings: &Timings) -> Duration {
         const STEP: Duration = Duration::from_millis(1);
         let Timings { lease, deadline, retry, timeout } = *timings;
         let exactly = self.pick(&[
@@ -77,7 +77,7 @@ impl Dice {
     }
 
     /// Draws a corner or any duration up to `longest`, each with probability one half.
-    pub(super) fn delay(&mut self, timings: &Timings, longest: Duration) -> Duration {
+    pub(crate) fn delay(&mut self, timings: &Timings, longest: Duration) -> Duration {
         if self.chance(0.5) { self.corner(timings).min(longest) } else { self.up_to(longest) }
     }
 }

@@ -10,19 +10,19 @@ use super::scenario::{QUICK, Scenario, Timings};
 
 /// The fate of a request, decided when the request is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(crate) struct Fate {
     /// The time until the request reaches the store; `None` if the request is lost.
-    pub(super) arrives: Option<Duration>,
+    pub(crate) arrives: Option<Duration>,
     /// The time from the first arrival to a second arrival.
-    pub(super) again: Option<Duration>,
-    pub(super) reply: Reply,
+    pub(crate) again: Option<Duration>,
+    pub(crate) reply: Reply,
     /// The duration of the answer's way back; `None` if the answer is lost.
-    pub(super) returns: Option<Duration>,
+    pub(crate) returns: Option<Duration>,
 }
 
 /// The answer to the sender.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// The true result.
     Honest,
     /// The true result of the second arrival.
@@ -37,23 +37,23 @@ pub(super) enum Reply {
 
 /// A false answer, as from a cache or a broken proxy. A write is answered with a conflict.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Falsehood {
+pub(crate) struct Falsehood {
     /// A write is carried out although the answer is a conflict.
-    pub(super) applied: bool,
+    pub(crate) applied: bool,
     /// A read shows the state that was replaced by so many later ones; `None` if it shows no object.
-    pub(super) age: Option<usize>,
+    pub(crate) age: Option<usize>,
 }
 
 /// An error, and the time for which the store asks clients to send nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Refusal {
-    pub(super) kind: StoreErrorKind,
-    pub(super) retry_after: Option<Duration>,
+pub(crate) struct Refusal {
+    pub(crate) kind: StoreErrorKind,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// The state of a node's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Link {
+pub(crate) enum Link {
     #[default]
     Up,
     /// No request leaves, and no answer arrives.
@@ -64,7 +64,7 @@ pub(super) enum Link {
 
 /// The kind of an outage of the whole store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Outage {
+pub(crate) enum Outage {
     /// No request is carried out or answered.
     Silent,
     /// No request is carried out.
@@ -76,7 +76,7 @@ pub(super) enum Outage {
 impl Fate {
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
-    pub(super) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
         let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
         let longest = longest.saturating_sub(Duration::from_millis(5));
@@ -91,7 +91,7 @@ impl Fate {
     }
 
     /// Draws a fault, which may have no effect.
-    pub(super) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;
         let delay = dice.delay(&scenario.timings, lease * 2);
@@ -121,7 +121,7 @@ impl Falsehood {
 }
 
 impl Refusal {
-    pub(super) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         const OFTEN: [StoreErrorKind; 5] = [
             StoreErrorKind::Ambiguous,
             StoreErrorKind::Ambiguous,
@@ -139,7 +139,7 @@ impl Refusal {
 }
 
 impl Outage {
-    pub(super) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+    pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         match dice.below(4) {
             0 => Self::Silent,
             1 => Self::Refusing(Refusal::draw(scenario, dice)),

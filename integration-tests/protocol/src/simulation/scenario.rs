@@ -8,66 +8,66 @@ use super::clock::Rate;
 use super::dice::Dice;
 
 /// The number of candidates in every run.
-pub(super) const NODES: usize = 5;
+pub(crate) const NODES: usize = 5;
 
 /// The usual limit for the duration of a request and its answer.
-pub(super) const QUICK: Duration = Duration::from_millis(60);
+pub(crate) const QUICK: Duration = Duration::from_millis(60);
 
 /// The least difference of lease and deadline that a configuration may have, in milliseconds.
 const LEAST_MARGIN: u64 = 8;
 
 /// The timings of a candidate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timings {
-    pub(super) lease: Duration,
-    pub(super) deadline: Duration,
-    pub(super) retry: Duration,
-    pub(super) timeout: Duration,
+pub(crate) struct Timings {
+    pub(crate) lease: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The conditions of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Scenario {
-    pub(super) timings: Timings,
+pub(crate) struct Scenario {
+    pub(crate) timings: Timings,
     /// The timings of some candidates, because timings are changed at one candidate after the other.
-    pub(super) other_timings: Option<Timings>,
+    pub(crate) other_timings: Option<Timings>,
     /// A candidate of another library competes at times, whose records have no write id.
-    pub(super) has_stranger: bool,
+    pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
-    pub(super) rates: (Rate, Rate),
+    pub(crate) rates: (Rate, Rate),
     /// The ratio of the rates keeps to the bound under which leaders exclude each other.
-    pub(super) clocks_bounded: bool,
-    pub(super) trouble: Trouble,
+    pub(crate) clocks_bounded: bool,
+    pub(crate) trouble: Trouble,
     /// The number of nodes that share one identity.
-    pub(super) sharing_identity: usize,
-    pub(super) new_identity_on_restart: bool,
-    pub(super) reclaim_own_identity: bool,
+    pub(crate) sharing_identity: usize,
+    pub(crate) new_identity_on_restart: bool,
+    pub(crate) reclaim_own_identity: bool,
     /// Versions are a hash of the content, like most ETags, instead of a counter.
-    pub(super) versions_by_content: bool,
-    pub(super) callbacks_panic: bool,
+    pub(crate) versions_by_content: bool,
+    pub(crate) callbacks_panic: bool,
     /// Somebody replaces the record at times by something that is none, and puts it back later.
-    pub(super) is_spoilt: bool,
+    pub(crate) is_spoilt: bool,
     /// Other tasks keep the only thread for a while at times, between the polls of candidates and their work.
-    pub(super) shares_thread: bool,
+    pub(crate) shares_thread: bool,
     /// A process calls its elector a second time at times, and cancels that call.
-    pub(super) calls_twice: bool,
+    pub(crate) calls_twice: bool,
     /// The object exists from the start, without a holder and with this token.
-    pub(super) first_token: Option<u64>,
+    pub(crate) first_token: Option<u64>,
     /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
     /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
-    pub(super) operator_deletes: bool,
+    pub(crate) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
-    pub(super) operator_transfers: bool,
+    pub(crate) operator_transfers: bool,
     /// An operator takes the lease away from its holder at times, dead or not.
-    pub(super) operator_releases: bool,
+    pub(crate) operator_releases: bool,
     /// The operator intervenes again and again, and goes on after the end of the faults.
-    pub(super) operator_insists: bool,
+    pub(crate) operator_insists: bool,
 }
 
 /// The amount of faults in the periods with faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// No faults, not even a crash. Candidates still stop, start and step down.
     None,
     /// A fault in every fiftieth request, and few other faults.
@@ -78,7 +78,7 @@ pub(super) enum Trouble {
 
 impl Trouble {
     /// The share of requests with a fault.
-    pub(super) fn of_requests(self) -> f64 {
+    pub(crate) fn of_requests(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.02,
@@ -87,7 +87,7 @@ impl Trouble {
     }
 
     /// The share of looks at the wall clock at which everything stands still.
-    pub(super) fn of_looks(self) -> f64 {
+    pub(crate) fn of_looks(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Little => 0.0002,
@@ -104,7 +104,7 @@ impl Trouble {
 }
 
 impl Scenario {
-    pub(super) fn draw(dice: &mut Dice) -> Self {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
         let timings = Timings::draw(dice);
         let other_timings = dice.chance(0.25).then(|| Timings::draw(dice));
         let clocks_bounded = dice.chance(0.85);
@@ -146,12 +146,12 @@ impl Scenario {
         }
     }
 
-    pub(super) fn all_timings(&self) -> impl Iterator<Item = Timings> {
+    pub(crate) fn all_timings(&self) -> impl Iterator<Item = Timings> {
         std::iter::once(self.timings).chain(self.other_timings)
     }
 
     /// Draws the timings of a new process.
-    pub(super) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
+    pub(crate) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
         self.other_timings.filter(|_| dice.chance(0.5)).unwrap_or(self.timings)
     }
 
@@ -165,7 +165,7 @@ impl Scenario {
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
     /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
     /// clock. A restart and the grain of the timers take less than a second.
-    pub(super) fn longest_without_leader(&self) -> Duration {
+    pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
         let timeout = longest(|timings| timings.timeout);

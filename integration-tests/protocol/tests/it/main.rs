@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{Write, stderr};
 
 mod model;
+mod sessions;
 mod simulation;
 
 /// Says what a test has explored. What `println` prints in a test that passes is kept from the reader.

@@ -1,0 +1,446 @@
+//! The possible steps from a state, and their results.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::election::{Answer, Command, Failure, Request, WorkEnd, Write};
+use leaderelection::session::{Effect, Input, PeerRequest, SessionId};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+use super::node::{Ask, Flight, Ids, Node, Reply, Target, Work, id, now};
+use super::world::{Cell, Orphan, Setup, Violation, World};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Advances all clocks.
+    Tick,
+    /// Delivers a write whose sender no longer waits for the answer.
+    ArriveLate(usize),
+    /// Lets an event happen to a node.
+    Node(usize, Deed),
+}
+
+/// An event that happens to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Deed {
+    /// The node reads its clock and does what is due.
+    Poll,
+    /// A request reaches the store. The answer to a read is delivered at once.
+    Arrive(Target),
+    /// The node gets an answer.
+    Answer(Target),
+    /// The node no longer waits for an answer. The request may still arrive.
+    GiveUp(Target),
+    /// The store refused a request before the request had any effect.
+    Refuse(Target),
+    /// The node is asked to stop.
+    Stop,
+    /// The node is asked to step down from a lock.
+    StepDown(usize),
+    /// The work of a term has ended, after the term itself.
+    WorkStopped(usize),
+    /// The node crashes and starts again with the same identity.
+    Crash,
+}
+
+impl World {
+    pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
+        actions.push(Action::Tick);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let mut push = |deed| actions.push(Action::Node(index, deed));
+            push(Deed::Poll);
+            for (target, flight) in &node.flights {
+                let is_write = match flight {
+                    Flight::Sent(ask) => {
+                        push(Deed::Arrive(target.clone()));
+                        !matches!(ask, Ask::Read)
+                    }
+                    Flight::Answered(_) => {
+                        push(Deed::Answer(target.clone()));
+                        true
+                    }
+                };
+                // A read without an answer is no more than a pause.
+                if setup.losses && is_write {
+                    push(Deed::GiveUp(target.clone()));
+                }
+                if setup.losses && matches!(flight, Flight::Sent(_)) && is_write {
+                    push(Deed::Refuse(target.clone()));
+                }
+            }
+            for (lock, seat) in node.seats.iter().enumerate() {
+                if seat.work != Work::None && !seat.leads {
+                    push(Deed::WorkStopped(lock));
+                }
+                if setup.step_downs && seat.leads {
+                    push(Deed::StepDown(lock));
+                }
+            }
+            if setup.stops && !node.stopped {
+                push(Deed::Stop);
+            }
+            if setup.crashes {
+                push(Deed::Crash);
+            }
+        }
+        actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
+    }
+
+    pub(super) fn after(&self, setup: &Setup, action: &Action) -> World {
+        let mut world = self.clone();
+        match action {
+            Action::Tick => {
+                world.advance(setup);
+                for index in 0..world.nodes.len() {
+                    let violation = world.nodes[index].look(setup);
+                    world.violate(violation);
+                }
+            }
+            Action::ArriveLate(orphan) => {
+                let Orphan { writer, target, write } = world.orphans.remove(*orphan);
+                if world.applies(&target, &write) {
+                    world.write(setup, writer, &target, write);
+                }
+            }
+            Action::Node(index, deed) => world.act(setup, *index, deed),
+        }
+        world.canonical(setup)
+    }
+
+    fn act(&mut self, setup: &Setup, index: usize, deed: &Deed) {
+        match deed {
+            Deed::Poll => self.step(setup, index, Input::Tick),
+            Deed::Arrive(target) => {
+                let is_read = matches!(self.nodes[index].flights.get(target), Some(Flight::Sent(Ask::Read)));
+                self.arrive(setup, index, target);
+                if is_read {
+                    self.take_answer(setup, index, target);
+                }
+            }
+            Deed::Answer(target) => self.take_answer(setup, index, target),
+            Deed::GiveUp(target) => {
+                let deletes = self.nodes[index].flights.get(target).is_some_and(Flight::deletes);
+                self.orphan(setup, index, target);
+                self.fail(setup, index, target, deletes, StoreErrorKind::Ambiguous);
+            }
+            Deed::Refuse(target) => {
+                let flight = self.nodes[index].flights.remove(target);
+                let deletes = flight.is_some_and(|flight| flight.deletes());
+                self.fail(setup, index, target, deletes, StoreErrorKind::Rejected);
+            }
+            Deed::Stop => {
+                self.nodes[index].stopped = true;
+                self.step(setup, index, Input::Stop);
+            }
+            Deed::StepDown(lock) => {
+                self.step(setup, index, Input::Command { lock: id(*lock), command: Command::StepDown });
+            }
+            Deed::WorkStopped(lock) => self.end_work(setup, index, *lock),
+            Deed::Crash => {
+                let targets: Vec<Target> = self.nodes[index].flights.keys().cloned().collect();
+                for target in targets {
+                    self.orphan(setup, index, &target);
+                }
+                self.forget(index);
+                self.nodes[index] = Node::new(setup, index, self.nodes[index].opened);
+                self.begin(setup, index);
+            }
+        }
+    }
+
+    /// Lets a node begin, and compete for all locks.
+    pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
+        self.step(setup, index, Input::Begin);
+        for lock in 0..setup.locks {
+            self.compete(setup, index, lock);
+        }
+    }
+
+    fn compete(&mut self, setup: &Setup, index: usize, lock: usize) {
+        if !self.nodes[index].stopped {
+            let (lock, stand_back) = (id(lock), Duration::ZERO);
+            self.step(setup, index, Input::Compete { lock, stand_back, ends_with_work: false });
+        }
+    }
+
+    fn end_work(&mut self, setup: &Setup, index: usize, lock: usize) {
+        self.nodes[index].seats[lock].work = Work::None;
+        self.step(setup, index, Input::WorkEnded { lock: id(lock), end: WorkEnd::Complete });
+    }
+
+    /// Takes one step of a node's machine, and carries out the effects as a driver does.
+    fn step(&mut self, setup: &Setup, index: usize, input: Input) {
+        let node = &mut self.nodes[index];
+        let mut ids = Ids { next: self.ids, identity: setup.nodes[index], opened: &mut node.opened };
+        node.member.handle(now(setup), input, &mut ids);
+        self.ids = ids.next;
+        while let Some(effect) = self.nodes[index].member.next() {
+            self.carry_out(setup, index, effect);
+        }
+        let node = &mut self.nodes[index];
+        let violation = node.after_step(setup).or_else(|| node.look(setup));
+        self.violate(violation);
+        let is_quick = |(target, flight): &(&Target, &Flight)| !flight.is_slow(setup, target);
+        let quick = |node: &Node| node.flights.iter().find(is_quick).map(|(target, _)| target.clone());
+        while let Some(target) = quick(&self.nodes[index]) {
+            self.arrive(setup, index, &target);
+            self.take_answer(setup, index, &target);
+        }
+        for lock in 0..setup.locks {
+            if std::mem::take(&mut self.nodes[index].seats[lock].ends_now) {
+                self.end_work(setup, index, lock);
+            }
+            if std::mem::take(&mut self.nodes[index].seats[lock].again) {
+                self.compete(setup, index, lock);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect) {
+        match effect {
+            Effect::Own { session, request } => self.send(setup, index, Target::Own(session), request),
+            Effect::Lock { lock, request } => self.send(setup, index, Target::Lock(lock.0 as usize), request),
+            Effect::Peer { session, request } => {
+                let ask = match request {
+                    PeerRequest::Look => Ask::Read,
+                    PeerRequest::End(write) => Ask::Write(write),
+                    PeerRequest::Delete(version) => Ask::Delete(version),
+                };
+                self.nodes[index].flights.insert(Target::Peer(session), Flight::Sent(ask));
+            }
+            Effect::ListSessions => drop(self.nodes[index].flights.insert(Target::Sessions, Flight::Sent(Ask::Read))),
+            Effect::ListLocks => drop(self.nodes[index].flights.insert(Target::Locks, Flight::Sent(Ask::Read))),
+            Effect::Start { lock, term, .. } => {
+                let lock = lock.0 as usize;
+                let seat = &mut self.nodes[index].seats[lock];
+                seat.leads = true;
+                seat.work = Work::Running;
+                self.extend(setup, index, term.valid_until);
+                let this = 1 << term.fencing_token;
+                let broken = self.started[lock] >= this;
+                self.started[lock] |= this;
+                self.violate(broken.then_some(Violation::Tokens));
+            }
+            Effect::Extend { valid_until } => self.extend(setup, index, valid_until),
+            Effect::Stop { lock, fencing_token, reason, .. } => {
+                let lock = lock.0 as usize;
+                let node = &mut self.nodes[index];
+                let seat = &mut node.seats[lock];
+                seat.leads = false;
+                seat.ends_now = !setup.late_work && seat.work == Work::Running;
+                let cell = self.locks[lock].as_ref();
+                let session = cell.and_then(|cell| cell.record.session.as_deref());
+                let session = session.and_then(|session| self.sessions.get(session));
+                let violation = Node::stops(&reason, fencing_token, cell, session, index);
+                self.violate(violation);
+            }
+            Effect::DropWork { lock } => {
+                let seat = &mut self.nodes[index].seats[lock.0 as usize];
+                if seat.work == Work::Running {
+                    seat.work = Work::Dropped;
+                }
+            }
+            Effect::Abandon { lock } => self.nodes[index].seats[lock.0 as usize].work = Work::Abandoned,
+            Effect::Finished { lock, .. } => self.nodes[index].seats[lock.0 as usize].again = true,
+            _ => {}
+        }
+    }
+
+    fn extend(&mut self, setup: &Setup, index: usize, valid_until: leaderelection::clock::LocalInstant) {
+        let [lease, renew, _] = setup.timings;
+        self.nodes[index].lease_end = Some(valid_until + Duration::from_nanos(lease - renew));
+    }
+
+    fn send(&mut self, setup: &Setup, index: usize, target: Target, request: Request) {
+        self.orphan(setup, index, &target);
+        let violation = self.nodes[index].may_send(&target, &request);
+        self.violate(violation);
+        let ask = match request {
+            Request::Look => Ask::Read,
+            Request::Write(write) => Ask::Write(write),
+        };
+        self.nodes[index].flights.insert(target, Flight::Sent(ask));
+    }
+
+    fn take_answer(&mut self, setup: &Setup, index: usize, target: &Target) {
+        let Some(Flight::Answered(reply)) = self.nodes[index].flights.remove(target) else { return };
+        let input = match (target.clone(), reply) {
+            (Target::Own(session), Reply::Object(answer)) => Input::Own { session, answer },
+            (Target::Peer(session), Reply::Object(answer)) => Input::Peer { session, answer },
+            (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session, result },
+            (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: id(lock), answer },
+            (Target::Sessions, _) => {
+                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), Some(cell.version.clone())));
+                Input::Sessions(Ok(listed.collect()))
+            }
+            (Target::Locks, _) => {
+                let listed = self.locks.iter().enumerate();
+                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), Some(cell.as_ref()?.version.clone()))));
+                Input::Locks(Ok(listed.collect()))
+            }
+            (target, reply) => unreachable!("{reply:?} for {target:?}"),
+        };
+        self.step(setup, index, input);
+    }
+
+    pub(super) fn cell(&self, target: &Target) -> Option<&Cell> {
+        match target {
+            Target::Own(session) | Target::Peer(session) => self.sessions.get(session),
+            Target::Lock(lock) => self.locks[*lock].as_ref(),
+            Target::Sessions | Target::Locks => None,
+        }
+    }
+
+    fn arrive(&mut self, setup: &Setup, index: usize, target: &Target) {
+        let Some(Flight::Sent(ask)) = self.nodes[index].flights.remove(target) else { return };
+        let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+        let reply = match ask {
+            Ask::Read => Reply::Object(Answer::Read(Ok(self.cell(target).map(Cell::read)))),
+            Ask::Write(write) => {
+                let (applies, version) = (self.applies(target, &write), version_of(&write.record));
+                if applies {
+                    self.write(setup, Some(index), target, write);
+                }
+                Reply::Object(Answer::Written(if applies { Ok(version) } else { Err(conflict) }))
+            }
+            Ask::Delete(version) => {
+                let applies = self.cell(target).is_some_and(|cell| cell.version == version);
+                if applies && let Target::Peer(session) = target {
+                    self.delete(setup, session);
+                }
+                Reply::Deleted(if applies { Ok(()) } else { Err(conflict) })
+            }
+        };
+        self.nodes[index].flights.insert(target.clone(), Flight::Answered(reply));
+    }
+
+    /// Deletes the object of a session, which must be over.
+    fn delete(&mut self, setup: &Setup, session: &SessionId) {
+        self.deleted = true;
+        let is_valid = self.nodes.iter().any(|node| node.member.session(now(setup)) == Some((session, true)));
+        self.violate(is_valid.then_some(Violation::Erasure));
+        self.sessions.remove(session);
+    }
+
+    pub(super) fn applies(&self, target: &Target, write: &Write) -> bool {
+        self.cell(target).map(|cell| &cell.version) == write.expected.as_ref()
+    }
+
+    /// Returns `true` if the condition of a write may hold at some later moment.
+    pub(super) fn may_apply(&self, setup: &Setup, target: &Target, write: &Write) -> bool {
+        let is_session = !matches!(target, Target::Lock(_));
+        self.applies(target, write) || write.expected.is_none() && is_session && setup.delete_after.is_some()
+    }
+
+    /// Applies a write whose condition holds, and checks that no promise forbids the write.
+    fn write(&mut self, setup: &Setup, writer: Option<usize>, target: &Target, write: Write) {
+        let violation = match target {
+            Target::Lock(lock) => self.broken_by_lock_write(setup, writer, *lock, &write.record),
+            Target::Own(session) | Target::Peer(session) => {
+                let valid = |node: &Node| node.member.session(now(setup)) == Some((session, true));
+                let others = self.nodes.iter().enumerate().any(|(other, node)| Some(other) != writer && valid(node));
+                others.then_some(Violation::Erasure)
+            }
+            Target::Sessions | Target::Locks => None,
+        };
+        self.violate(violation);
+        let version = version_of(&write.record);
+        // A session that another process has ended is not the writer's.
+        let writer = writer.filter(|_| !matches!(target, Target::Peer(_)));
+        let cell = Cell { record: Arc::unwrap_or_clone(write.record), version, writer };
+        match target {
+            Target::Lock(lock) => self.locks[*lock] = Some(cell),
+            Target::Own(session) | Target::Peer(session) => drop(self.sessions.insert(session.clone(), cell)),
+            Target::Sessions | Target::Locks => {}
+        }
+        let kept: Vec<bool> =
+            self.orphans.iter().map(|orphan| self.may_apply(setup, &orphan.target, &orphan.write)).collect();
+        let mut kept = kept.into_iter();
+        self.orphans.retain(|_| kept.next().unwrap_or(false));
+    }
+
+    fn broken_by_lock_write(
+        &self,
+        setup: &Setup,
+        writer: Option<usize>,
+        lock: usize,
+        record: &LeaderElectionRecord,
+    ) -> Option<Violation> {
+        let others_lead = self
+            .nodes
+            .iter()
+            .enumerate()
+            .any(|(other, node)| Some(other) != writer && node.leading(setup, lock).is_some());
+        let cell = self.locks[lock].as_ref()?;
+        let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
+        if !record.is_released() && token <= largest {
+            return Some(Violation::Tokens);
+        }
+        (others_lead || record.is_released() && token != largest).then_some(Violation::Erasure)
+    }
+
+    /// Tells a node that its request failed.
+    fn fail(&mut self, setup: &Setup, index: usize, target: &Target, deletes: bool, kind: StoreErrorKind) {
+        let failure = Failure { kind, retry_after: None };
+        let input = match target.clone() {
+            Target::Own(session) => Input::Own { session, answer: Answer::Written(Err(failure)) },
+            Target::Peer(session) if deletes => Input::Deleted { session, result: Err(failure) },
+            Target::Peer(session) => Input::Peer { session, answer: Answer::Written(Err(failure)) },
+            Target::Lock(lock) => Input::Lock { lock: id(lock), answer: Answer::Written(Err(failure)) },
+            Target::Sessions => Input::Sessions(Err(failure)),
+            Target::Locks => Input::Locks(Err(failure)),
+        };
+        self.step(setup, index, input);
+    }
+
+    /// Removes a request. If the request is a write, it may arrive later.
+    fn orphan(&mut self, setup: &Setup, index: usize, target: &Target) {
+        if let Some(Flight::Sent(Ask::Write(write))) = self.nodes[index].flights.remove(target)
+            && self.may_apply(setup, target, &write)
+            && self.orphans.len() < setup.late_writes
+        {
+            self.orphans.push(Orphan { writer: Some(index), target: target.clone(), write });
+        }
+    }
+
+    /// Marks all writes of a node as writes of a process that no longer exists.
+    fn forget(&mut self, index: usize) {
+        let orphans = self.orphans.iter_mut().map(|orphan| &mut orphan.writer);
+        let cells = self.locks.iter_mut().flatten().chain(self.sessions.values_mut()).map(|cell| &mut cell.writer);
+        for writer in orphans.chain(cells) {
+            writer.take_if(|writer| *writer == index);
+        }
+    }
+
+    pub(super) fn violate(&mut self, violation: Option<Violation>) {
+        self.violation = self.violation.or(violation);
+    }
+}
+
+impl Flight {
+    fn is_slow(&self, setup: &Setup, target: &Target) -> bool {
+        match (self, target) {
+            (Self::Sent(Ask::Read), _) => setup.slow.reads,
+            (_, Target::Own(_)) => setup.slow.own,
+            (_, Target::Peer(_)) => setup.slow.peers,
+            (_, Target::Lock(_)) => setup.slow.locks,
+            (_, Target::Sessions | Target::Locks) => false,
+        }
+    }
+
+    fn deletes(&self) -> bool {
+        matches!(self, Flight::Sent(Ask::Delete(_)) | Flight::Answered(Reply::Deleted(_)))
+    }
+}
+
+impl Cell {
+    pub(super) fn read(&self) -> VersionedRecord {
+        VersionedRecord::new(self.record.clone(), self.version.clone())
+    }
+}
+
+/// Returns the version of a record: its write id, because versions are as unique as write ids.
+fn version_of(record: &LeaderElectionRecord) -> Version {
+    Version::new(record.write_id.clone().unwrap_or_default())
+}

@@ -1,0 +1,17 @@
+//! A deterministic simulation of members that lead many locks through sessions.
+//!
+//! Five nodes and fifty locks. Requests have the same faults as in the [simulation of a single
+//! lock](crate::simulation), and nodes are frozen, cut off, crash, stop, and join again, with clocks of different rates.
+//! The simulation drives the state machine itself, with simulated time: all choices come from one seed.
+//!
+//! An oracle that knows true time checks every promise during the run: see [`Property`].
+
+mod campaign;
+mod node;
+mod oracle;
+mod store;
+mod world;
+
+pub use campaign::{Campaign, Outcome};
+pub use oracle::{Property, Stats};
+pub use world::{Run, run};

@@ -1,0 +1,121 @@
+//! A node and its process, with a clock of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Draw, Jitter, Stamp};
+use leaderelection::session::{DrawSession, LockId, Member};
+
+use super::store::Ask;
+use crate::simulation::dice::Dice;
+
+/// The subject of a request, of which one is in flight.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    Own(String),
+    Peer(String),
+    Sessions,
+    Lock(u32),
+    Locks,
+}
+
+/// The work of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    None,
+    Running,
+    /// The work runs although nobody waits for it any more.
+    Abandoned,
+}
+
+/// A process's view of one lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    pub(super) leads: Option<u64>,
+    pub(super) ended: Option<u64>,
+    pub(super) work: Work,
+}
+
+/// A process.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// The number of the process, which no other process of the run has.
+    pub(super) number: u64,
+    pub(super) member: Member,
+    pub(super) seats: Vec<Seat>,
+    pub(super) in_flight: BTreeMap<Target, (u64, Ask)>,
+    pub(super) lease_end: Option<LocalInstant>,
+    /// The moment in true time at which the process was asked to stop.
+    pub(super) stopped_at: Option<Duration>,
+    /// The moment in true time of the next look at the clock.
+    pub(super) wakes_at: Option<Duration>,
+    pub(super) ids: Ids,
+}
+
+/// A machine.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The clock's rate in millionths of true time, and its reading at the start.
+    pub(super) rate: u64,
+    pub(super) origin: u64,
+    pub(super) process: Option<Process>,
+    /// The end of a freeze of the process.
+    pub(super) frozen_until: Duration,
+    pub(super) link_down_until: Duration,
+}
+
+impl Node {
+    pub(super) fn local(&self, now: Duration) -> LocalInstant {
+        let passed = now.as_nanos() * u128::from(self.rate) / 1_000_000;
+        LocalInstant::from_nanos(self.origin + u64::try_from(passed).expect("a short run"))
+    }
+
+    /// Returns the first moment at which the clock shows `local` or more.
+    pub(super) fn true_at(&self, local: LocalInstant) -> Duration {
+        let passed = u128::from(local.as_nanos().saturating_sub(self.origin)) * 1_000_000;
+        Duration::from_nanos(u64::try_from(passed.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the token of the term of a lock that is valid now.
+    pub(super) fn leading(&self, now: Duration, lock: u32) -> Option<u64> {
+        let process = self.process.as_ref()?;
+        process.member.leading(self.local(now), LockId(lock)).map(|term| term.fencing_token)
+    }
+
+    /// Returns `true` if the process's session has this ID, and is valid now.
+    pub(super) fn has_valid_session(&self, now: Duration, session: &str) -> bool {
+        let session_of = |process: &Process| {
+            process.member.session(self.local(now)).is_some_and(|(id, is_open)| **id == *session && is_open)
+        };
+        self.process.as_ref().is_some_and(session_of)
+    }
+}
+
+/// The names and the chance of a process.
+#[derive(Debug)]
+pub(super) struct Ids {
+    pub(super) process: u64,
+    pub(super) drawn: u64,
+    pub(super) dice: Dice,
+}
+
+impl Draw for Ids {
+    fn jitter(&mut self) -> Jitter {
+        Jitter::new(u32::try_from(self.dice.below(1 << 32)).unwrap_or_default())
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        self.drawn += 1;
+        Stamp { write_id: format!("p{}-{}", self.process, self.drawn), time: DateTime::UNIX_EPOCH }
+    }
+}
+
+impl DrawSession for Ids {
+    fn session(&mut self) -> Arc<str> {
+        self.drawn += 1;
+        format!("s{}-{}", self.process, self.drawn).into()
+    }
+}

@@ -1,0 +1,111 @@
+//! The objects of all sessions and locks.
+
+use std::collections::BTreeMap;
+
+use leaderelection::election::{Answer, Failure, Write};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+/// An object's place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// The object of a session.
+    Session(String),
+    /// The object of a lock.
+    Lock(u32),
+}
+
+/// A request to the store.
+#[derive(Clone, Debug)]
+pub(super) enum Ask {
+    Read(Key),
+    Write(Key, Write),
+    Delete(Key, Version),
+    ListSessions,
+    ListLocks,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Object(Answer),
+    Deleted(Result<(), Failure>),
+    Sessions(Result<Vec<(String, Version)>, Failure>),
+    Locks(Result<Vec<(u32, Version)>, Failure>),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    objects: BTreeMap<Key, VersionedRecord>,
+    writes: u64,
+}
+
+impl Store {
+    /// Returns `true` if a write or a deletion would be applied.
+    pub(super) fn accepts(&self, ask: &Ask) -> bool {
+        let version = |key| self.objects.get(key).map(|object| &object.version);
+        match ask {
+            Ask::Write(key, write) => version(key) == write.expected.as_ref(),
+            Ask::Delete(key, expected) => version(key) == Some(expected),
+            _ => false,
+        }
+    }
+
+    /// Carries out a request.
+    pub(super) fn answer(&mut self, ask: &Ask) -> Reply {
+        let accepts = self.accepts(ask);
+        let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+        match ask {
+            Ask::Read(key) => Reply::Object(Answer::Read(Ok(self.objects.get(key).cloned()))),
+            Ask::Write(key, write) => {
+                if !accepts {
+                    return Reply::Object(Answer::Written(Err(conflict)));
+                }
+                self.writes += 1;
+                let version = Version::new(self.writes.to_string());
+                // The record goes through its JSON, as in any real store.
+                let record = read(&write.record.to_json());
+                self.objects.insert(key.clone(), VersionedRecord::new(record, version.clone()));
+                Reply::Object(Answer::Written(Ok(version)))
+            }
+            Ask::Delete(key, _) if accepts => {
+                self.objects.remove(key);
+                Reply::Deleted(Ok(()))
+            }
+            Ask::Delete(..) => Reply::Deleted(Err(conflict)),
+            Ask::ListSessions => Reply::Sessions(Ok(self
+                .objects
+                .iter()
+                .filter_map(|(key, object)| match key {
+                    Key::Session(id) => Some((id.clone(), object.version.clone())),
+                    Key::Lock(_) => None,
+                })
+                .collect())),
+            Ask::ListLocks => Reply::Locks(Ok(self
+                .objects
+                .iter()
+                .filter_map(|(key, object)| match key {
+                    Key::Lock(lock) => Some((*lock, object.version.clone())),
+                    Key::Session(_) => None,
+                })
+                .collect())),
+        }
+    }
+}
+
+impl Ask {
+    /// Returns the answer of a request that failed.
+    pub(super) fn failed(&self, failure: Failure) -> Reply {
+        match self {
+            Self::Read(_) => Reply::Object(Answer::Read(Err(failure))),
+            Self::Write(..) => Reply::Object(Answer::Written(Err(failure))),
+            Self::Delete(..) => Reply::Deleted(Err(failure)),
+            Self::ListSessions => Reply::Sessions(Err(failure)),
+            Self::ListLocks => Reply::Locks(Err(failure)),
+        }
+    }
+}
+
+fn read(body: &[u8]) -> LeaderElectionRecord {
+    let longest = leaderelection::DEFAULT_MAX_LEASE_DURATION;
+    leaderelection::session::read_record(body, longest).expect("a record that a member wrote")
+}

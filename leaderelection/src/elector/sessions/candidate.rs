@@ -1,0 +1,135 @@
+//! The elector of one lock of a session.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::slot::{Candidacy, LockSeat, Order};
+use crate::election::{Command, EndReason, RunOutcome};
+use crate::elector::output::Output;
+use crate::elector::run_error::RunError;
+use crate::elector::work::StartWork;
+use crate::leadership::Leadership;
+use crate::session::LockId;
+use crate::status::LeaderHandle;
+
+/// Competes for one lock of a [`Session`](super::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
+/// does for a lock with a lease of its own.
+///
+/// The lock is led through the session, so [`Session::run`](super::Session::run) has to run as well. After a term of one
+/// lock ends, the lock alone is released. When the session ends, the terms of all its locks end.
+#[derive(Debug)]
+pub struct SessionElector {
+    shared: Arc<Shared>,
+    seat: Arc<LockSeat>,
+    lock: LockId,
+    handle: LeaderHandle,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl SessionElector {
+    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, index: u32, handle: LeaderHandle) -> Self {
+        Self { shared, seat, lock: LockId(index), handle, turn: tokio::sync::Mutex::new(()) }
+    }
+
+    /// The name of the lock.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.seat.name
+    }
+
+    /// Returns a handle that tells the rest of the process who leads.
+    #[must_use]
+    pub fn handle(&self) -> LeaderHandle {
+        self.handle.clone()
+    }
+
+    /// Competes until it leads, leads until the term ends, and returns. A second call waits until the first call has
+    /// ended, or until `cancel` is cancelled.
+    ///
+    /// Dropping the future ends leadership of the lock at once, drops the work, and releases the lock.
+    pub async fn run(&self, cancel: CancellationToken) -> RunOutcome {
+        self.run_term(&cancel, self.callback(), Duration::ZERO).await
+    }
+
+    /// Competes and leads, again and again, until `cancel` is cancelled. Waits while the session does not run.
+    ///
+    /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets other members go
+    /// first for one lease duration.
+    pub async fn campaign(&self, cancel: CancellationToken) {
+        let mut stand_back = Duration::ZERO;
+        while !cancel.is_cancelled() {
+            let outcome = self.run_term(&cancel, self.callback(), stand_back).await;
+            let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
+            let cool_down = self.shared.settings.rules.election.lease_duration;
+            stand_back = if cools_down { cool_down } else { Duration::ZERO };
+        }
+    }
+
+    /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output, as
+    /// [`DefaultLeaderElector::run_while_leading`](crate::DefaultLeaderElector::run_while_leading) does.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Cancelled`] if `work` was never started; [`RunError::Lost`] if leadership ended before `work` was
+    /// complete, if `work` panicked, or if `work` did not stop in time.
+    pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (work, output) = Output::of(work);
+        output.after(self.run_term(&cancel, work, Duration::ZERO).await)
+    }
+
+    fn callback(&self) -> StartWork {
+        StartWork::Callback(self.seat.callbacks.on_start_leading.clone())
+    }
+
+    async fn run_term(&self, cancel: &CancellationToken, work: StartWork, stand_back: Duration) -> RunOutcome {
+        let _turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return RunOutcome::NeverLed,
+            turn = self.turn.lock() => turn,
+        };
+        let (done, mut outcome) = oneshot::channel();
+        let candidacy = Box::new(Candidacy { work, stand_back, done });
+        self.shared.order(Order::Compete { lock: self.lock, candidacy });
+        let mut guard = Guard { elector: Some(self) };
+        let ended = tokio::select! {
+            biased;
+            ended = &mut outcome => ended,
+            () = cancel.cancelled() => {
+                if !self.shared.runs() {
+                    return RunOutcome::NeverLed;
+                }
+                self.shared.order(Order::Command { lock: self.lock, command: Command::Stop });
+                outcome.await
+            }
+        };
+        guard.elector = None;
+        ended.unwrap_or(RunOutcome::NeverLed)
+    }
+}
+
+/// Tells the driver that the future of a candidacy was dropped.
+struct Guard<'a> {
+    elector: Option<&'a SessionElector>,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if let Some(elector) = self.elector {
+            // The driver ends the term when it next runs. Leadership ends now.
+            if let Some(leadership) = elector.handle.leadership() {
+                leadership.close();
+            }
+            elector.shared.order(Order::Dropped { lock: elector.lock });
+        }
+    }
+}

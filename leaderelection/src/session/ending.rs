@@ -1,0 +1,207 @@
+//! Rules S6 and S9: the end of a term whose session goes on, and the end of the work of any term.
+
+use std::time::Duration;
+
+use super::LockId;
+use super::effect::Effect;
+use super::lock::{Extras, Phase, Seen, Stopping};
+use super::machine::Member;
+use super::ranking;
+use crate::clock::LocalInstant;
+use crate::election::{BeginReason, Command, EndReason, RunOutcome, WorkEnd};
+impl Member {
+    pub(super) fn compete(&mut self, now: LocalInstant, id: LockId, stand_back: Duration, ends_with_work: bool) {
+        let lists = self.lists_locks_instead_of_reading();
+        let Some(lock) = self.lock_mut(id) else { return };
+        if lock.phase != Phase::Idle {
+            return;
+        }
+        lock.phase = Phase::Competing;
+        lock.ends_with_work = ends_with_work;
+        lock.failures = 0;
+        lock.not_before = now + stand_back;
+        let is_unknown = matches!(lock.seen, Seen::Unknown);
+        lock.must_read |= is_unknown && !lists;
+        if self.stop_asked && self.own.is_none() {
+            return self.finish(id, RunOutcome::NeverLed);
+        }
+        if is_unknown && lists {
+            self.look_at_locks_soon(now);
+        }
+        self.freed(now, id);
+    }
+
+    pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
+        match command {
+            Command::Stop => self.stop_elector(now, id),
+            Command::StepDown => self.end_term(now, id, EndReason::SteppedDown, true),
+            Command::TransferTo(to) => self.end_term(now, id, EndReason::Transferred { to }, true),
+        }
+        self.plan(now, id);
+    }
+
+    /// Ends a candidacy. A lock that was won, or may have been won, is released.
+    fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
+        let takes = self.flights.get(&id.0).is_some_and(super::taking::Flight::takes);
+        let is_open = self.window().is_some();
+        let Some(lock) = self.lock_mut(id) else { return };
+        match lock.phase {
+            Phase::Leading { .. } => self.end_term(now, id, EndReason::Cancelled, true),
+            Phase::Competing if is_open && (takes || lock.in_doubt || matches!(lock.seen, Seen::Ours { .. })) => {
+                lock.must_read |= lock.in_doubt;
+                lock.phase = Phase::Releasing(Box::new(RunOutcome::NeverLed));
+            }
+            Phase::Competing => self.finish(id, RunOutcome::NeverLed),
+            _ => {}
+        }
+    }
+
+    /// Ends the term of a lock whose session goes on. `held` is `true` if the record still names the session, as far as
+    /// is known.
+    pub(super) fn end_term(&mut self, now: LocalInstant, id: LockId, reason: EndReason, held: bool) {
+        let rules = &self.rules.election;
+        let (lease, margin) = (rules.lease_duration, rules.stop_margin());
+        let Some(window) = self.window() else { return };
+        let Some(lock) = self.lock_mut(id) else { return };
+        let Phase::Leading { token } = lock.phase else { return };
+        if let EndReason::Transferred { to } = &reason {
+            lock.extras.get_or_insert_with(|| Box::new(Extras::default())).preferred = Some(to.clone());
+        }
+        let drop_by = window.sent_at + lease - margin;
+        lock.phase = Phase::Stopping(Box::new(Stopping { token, reason: reason.clone(), held, dropped: false }));
+        let works = lock.works;
+        self.effects.push_back(Effect::Stop { lock: id, fencing_token: token, reason, drop_by });
+        if works {
+            self.drop_by.set(id.0, drop_by);
+        } else {
+            self.conclude(now, id);
+        }
+    }
+
+    /// Ends every use of a lock that another holder has now, or none.
+    pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: EndReason) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        match &mut lock.phase {
+            Phase::Leading { .. } => self.end_term(now, id, reason, false),
+            Phase::Stopping(stopping) => stopping.held = false,
+            Phase::Releasing(outcome) => {
+                let outcome = (**outcome).clone();
+                self.finish(id, outcome);
+            }
+            Phase::Idle | Phase::Competing | Phase::Ended(_) => {}
+        }
+    }
+
+    /// Continues with the release, because the work of the term has ended (rule 8).
+    fn conclude(&mut self, now: LocalInstant, id: LockId) {
+        self.drop_by.cancel(&id.0);
+        let Some(lock) = self.lock_mut(id) else { return };
+        let Phase::Stopping(stopping) = &lock.phase else { return };
+        let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
+        if stopping.held {
+            lock.phase = Phase::Releasing(Box::new(outcome));
+            lock.not_before = now;
+            self.plan(now, id);
+        } else {
+            self.finish(id, outcome);
+        }
+    }
+
+    pub(super) fn on_work_ended(&mut self, now: LocalInstant, id: LockId, end: WorkEnd) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        if !std::mem::take(&mut lock.works) {
+            return;
+        }
+        let (was_forsaken, ends_with_work) = (std::mem::take(&mut lock.forsaken), lock.ends_with_work);
+        self.at_work -= usize::from(!was_forsaken);
+        match (end, &self.locks[id.0 as usize].phase) {
+            (WorkEnd::Panicked, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkPanicked, true),
+            (WorkEnd::NotBegun, Phase::Leading { .. }) => self.end_term(now, id, EndReason::RenewDeadline, true),
+            (WorkEnd::Complete, Phase::Leading { .. }) if ends_with_work => {
+                self.end_term(now, id, EndReason::WorkFinished, true);
+            }
+            (_, Phase::Stopping(_)) => self.conclude(now, id),
+            // Work that nobody waited for kept the lock from its next term.
+            (_, Phase::Competing) => self.settle(now, id, BeginReason::Released),
+            _ => {}
+        }
+        self.freed(now, id);
+    }
+
+    /// Drops work that has not stopped in time, and gives up work that cannot be dropped (rule 8).
+    pub(super) fn drop_late_work(&mut self, now: LocalInstant) {
+        let margin = self.rules.election.stop_margin();
+        while let Some(index) = self.drop_by.pop_due(now) {
+            let id = LockId(index);
+            let Some(lock) = self.lock_mut(id) else { continue };
+            let Phase::Stopping(stopping) = &mut lock.phase else { continue };
+            if std::mem::replace(&mut stopping.dropped, true) {
+                let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
+                // The session still waits for this work: the lock is not released while the work runs.
+                self.effects.push_back(Effect::Abandon { lock: id });
+                self.finish(id, outcome);
+            } else {
+                self.drop_by.set(index, now + margin);
+                self.effects.push_back(Effect::DropWork { lock: id });
+            }
+        }
+    }
+
+    /// Drops the work of all terms, because their session is over.
+    pub(super) fn drop_all_work(&mut self) {
+        for (index, _) in self.locks.iter().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
+            self.effects.push_back(Effect::DropWork { lock: LockId::of(index) });
+        }
+    }
+
+    /// Gives up the work of all terms. The session is not released, because that work runs.
+    pub(super) fn forsake_all_work(&mut self) {
+        self.at_work = 0;
+        for (index, lock) in self.locks.iter_mut().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
+            lock.forsaken = true;
+            self.effects.push_back(Effect::Abandon { lock: LockId::of(index) });
+        }
+    }
+
+    /// Ends the term of a lock whose record asks for another leader (rule 14).
+    pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        if matches!((&lock.phase, &lock.seen), (Phase::Leading { .. }, Seen::Ours { .. }))
+            && let Some(to) = lock.prefers_other_than(&self.identity)
+        {
+            let to = to.to_owned();
+            self.end_term(now, id, EndReason::Transferred { to }, true);
+        }
+    }
+
+    /// Hands over the locks of which another member is the first in rank, a few at a time (rule S9).
+    pub(super) fn hand_over(&mut self, now: LocalInstant) {
+        while let Some(index) = self.examine {
+            if self.window().is_none() || self.handing_over.len() >= self.rules.hand_overs {
+                return;
+            }
+            let id = LockId(index);
+            let Some(lock) = self.lock(id) else {
+                self.examine = None;
+                return;
+            };
+            let (leads, hash) = (matches!(lock.phase, Phase::Leading { .. }), lock.hash);
+            self.examine = Some(index + 1);
+            if leads && let Some(to) = self.first_in_rank(now, hash) {
+                self.handing_over.insert(index);
+                self.end_term(now, id, EndReason::Transferred { to }, true);
+            }
+        }
+    }
+
+    /// The first in rank for a lock, if it is another member that has lived for a lease.
+    fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<String> {
+        let lease = self.rules.election.lease_duration;
+        let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &*self.identity);
+        let settled = self.peers.values().filter(|peer| peer.is_member() && peer.first_seen + lease <= now);
+        let scores = settled.map(|peer| {
+            (ranking::score(peer.identity_hash, peer.weight, lock), peer.identity.as_deref().unwrap_or_default())
+        });
+        scores.max().filter(|best| *best > own).map(|(_, identity)| identity.to_owned())
+    }
+}

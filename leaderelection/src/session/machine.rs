@@ -1,0 +1,336 @@
+//! The state machine: the actions of a step, in order.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agenda::Agenda;
+use super::effect::{Effect, Fact};
+use super::input::{DrawSession, Input};
+use super::lock::{Lock, Phase, Seen};
+use super::own::Own;
+use super::peer::Peer;
+use super::ranking;
+use super::rules::Rules;
+use super::taking::Flight;
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{self, EndReason, Failure, Jitter, Term};
+use crate::store::StoreErrorKind;
+use crate::timings::JITTER_FACTOR;
+
+/// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+
+/// The factor by which the pauses grow after a refusal that will hardly go away.
+const SLOW: u32 = 5;
+
+/// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    pub(super) rules: Arc<Rules>,
+    pub(super) identity: Arc<str>,
+    pub(super) identity_hash: u64,
+    pub(super) own: Option<Own>,
+    /// The earlier sessions of this member whose objects may still look alive.
+    pub(super) past: Vec<SessionId>,
+    pub(super) peers: BTreeMap<SessionId, Peer>,
+    pub(super) locks: Vec<Lock>,
+    pub(super) flights: BTreeMap<u32, Flight>,
+    pub(super) errands: Agenda<Errand>,
+    pub(super) due_locks: Agenda<u32>,
+    /// The ends of the time that work has to stop, for terms that end before their session.
+    pub(super) drop_by: Agenda<u32>,
+    /// The moment before which the store asked clients to send nothing.
+    pub(super) asked_until: LocalInstant,
+    /// The number of requests about other sessions and of listings in flight.
+    pub(super) errands_in_flight: usize,
+    pub(super) lists_sessions: bool,
+    pub(super) lists_locks: bool,
+    /// `true` if the locks have to be listed again after the listing that is in flight.
+    pub(super) list_again: bool,
+    /// `true` after the first listing of sessions.
+    pub(super) knows_sessions: bool,
+    /// The number of works that run and that the own session waits for.
+    pub(super) at_work: usize,
+    /// The number of locks that the own session has released.
+    pub(super) released: u64,
+    /// The locks that are being handed over for balance, and the next lock to examine.
+    pub(super) handing_over: BTreeSet<u32>,
+    pub(super) examine: Option<u32>,
+    pub(super) begun: bool,
+    pub(super) stop_asked: bool,
+    pub(super) effects: VecDeque<Effect>,
+}
+
+/// An action that is not about one lock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Errand {
+    /// Opens a session.
+    Open,
+    /// Looks at another session, ends it, or deletes its object.
+    Peer(SessionId),
+    /// Looks for new sessions.
+    Sessions,
+    /// Looks for changes of locks.
+    Locks,
+    /// Looks for locks to hand over.
+    Balance,
+}
+
+impl Member {
+    /// Creates a member that has no session yet: see [`Input::Begin`].
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        let identity: Arc<str> = rules.election.identity.as_str().into();
+        Self {
+            identity_hash: ranking::hash(&identity),
+            rules: Arc::new(rules),
+            identity,
+            own: None,
+            past: Vec::new(),
+            peers: BTreeMap::new(),
+            locks: Vec::new(),
+            flights: BTreeMap::new(),
+            errands: Agenda::default(),
+            due_locks: Agenda::default(),
+            drop_by: Agenda::default(),
+            asked_until: LocalInstant::default(),
+            errands_in_flight: 0,
+            lists_sessions: false,
+            lists_locks: false,
+            list_again: false,
+            knows_sessions: false,
+            at_work: 0,
+            released: 0,
+            handing_over: BTreeSet::new(),
+            examine: None,
+            begun: false,
+            stop_asked: false,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Adds a lock, for which [`Input::Compete`] then competes. Every name is added once.
+    pub fn add_lock(&mut self, name: &str) -> LockId {
+        self.locks.push(Lock::new(ranking::hash(name)));
+        LockId(u32::try_from(self.locks.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// Takes one step. The driver has to carry out all effects, of which [`next`](Self::next) returns one after the
+    /// other, before it waits for anything.
+    ///
+    /// `now` never decreases from call to call.
+    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+        // An input that comes too late for the session must not prolong it (rules S1 and S2).
+        self.step_own(now, election::Input::Tick, draw);
+        match input {
+            Input::Begin => self.begin(now),
+            Input::Tick => {}
+            Input::Stop => self.stop(now, draw),
+            Input::Expired => self.step_own(now, election::Input::Expired, draw),
+            Input::Own { session, answer } => {
+                self.obey(now, answer.failure());
+                if self.own.as_ref().is_some_and(|own| own.id == session) {
+                    self.step_own(now, election::Input::Answer(answer), draw);
+                }
+            }
+            Input::Peer { session, answer } => self.on_peer_answer(now, &session, answer, draw.jitter()),
+            Input::Deleted { session, result } => self.on_deleted(now, &session, result),
+            Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
+            Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
+            Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
+            Input::Compete { lock, stand_back, ends_with_work } => self.compete(now, lock, stand_back, ends_with_work),
+            Input::Command { lock, command } => self.on_command(now, lock, command),
+            Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
+        }
+        self.drop_late_work(now);
+        self.hand_over(now);
+        self.step_own(now, election::Input::Tick, draw);
+        self.send(now, draw);
+    }
+
+    /// Returns the next effect, oldest first.
+    #[allow(clippy::should_implement_trait, reason = "a member is no iterator: a later step has more effects")]
+    pub fn next(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The moment for the next [`Input::Tick`]; `None` if only another input can change the state.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<LocalInstant> {
+        let own = self.own.as_ref().and_then(|own| own.election.wake_at());
+        let requests = self.errands.next_at().into_iter().chain(self.due_locks.next_at()).min();
+        let requests = requests.filter(|_| self.begun && self.has_room()).map(|at| at.max(self.asked_until));
+        own.into_iter().chain(requests).chain(self.drop_by.next_at()).min()
+    }
+
+    /// The term of a lock that is valid at `now`, if any: a comparison with the session's deadline, never a flag
+    /// (rule S2).
+    #[must_use]
+    pub fn leading(&self, now: LocalInstant, lock: LockId) -> Option<Term> {
+        let session = self.own.as_ref()?.election.leading(now)?;
+        match self.lock(lock)?.phase {
+            Phase::Leading { token } => Some(Term { fencing_token: token, ..session }),
+            _ => None,
+        }
+    }
+
+    /// The member's own session, and `true` if it is open at `now`.
+    #[must_use]
+    pub fn session(&self, now: LocalInstant) -> Option<(&SessionId, bool)> {
+        self.own.as_ref().map(|own| (&own.id, own.election.leading(now).is_some()))
+    }
+
+    pub(super) fn lock(&self, id: LockId) -> Option<&Lock> {
+        self.locks.get(id.0 as usize)
+    }
+
+    pub(super) fn lock_mut(&mut self, id: LockId) -> Option<&mut Lock> {
+        self.locks.get_mut(id.0 as usize)
+    }
+
+    /// The window of the own session, if it is open.
+    pub(super) fn window(&self) -> Option<Term> {
+        self.own.as_ref().and_then(|own| own.term)
+    }
+
+    /// Returns `true` if `session` is the own session, and is open.
+    pub(super) fn is_ours(&self, session: &str) -> bool {
+        self.own.as_ref().is_some_and(|own| *own.id == *session && own.term.is_some())
+    }
+
+    fn begin(&mut self, now: LocalInstant) {
+        self.begun = true;
+        self.errands.set(Errand::Sessions, now);
+        self.errands.set(Errand::Open, now);
+    }
+
+    fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        self.stop_asked = true;
+        if self.own.is_some() {
+            self.step_own(now, election::Input::Command(election::Command::Stop), draw);
+        } else {
+            self.end();
+        }
+    }
+
+    /// Ends every candidacy that is left, and the member.
+    pub(super) fn end(&mut self) {
+        self.errands.clear();
+        self.due_locks.clear();
+        self.begun = false;
+        for index in 0..self.locks.len() {
+            if self.locks[index].phase != Phase::Idle {
+                self.finish(LockId::of(index), election::RunOutcome::NeverLed);
+            }
+        }
+        self.effects.push_back(Effect::Ended);
+    }
+
+    /// Ends the candidacy of a lock.
+    pub(super) fn finish(&mut self, id: LockId, outcome: election::RunOutcome) {
+        self.handing_over.remove(&id.0);
+        if let Some(lock) = self.lock_mut(id) {
+            lock.phase = Phase::Idle;
+            self.effects.push_back(Effect::Finished { lock: id, outcome });
+        }
+    }
+
+    /// Returns `true` if another request may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.flights.len() + self.errands_in_flight < self.rules.at_a_time
+    }
+
+    /// Sends the requests that are due, as many as may be in flight.
+    fn send(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        if !self.begun || now < self.asked_until {
+            return;
+        }
+        while self.has_room() {
+            if let Some(errand) = self.errands.pop_due(now) {
+                self.run(now, errand, draw);
+            } else if let Some(lock) = self.due_locks.pop_due(now) {
+                self.send_for(now, LockId(lock), draw);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn run(&mut self, now: LocalInstant, errand: Errand, draw: &mut impl DrawSession) {
+        match errand {
+            Errand::Open => self.open(now, draw),
+            Errand::Peer(session) => self.attend_to(now, &session, draw),
+            Errand::Sessions => self.list_sessions(),
+            Errand::Locks => self.look_at_locks(now),
+            Errand::Balance => self.examine = Some(0),
+        }
+    }
+
+    /// Keeps the pause that the store asked for, up to one lease.
+    pub(super) fn obey(&mut self, now: LocalInstant, failure: Option<Failure>) {
+        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
+        self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
+    }
+
+    /// The pause after a failure of a request about one lock.
+    pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
+        let (retry, poll) = (self.rules.election.retry_period, self.poll_pause(jitter));
+        let Some(lock) = self.lock_mut(id) else { return poll };
+        let longest = FIRST_BACK_OFF.saturating_mul(1 << lock.failures.min(31)).min(retry);
+        lock.failures = lock.failures.saturating_add(u8::from(longest < retry));
+        match kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
+            _ => jitter.of(longest),
+        }
+    }
+
+    /// client-go's pause between tries: one retry period, and up to 1.2 more.
+    pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
+        let retry = self.rules.election.retry_period;
+        retry + jitter.of(retry.mul_f64(JITTER_FACTOR))
+    }
+
+    pub(super) fn tell(&mut self, fact: Fact) {
+        self.effects.push_back(Effect::Fact(fact));
+    }
+
+    /// Announces the leader of a lock, if it has changed.
+    pub(super) fn announce(&mut self, id: LockId, leader: Option<Arc<str>>) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        if lock.announced != leader {
+            lock.announced.clone_from(&leader);
+            self.tell(Fact::LeaderChanged { lock: id, leader: leader.map(|leader| leader.to_string()) });
+        }
+    }
+
+    /// Replaces the view of a lock, and keeps the index of the locks that a session holds.
+    pub(super) fn set_seen(&mut self, id: LockId, seen: Seen) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        let before = std::mem::replace(&mut lock.seen, seen);
+        let after = match &lock.seen {
+            Seen::Held { session, .. } => Some(session.clone()),
+            _ => None,
+        };
+        if let Seen::Held { session, .. } = before
+            && after.as_ref() != Some(&session)
+            && let Some(peer) = self.peers.get_mut(&session)
+        {
+            peer.holds.remove(&id.0);
+        }
+        if let Some(session) = after
+            && let Some(peer) = self.peers.get_mut(&session)
+        {
+            peer.holds.insert(id.0);
+        }
+    }
+
+    pub(super) fn end_reason_if_gone(record: Option<&crate::record::LeaderElectionRecord>) -> EndReason {
+        match record {
+            None => EndReason::Deleted,
+            Some(record) if record.is_released() => EndReason::Emptied,
+            Some(record) => EndReason::TakenOver { by: record.holder_identity.clone() },
+        }
+    }
+}

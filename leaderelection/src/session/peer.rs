@@ -1,0 +1,113 @@
+//! One other session, as this member sees it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ranking;
+use crate::clock::LocalInstant;
+use crate::record::LeaderElectionRecord;
+use crate::store::Version;
+
+/// The fields that a session's own record has besides those of a lease.
+const RELEASED: &str = "released";
+const WEIGHT: &str = "weight";
+
+/// Another session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Peer {
+    /// The identity of the session's member; `None` before the first read that showed it.
+    pub(super) identity: Option<Arc<str>>,
+    pub(super) identity_hash: u64,
+    pub(super) weight: u32,
+    /// The number of locks that the session has released one by one.
+    pub(super) released: u64,
+    pub(super) lease: Duration,
+    /// The object at its last change; `None` before the first answer.
+    pub(super) sight: Option<Sight>,
+    pub(super) first_seen: LocalInstant,
+    /// `true` if the session is over for good, so that it holds nothing (rule S4).
+    pub(super) ended: bool,
+    /// `true` if the session was seen to be renewed under this member's identity.
+    pub(super) renews: bool,
+    pub(super) clash_reported: bool,
+    /// The moment of the next look, if nothing happens before.
+    pub(super) look_at: LocalInstant,
+    /// The moment before which nothing is sent, after a failure.
+    pub(super) not_before: LocalInstant,
+    /// `true` while a request about the session is in flight.
+    pub(super) in_flight: bool,
+    /// The locks that name this session.
+    pub(super) holds: BTreeSet<u32>,
+}
+
+/// The object of another session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sight {
+    /// The version; `None` if there is no object, or no readable one.
+    pub(super) version: Option<Version>,
+    /// The moment at which an answer that showed this version for the first time returned (rule S3).
+    pub(super) since: LocalInstant,
+    /// A delay of the end, so that members do not collide.
+    pub(super) spread: Duration,
+    /// The record of exactly this version, if it was read.
+    pub(super) record: Option<Box<LeaderElectionRecord>>,
+}
+
+impl Peer {
+    /// Creates a session of which nothing but the ID is known.
+    pub(super) fn new(now: LocalInstant, lease: Duration) -> Self {
+        Self {
+            identity: None,
+            identity_hash: 0,
+            weight: 1,
+            released: 0,
+            lease,
+            sight: None,
+            first_seen: now,
+            ended: false,
+            renews: false,
+            clash_reported: false,
+            look_at: now,
+            not_before: now,
+            in_flight: false,
+            holds: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.sight.as_ref()?.version.as_ref()
+    }
+
+    /// Takes what a record says about the member.
+    pub(super) fn describe(&mut self, record: &LeaderElectionRecord) {
+        if self.identity.as_deref() != Some(&*record.holder_identity) {
+            self.identity = Some(record.holder_identity.as_str().into());
+            self.identity_hash = ranking::hash(&record.holder_identity);
+        }
+        let weight = record.unknown.number(WEIGHT).unwrap_or(1);
+        self.weight = u32::try_from(weight).map_or(super::MAX_WEIGHT, |weight| weight.clamp(1, super::MAX_WEIGHT));
+        self.lease = record.lease_duration;
+    }
+
+    /// The moment from which the session has expired, if its object does not change (rule S4).
+    pub(super) fn expires_at(&self) -> Option<LocalInstant> {
+        self.sight.as_ref().map(|sight| sight.since + self.lease + sight.spread)
+    }
+
+    /// Returns `true` if the session is known to be alive, and its member is known.
+    pub(super) fn is_member(&self) -> bool {
+        !self.ended && self.identity.is_some() && self.version().is_some()
+    }
+}
+
+/// Adds the fields of a session to its record.
+pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64) {
+    record.unknown.set_number(WEIGHT, u64::from(weight));
+    record.unknown.set_number(RELEASED, released);
+}
+
+/// Returns the number of released locks in a session's record.
+pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
+    record.unknown.number(RELEASED).unwrap_or_default()
+}

@@ -1,0 +1,419 @@
+//! Rules S2, S5, S8 and S9: the view of the locks, and the writes that take and release them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::effect::{Effect, Fact, Refusal};
+use super::input::DrawSession;
+use super::lock::{Extras, Lock, Phase, Seen};
+use super::machine::{Errand, Member};
+use super::ranking;
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
+use crate::lock::VersionedRecord;
+use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::store::{StoreErrorKind, Version};
+
+/// A request about a lock that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flight {
+    /// The own session at the moment of the request.
+    session: SessionId,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Look,
+    Take { token: u64, reason: BeginReason },
+    Release,
+}
+
+/// The next request that a lock needs.
+enum Want {
+    Look,
+    Take(BeginReason),
+    Release,
+}
+
+impl Flight {
+    /// Returns `true` if the request would make the lock ours.
+    pub(super) fn takes(&self) -> bool {
+        matches!(self.kind, Kind::Take { .. })
+    }
+}
+
+impl Member {
+    pub(super) fn look_at_locks_soon(&mut self, now: LocalInstant) {
+        if self.lists_locks {
+            self.list_again = true;
+        } else if self.window().is_some() {
+            self.errands.hurry(Errand::Locks, now);
+        }
+    }
+
+    /// Returns `true` if a listing of the locks costs less than reads of each.
+    pub(super) fn lists_locks_instead_of_reading(&self) -> bool {
+        self.locks.len() > self.rules.reads_per_listing
+    }
+
+    /// Looks for changes of all locks (rule S8).
+    pub(super) fn look_at_locks(&mut self, now: LocalInstant) {
+        if self.window().is_none() {
+            return;
+        }
+        self.errands.set(Errand::Locks, now + self.rules.look_around);
+        if self.lists_locks_instead_of_reading() {
+            if !std::mem::replace(&mut self.lists_locks, true) {
+                self.errands_in_flight += 1;
+                self.effects.push_back(Effect::ListLocks);
+            }
+            return;
+        }
+        for index in 0..self.locks.len() {
+            let lock = &mut self.locks[index];
+            lock.must_read |= lock.phase != Phase::Idle || lock.in_doubt;
+            self.plan(now, LockId::of(index));
+        }
+    }
+
+    /// Takes a listing of all locks. A listing is a hint: only a read shows a lock.
+    pub(super) fn on_locks(
+        &mut self,
+        now: LocalInstant,
+        listing: Result<Vec<(LockId, Option<Version>)>, Failure>,
+        jitter: Jitter,
+    ) {
+        if !std::mem::take(&mut self.lists_locks) {
+            return;
+        }
+        self.errands_in_flight -= 1;
+        self.obey(now, listing.as_ref().err().copied());
+        let again = std::mem::take(&mut self.list_again);
+        let Ok(listed) = listing else {
+            let pause = self.poll_pause(jitter);
+            return self.errands.set(Errand::Locks, now + pause);
+        };
+        self.errands.set(Errand::Locks, if again { now } else { now + self.rules.look_around });
+        let listed: BTreeMap<LockId, Option<Version>> = listed.into_iter().collect();
+        for index in 0..self.locks.len() {
+            let (id, lock) = (LockId::of(index), &mut self.locks[index]);
+            if self.flights.contains_key(&id.0) {
+                continue;
+            }
+            match (listed.get(&id), &lock.seen) {
+                (None, Seen::Unknown) => {
+                    self.set_seen(id, Seen::Absent);
+                    self.freed(now, id);
+                    continue;
+                }
+                (None, Seen::Absent) => {}
+                (Some(Some(version)), _) if lock.version() == Some(version) => {}
+                _ => lock.must_read = true,
+            }
+            self.plan(now, id);
+        }
+    }
+
+    /// Plans the next request for a lock that can perhaps be taken since now. Members that are before this one in rank go
+    /// first (rule S9).
+    pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        if lock.phase == Phase::Competing && self.opening(lock).is_some() {
+            let mut wait = self.rules.election.retry_period * self.rank(lock);
+            if lock.prefers_other_than(&self.identity).is_some() {
+                wait += self.rules.election.lease_duration;
+            }
+            if let Some(lock) = self.lock_mut(id) {
+                lock.not_before = lock.not_before.max(now + wait);
+            }
+        }
+        self.plan(now, id);
+    }
+
+    /// The number of live members that are before this one in rank for a lock.
+    fn rank(&self, lock: &Lock) -> u32 {
+        let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
+        let before = self.peers.values().filter(|peer| peer.is_member()).filter(|peer| {
+            let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
+            (score, peer.identity.as_deref().unwrap_or_default()) > own
+        });
+        u32::try_from(before.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
+    pub(super) fn opening(&self, lock: &Lock) -> Option<BeginReason> {
+        match &lock.seen {
+            Seen::Absent => Some(BeginReason::Created),
+            Seen::Free { .. } => {
+                let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
+                let is_for_us = preferred == Some(&*self.identity);
+                Some(if is_for_us { BeginReason::Transferred } else { BeginReason::Released })
+            }
+            Seen::Held { session, .. } => {
+                let peer = self.peers.get(session).filter(|peer| peer.ended)?;
+                let of = peer.identity.as_deref().unwrap_or(session).to_owned();
+                Some(BeginReason::Expired { of })
+            }
+            Seen::Unknown | Seen::Ours { .. } | Seen::Refused { .. } => None,
+        }
+    }
+
+    fn want(&self, lock: &Lock) -> Option<Want> {
+        let is_ours = matches!(lock.seen, Seen::Ours { .. });
+        let matters = !matches!(lock.phase, Phase::Idle | Phase::Ended(_)) || lock.in_doubt || is_ours;
+        if lock.must_read && matters {
+            return Some(Want::Look);
+        }
+        match &lock.phase {
+            Phase::Releasing(_) if is_ours => Some(Want::Release),
+            // No term leads by this record: it is what is left of one, or a write that landed late.
+            Phase::Idle | Phase::Competing if is_ours && !lock.works => Some(Want::Release),
+            Phase::Competing if !lock.works && !lock.is_exhausted() => self.opening(lock).map(Want::Take),
+            _ => None,
+        }
+    }
+
+    /// Sets the time of the next request about a lock.
+    pub(super) fn plan(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        let may_send = self.window().is_some() && !self.flights.contains_key(&id.0);
+        match self.want(lock).filter(|_| may_send) {
+            None => self.due_locks.cancel(&id.0),
+            Some(Want::Look) if !lock.read_failed => self.due_locks.set(id.0, now),
+            Some(_) => self.due_locks.set(id.0, lock.not_before.max(now)),
+        }
+    }
+
+    /// Sends the request that a lock needs.
+    pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
+        let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
+        // A lock's write names a session that is open (rule S2).
+        if own.term.is_none_or(|term| now >= term.valid_until) {
+            return;
+        }
+        let (kind, request) = match self.want(lock) {
+            None => return,
+            Some(Want::Look) => (Kind::Look, Request::Look),
+            Some(Want::Take(reason)) => {
+                let write = take(lock, &self.identity, &own.id, draw.stamp());
+                (Kind::Take { token: lock.next_token, reason }, Request::Write(write))
+            }
+            Some(Want::Release) => match release(lock, draw.stamp()) {
+                Some(write) => (Kind::Release, Request::Write(write)),
+                None => return,
+            },
+        };
+        self.flights.insert(id.0, Flight { session: own.id.clone(), kind });
+        self.effects.push_back(Effect::Lock { lock: id, request });
+    }
+
+    pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
+        let Some(Flight { session, kind }) = self.flights.remove(&id.0) else { return };
+        self.obey(now, answer.failure());
+        // An answer that comes after the end of the session that the write names is not believed (rule S2).
+        let counts = self.is_ours(&session);
+        match (kind, answer) {
+            (Kind::Look, Answer::Read(Ok(found))) => self.learn(now, id, found),
+            (Kind::Look, Answer::Read(Err(failure))) => self.on_read_failure(now, id, failure, jitter),
+            (Kind::Take { token, reason }, Answer::Written(Ok(version))) if counts => {
+                self.landed(now, id, version, token, reason);
+            }
+            (Kind::Release, Answer::Written(Ok(version))) => self.on_released(now, id, version, counts),
+            (kind, Answer::Written(result)) => {
+                let takes = matches!(kind, Kind::Take { .. });
+                let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
+                let pause = self.back_off(id, failure, jitter);
+                if let Some(lock) = self.lock_mut(id) {
+                    lock.not_before = lock.not_before.max(now + pause);
+                    lock.in_doubt |= takes && counts;
+                    let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
+                    lock.must_read |= !is_refused || !counts || matches!(lock.phase, Phase::Releasing(_));
+                }
+            }
+            _ => {}
+        }
+        self.plan(now, id);
+    }
+
+    fn on_read_failure(&mut self, now: LocalInstant, id: LockId, failure: Failure, jitter: Jitter) {
+        let pause = self.back_off(id, failure.kind, jitter);
+        if let Some(lock) = self.lock_mut(id) {
+            lock.not_before = lock.not_before.max(now + pause);
+            lock.read_failed = true;
+        }
+        if failure.kind == StoreErrorKind::Unreadable {
+            self.refuse(id, None, Refusal::Unreadable);
+            self.lose(now, id, crate::election::EndReason::Unreadable);
+        }
+    }
+
+    /// Takes a read of a lock.
+    fn learn(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        (lock.must_read, lock.read_failed) = (false, false);
+        let has_changed =
+            found.as_ref().map(|found| &found.version) != lock.version() || matches!(lock.seen, Seen::Unknown);
+        if has_changed {
+            // The writes in doubt named another version, so none of them can land any more.
+            (lock.in_doubt, lock.failures) = (false, 0);
+        }
+        let reason = self.lock(id).and_then(|lock| self.opening(lock)).unwrap_or(BeginReason::Released);
+        match found {
+            None => self.saw_nothing(now, id),
+            Some(found) => self.saw_record(now, id, found),
+        }
+        self.settle(now, id, reason);
+        if has_changed {
+            self.freed(now, id);
+        }
+    }
+
+    fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
+        let wait = self.rules.look_around + self.rules.election.lease_duration;
+        let was_led =
+            self.lock(id).is_some_and(|lock| matches!(lock.seen, Seen::Held { .. }) && self.opening(lock).is_none());
+        if let Some(lock) = self.lock_mut(id)
+            && was_led
+        {
+            // The leader sees the deletion when it looks at all locks.
+            lock.not_before = lock.not_before.max(now + wait);
+        }
+        self.set_seen(id, Seen::Absent);
+        self.announce(id, None);
+        self.lose(now, id, Self::end_reason_if_gone(None));
+    }
+
+    fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
+        let VersionedRecord { record, version } = found;
+        let Some(lock) = self.lock_mut(id) else { return };
+        lock.saw_token(record.leader_transitions);
+        let extras = Extras { unknown: record.unknown.clone(), preferred: record.preferred_holder.clone() };
+        lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
+        let exhausted = lock.is_exhausted();
+        match &record.session {
+            Some(session) if self.is_ours(session) => {
+                self.set_seen(id, Seen::Ours { version, token: record.leader_transitions });
+                return;
+            }
+            Some(session) => {
+                let session = SessionId::from(session.as_str());
+                self.hear_of(now, &session);
+                let is_alive = self.peers.get(&session).is_some_and(|peer| !peer.ended);
+                let leader = is_alive.then(|| self.share_identity(&session, &record.holder_identity));
+                self.set_seen(id, Seen::Held { version, session });
+                self.announce(id, leader);
+            }
+            None if record.is_released() => {
+                self.set_seen(id, Seen::Free { version });
+                self.announce(id, None);
+            }
+            None => {
+                let holder = record.holder_identity.clone();
+                self.announce(id, Some(holder.as_str().into()));
+                self.refuse(id, Some(version), Refusal::PlainLease { holder });
+            }
+        }
+        if exhausted {
+            self.tell(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
+        }
+        self.lose(now, id, Self::end_reason_if_gone(Some(&record)));
+    }
+
+    fn refuse(&mut self, id: LockId, version: Option<Version>, refusal: Refusal) {
+        let is_known =
+            self.lock(id).is_some_and(|lock| matches!(&lock.seen, Seen::Refused { version: v } if *v == version));
+        self.set_seen(id, Seen::Refused { version });
+        if !is_known {
+            self.tell(Fact::Refused { lock: id, refusal });
+        }
+    }
+
+    /// Takes a write of this session that is known to have landed while the session was valid.
+    fn landed(&mut self, now: LocalInstant, id: LockId, version: Version, token: u64, reason: BeginReason) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        (lock.in_doubt, lock.must_read, lock.failures) = (false, false, 0);
+        lock.saw_token(token);
+        if let Some(extras) = &mut lock.extras {
+            extras.preferred = None;
+        }
+        self.set_seen(id, Seen::Ours { version, token });
+        self.settle(now, id, reason);
+    }
+
+    /// Begins a term if the record names the own session by a write that no term has had yet.
+    pub(super) fn settle(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
+        let (Some(window), Some(lock)) = (self.window(), self.lock(id)) else { return };
+        let ours = match &lock.seen {
+            Seen::Ours { token, .. } => Some(*token),
+            _ => None,
+        };
+        match (&lock.phase, ours) {
+            (Phase::Competing, Some(token)) if token >= lock.first_new_token && !lock.works => {
+                self.start(id, token, window, reason);
+            }
+            (Phase::Releasing(outcome), None) if !self.flights.contains_key(&id.0) => {
+                let outcome = (**outcome).clone();
+                return self.finish(id, outcome);
+            }
+            _ => {}
+        }
+        self.hand_over_if_asked(now, id);
+    }
+
+    fn start(&mut self, id: LockId, token: u64, window: Term, reason: BeginReason) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        lock.phase = Phase::Leading { token };
+        lock.first_new_token = token + 1;
+        lock.works = true;
+        self.at_work += 1;
+        self.tell(Fact::Acquired { lock: id, fencing_token: token });
+        let term = Term { fencing_token: token, ..window };
+        self.effects.push_back(Effect::Start { lock: id, term, reason });
+        self.announce(id, Some(self.identity.clone()));
+    }
+
+    fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
+        self.released += u64::from(counts);
+        self.set_seen(id, Seen::Free { version });
+        self.tell(Fact::Released { lock: id });
+        self.announce(id, None);
+        self.settle(now, id, BeginReason::Released);
+        self.freed(now, id);
+    }
+}
+
+/// The write that takes a lock which nothing holds (rule S5).
+fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
+    let record = LeaderElectionRecord {
+        holder_identity: identity.to_owned(),
+        lease_duration: std::time::Duration::ZERO,
+        acquire_time: Some(stamp.time),
+        renew_time: None,
+        leader_transitions: lock.next_token,
+        write_id: Some(stamp.write_id),
+        preferred_holder: None,
+        session: Some(session.to_owned()),
+        unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
+    };
+    Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
+}
+
+/// The write that releases one lock (rule S6).
+fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
+    let Seen::Ours { version, token } = &lock.seen else { return None };
+    let extras = lock.extras.as_deref().cloned().unwrap_or_default();
+    let record = LeaderElectionRecord {
+        holder_identity: String::new(),
+        lease_duration: RELEASED_LEASE,
+        acquire_time: Some(stamp.time),
+        renew_time: Some(stamp.time),
+        leader_transitions: *token,
+        write_id: Some(stamp.write_id),
+        preferred_holder: extras.preferred,
+        session: None,
+        unknown: extras.unknown,
+    };
+    Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })
+}

@@ -1,0 +1,51 @@
+//! Shows a member to an explorer, which can then tell that two states differ in nothing that matters.
+
+use super::lock::Seen;
+use super::machine::Member;
+use crate::election::Visitor;
+
+impl Member {
+    /// Shows every instant, version and write id to `visitor`, which may replace each.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        if let Some(own) = &mut self.own {
+            own.election.visit(visitor);
+            if let Some(term) = &mut own.term {
+                visitor.moment(&mut term.sent_at);
+                visitor.moment(&mut term.valid_until);
+            }
+        }
+        self.errands.visit(|at| visitor.pause(at));
+        self.due_locks.visit(|at| visitor.pause(at));
+        self.drop_by.visit(|at| visitor.timer(at));
+        visitor.pause(&mut self.asked_until);
+        for peer in self.peers.values_mut() {
+            if self.rules.balance {
+                visitor.moment(&mut peer.first_seen);
+            } else {
+                visitor.pause(&mut peer.first_seen);
+            }
+            visitor.pause(&mut peer.look_at);
+            visitor.pause(&mut peer.not_before);
+            let Some(sight) = &mut peer.sight else { continue };
+            visitor.moment(&mut sight.since);
+            if let Some(version) = &mut sight.version {
+                visitor.version(version);
+            }
+            if let Some(record) = &mut sight.record
+                && let Some(write_id) = &mut record.write_id
+            {
+                visitor.write_id(write_id);
+            }
+        }
+        for lock in &mut self.locks {
+            visitor.pause(&mut lock.not_before);
+            match &mut lock.seen {
+                Seen::Unknown | Seen::Absent | Seen::Refused { version: None } => {}
+                Seen::Free { version }
+                | Seen::Held { version, .. }
+                | Seen::Ours { version, .. }
+                | Seen::Refused { version: Some(version) } => visitor.version(version),
+            }
+        }
+    }
+}

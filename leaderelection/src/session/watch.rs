@@ -1,0 +1,327 @@
+//! Rules S3, S4, S7 and S8: the watch over other sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::effect::{Effect, Fact, PeerRequest};
+use super::input::DrawSession;
+use super::machine::{Errand, Member};
+use super::peer::{self, Peer, Sight};
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{Answer, Failure, Jitter, Purpose, Stamp, Write};
+use crate::lock::VersionedRecord;
+use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::store::{StoreErrorKind, Version};
+
+/// The divisor of the retry period for the spread of the writes that end a session.
+const SPREAD: u32 = 10;
+
+impl Member {
+    /// Remembers a session that a lock names, and looks at its object soon.
+    pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId) {
+        if !self.peers.contains_key(session) {
+            self.peers.insert(session.clone(), Peer::new(now, self.rules.election.lease_duration));
+            self.plan_peer(now, session);
+        }
+    }
+
+    pub(super) fn list_sessions(&mut self) {
+        if !std::mem::replace(&mut self.lists_sessions, true) {
+            self.errands_in_flight += 1;
+            self.effects.push_back(Effect::ListSessions);
+        }
+    }
+
+    pub(super) fn on_sessions(
+        &mut self,
+        now: LocalInstant,
+        listing: Result<Vec<(SessionId, Option<Version>)>, Failure>,
+        jitter: Jitter,
+    ) {
+        if !std::mem::take(&mut self.lists_sessions) {
+            return;
+        }
+        self.errands_in_flight -= 1;
+        self.obey(now, listing.as_ref().err().copied());
+        let mut pause = self.poll_pause(jitter);
+        if let Ok(listed) = listing {
+            self.knows_sessions = true;
+            self.compare_with_listing(now, listed.into_iter().collect(), jitter);
+            self.open_soon(now);
+            if !self.lists_instead_of_reading() {
+                pause = self.rules.look_around;
+            }
+        }
+        self.errands.set(Errand::Sessions, now + pause);
+    }
+
+    fn compare_with_listing(
+        &mut self,
+        now: LocalInstant,
+        listed: BTreeMap<SessionId, Option<Version>>,
+        jitter: Jitter,
+    ) {
+        for (id, version) in &listed {
+            if self.own.as_ref().is_none_or(|own| own.id != *id) {
+                self.hear_of(now, id);
+                match version {
+                    Some(version) => self.saw_version(now, id, version, jitter),
+                    // Only a read shows the version.
+                    None => self.look_soon(now, id),
+                }
+            }
+        }
+        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains_key(*id)).cloned().collect();
+        for id in missing {
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            match &mut peer.sight {
+                Some(sight) if peer.ended => sight.version = None,
+                // Only a read shows that there is no object.
+                Some(Sight { version: Some(_), .. }) => peer.look_at = now,
+                _ => {}
+            }
+            self.plan_peer(now, &id);
+        }
+    }
+
+    fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
+        self.change_peer(id, |peer| peer.look_at = now);
+        self.plan_peer(now, id);
+    }
+
+    /// Takes the version of a session's object from a listing.
+    fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        match &peer.sight {
+            Some(sight) if sight.version.as_ref() == Some(version) => {
+                // A session that is not renewed may have ended.
+                if sight.record.is_none() && !peer.ended {
+                    peer.look_at = now;
+                }
+            }
+            before => {
+                let is_renewal = !peer.ended && before.as_ref().is_some_and(|sight| sight.version.is_some());
+                peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
+                peer.sight = Some(Sight { version: Some(version.clone()), since: now, spread, record: None });
+                if peer.identity.is_none() {
+                    peer.look_at = now;
+                }
+            }
+        }
+        self.plan_peer(now, id);
+    }
+
+    /// Returns `true` if listings of the sessions cost less than reads of each.
+    fn lists_instead_of_reading(&self) -> bool {
+        self.peers.values().filter(|peer| peer.is_member()).count() > self.rules.reads_per_listing
+    }
+
+    /// Sets the time of the next request about a session.
+    pub(super) fn plan_peer(&mut self, now: LocalInstant, id: &SessionId) {
+        let delete_after = self.rules.delete_after;
+        let Some(peer) = self.peers.get(id) else { return };
+        if peer.in_flight {
+            return;
+        }
+        let errand = Errand::Peer(id.clone());
+        if !peer.ended {
+            let expires_at = peer.expires_at().filter(|_| peer.may_be_ended());
+            let at = expires_at.map_or(peer.look_at, |at| at.min(peer.look_at));
+            return self.errands.set(errand, at.max(peer.not_before));
+        }
+        match &peer.sight {
+            Some(Sight { version: Some(_), since, .. }) => {
+                if let Some(after) = delete_after {
+                    let at = *since + after;
+                    self.errands.set(errand, at.max(now));
+                }
+            }
+            _ if peer.holds.is_empty() => {
+                self.errands.cancel(&errand);
+                self.past.retain(|past| past != id);
+                self.peers.remove(id);
+            }
+            _ => self.errands.cancel(&errand),
+        }
+    }
+
+    /// Does what is due about a session: looks at it, ends it, or deletes its object.
+    pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl DrawSession) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let has_expired = peer.expires_at().is_some_and(|at| at <= now);
+        let request = match &peer.sight {
+            Some(Sight { version: Some(version), .. }) if peer.ended => PeerRequest::Delete(version.clone()),
+            _ if peer.ended => return,
+            Some(Sight { version: Some(version), record: Some(record), .. }) if has_expired => {
+                PeerRequest::End(end(record, version, draw.stamp()))
+            }
+            _ => PeerRequest::Look,
+        };
+        peer.in_flight = true;
+        self.errands_in_flight += 1;
+        self.effects.push_back(Effect::Peer { session: id.clone(), request });
+    }
+
+    pub(super) fn on_peer_answer(&mut self, now: LocalInstant, id: &SessionId, answer: Answer, jitter: Jitter) {
+        if !self.answered(now, id, answer.failure()) {
+            return;
+        }
+        match answer {
+            Answer::Written(Ok(version)) => return self.end_peer(now, id, Some(version)),
+            Answer::Read(Ok(found)) => self.saw_peer(now, id, found, jitter),
+            Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => self.saw_peer(now, id, None, jitter),
+            Answer::Read(Err(_)) => {
+                let pause = self.poll_pause(jitter);
+                self.change_peer(id, |peer| peer.not_before = now + pause);
+            }
+            Answer::Written(Err(failure)) => {
+                // The next end names the version that the next read shows.
+                let soon = matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Ambiguous);
+                let pause = if soon { Duration::ZERO } else { self.poll_pause(jitter) };
+                self.change_peer(id, |peer| {
+                    if let Some(sight) = &mut peer.sight {
+                        sight.record = None;
+                    }
+                    (peer.look_at, peer.not_before) = (now, now + pause);
+                });
+            }
+        }
+        self.plan_peer(now, id);
+        self.open_soon(now);
+    }
+
+    pub(super) fn on_deleted(&mut self, now: LocalInstant, id: &SessionId, result: Result<(), Failure>) {
+        if !self.answered(now, id, result.err()) {
+            return;
+        }
+        self.change_peer(id, |peer| {
+            if let Some(sight) = &mut peer.sight {
+                match result {
+                    Err(failure) if failure.kind != StoreErrorKind::Conflict => sight.since = now,
+                    _ => sight.version = None,
+                }
+            }
+        });
+        self.plan_peer(now, id);
+    }
+
+    /// Takes a read of a session's object.
+    fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: Option<VersionedRecord>, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.look_at = now + pause;
+        if peer.ended {
+            return;
+        }
+        let Some(VersionedRecord { record, version }) = found else {
+            if peer.version().is_some() || peer.sight.is_none() {
+                peer.sight = Some(Sight { version: None, since: now, spread, record: None });
+            } else if peer.expires_at().is_some_and(|at| at <= now) {
+                // There is nothing to end: the session's own renewals name a version that no longer exists (rule S4).
+                self.end_peer(now, id, None);
+            }
+            return;
+        };
+        if record.is_released() {
+            return self.end_peer(now, id, Some(version));
+        }
+        let (is_new, released_before) = (peer.identity.is_none(), peer.released);
+        peer.describe(&record);
+        peer.released = peer::released(&record);
+        let has_released = !is_new && peer.released != released_before;
+        match &mut peer.sight {
+            Some(sight) if sight.version.as_ref() == Some(&version) => sight.record = Some(Box::new(record)),
+            before => {
+                let is_renewal = before.as_ref().is_some_and(|sight| sight.version.is_some());
+                peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
+                let record = Some(Box::new(record));
+                peer.sight = Some(Sight { version: Some(version), since: now, spread, record });
+            }
+        }
+        if is_new && self.rules.balance {
+            self.errands.hurry(Errand::Balance, now + self.rules.election.lease_duration);
+        }
+        if has_released {
+            self.look_at_locks_soon(now);
+        }
+        self.report_clash(id);
+    }
+
+    /// Reports another process that renews a session under this member's identity.
+    fn report_clash(&mut self, id: &SessionId) {
+        let is_past = self.past.contains(id);
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let clashes = peer.renews && !is_past;
+        if clashes && !std::mem::replace(&mut peer.clash_reported, true) {
+            self.tell(Fact::IdentityClash { session: id.clone() });
+        }
+    }
+
+    /// Takes it that a session is over for good: its locks are free.
+    fn end_peer(&mut self, now: LocalInstant, id: &SessionId, version: Option<Version>) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.ended = true;
+        peer.sight = Some(Sight { version, since: now, spread: Duration::ZERO, record: None });
+        let held: Vec<u32> = peer.holds.iter().copied().collect();
+        self.tell(Fact::PeerEnded { session: id.clone() });
+        for lock in held {
+            self.announce(LockId(lock), None);
+            self.freed(now, LockId(lock));
+        }
+        // The session may have taken further locks since this member looked.
+        self.look_at_locks_soon(now);
+        self.plan_peer(now, id);
+        self.open_soon(now);
+    }
+
+    fn open_soon(&mut self, now: LocalInstant) {
+        if self.begun && self.own.is_none() && !self.stop_asked {
+            self.errands.hurry(Errand::Open, now);
+        }
+    }
+
+    /// Returns `true` if a request about this session was in flight.
+    fn answered(&mut self, now: LocalInstant, id: &SessionId, failure: Option<Failure>) -> bool {
+        self.obey(now, failure);
+        let was_in_flight = self.peers.get_mut(id).is_some_and(|peer| std::mem::take(&mut peer.in_flight));
+        self.errands_in_flight -= usize::from(was_in_flight);
+        was_in_flight
+    }
+
+    fn change_peer(&mut self, id: &SessionId, change: impl FnOnce(&mut Peer)) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            change(peer);
+        }
+    }
+
+    /// The identity of a session's member, shared with the session if that is known.
+    pub(super) fn share_identity(&self, session: &SessionId, identity: &str) -> Arc<str> {
+        let known = self.peers.get(session).and_then(|peer| peer.identity.clone());
+        known.filter(|known| **known == *identity).unwrap_or_else(|| identity.into())
+    }
+}
+
+impl Peer {
+    /// Returns `true` if the content of the object is known, so that the session may be ended when it has expired.
+    fn may_be_ended(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| sight.version.is_none() || sight.record.is_some())
+    }
+}
+
+/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease.
+fn end(record: &LeaderElectionRecord, version: &Version, stamp: Stamp) -> Write {
+    let record = LeaderElectionRecord {
+        holder_identity: String::new(),
+        lease_duration: RELEASED_LEASE,
+        acquire_time: Some(stamp.time),
+        renew_time: Some(stamp.time),
+        write_id: Some(stamp.write_id),
+        preferred_holder: None,
+        ..record.clone()
+    };
+    Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) }
+}

@@ -1,0 +1,172 @@
+//! The state machine of sessions: what leading costs, and who takes what.
+
+mod fleet;
+
+use std::time::Duration;
+
+use fleet::{Fleet, Requests, rules};
+use leaderelection::election::{Command, WorkEnd};
+use leaderelection::session::{Effect, Fact, Input, LockId, Refusal};
+use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
+
+const HOUR: u64 = 3600;
+
+#[test]
+fn leading_ten_thousand_locks_costs_what_leading_one_costs() {
+    let mut of = [1, 10_000].map(|locks| {
+        let mut fleet = Fleet::default();
+        fleet.join(rules("a"), locks);
+        fleet.pass(10);
+        assert_eq!(fleet.led_by(0, locks), locks as usize);
+        fleet.requests = Requests::default();
+        fleet.pass(HOUR);
+        fleet.requests
+    });
+    for requests in &mut of {
+        assert_eq!((requests.session_writes, requests.lock_writes), (1_800, 0));
+        // Every 30 s: the sessions, and the locks.
+        assert_eq!(requests.reads + requests.listings, 240, "{requests:?}");
+    }
+}
+
+#[test]
+fn one_write_frees_all_locks_after_all_work_has_ended() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 100);
+    fleet.pass(1);
+    fleet.members[0].works_on = true;
+    fleet.requests = Requests::default();
+    fleet.members[0].campaigns = false;
+    fleet.give(0, Input::Stop);
+    for lock in 0..100 {
+        assert_eq!(fleet.requests, Requests::default(), "{lock} works have ended");
+        assert_eq!(fleet.led_by(0, 100), 0);
+        fleet.give(0, Input::WorkEnded { lock: LockId(lock), end: WorkEnd::Complete });
+    }
+    assert_eq!(fleet.requests, Requests { session_writes: 1, ..Requests::default() });
+    assert!(fleet.sessions.values().all(|session| session.record.is_released()));
+    assert_eq!(fleet.members[0].effects.last(), Some(&Effect::Ended));
+    // The locks still name the session. It has ended, so another process takes all of them at once.
+    fleet.members[0].alive = false;
+    fleet.join(rules("b"), 100);
+    fleet.pass(1);
+    assert_eq!(fleet.led_by(1, 100), 100);
+    assert!(fleet.locks.values().all(|lock| lock.record.leader_transitions == 1));
+}
+
+#[test]
+fn the_locks_of_a_process_that_died_are_taken_after_one_write_that_ends_its_session() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 50);
+    fleet.pass(1);
+    fleet.join(rules("b"), 50);
+    fleet.pass(10);
+    assert_eq!((fleet.led_by(0, 50), fleet.led_by(1, 50)), (50, 0));
+    fleet.members[0].alive = false;
+    fleet.pass(12);
+    assert_eq!(fleet.led_by(1, 50), 0);
+    fleet.pass(8);
+    assert_eq!(fleet.led_by(1, 50), 50);
+    let dead: Vec<_> = fleet.sessions.values().filter(|session| session.record.is_released()).collect();
+    assert_eq!(dead.len(), 1);
+}
+
+#[test]
+fn a_member_that_joins_takes_its_share_within_three_leases_and_no_more() {
+    let mut fleet = Fleet::default();
+    let balanced = |identity| {
+        let mut rules = rules(identity);
+        rules.balance = true;
+        rules
+    };
+    fleet.join(balanced("a"), 100);
+    fleet.pass(1);
+    fleet.join(balanced("b"), 100);
+    fleet.pass(120);
+    let before = fleet.led_by(0, 100);
+    assert!((35..=65).contains(&before), "{before}");
+    let names = |fleet: &Fleet, member: usize| -> Vec<u32> {
+        (0..100).filter(|lock| fleet.members[member].member.leading(fleet.now, LockId(*lock)).is_some()).collect()
+    };
+    let (of_a, of_b) = (names(&fleet, 0), names(&fleet, 1));
+    assert_eq!(of_a.len() + of_b.len(), 100);
+    let third = fleet.join(balanced("c"), 100);
+    fleet.pass(120);
+    assert!((20..=47).contains(&fleet.led_by(third, 100)), "{}", fleet.led_by(third, 100));
+    assert!(names(&fleet, 0).iter().all(|lock| of_a.contains(lock)));
+    assert!(names(&fleet, 1).iter().all(|lock| of_b.contains(lock)));
+    // What the third leaves goes back, and nothing else moves.
+    let (kept_a, kept_b) = (names(&fleet, 0), names(&fleet, 1));
+    fleet.members[third].campaigns = false;
+    fleet.give(third, Input::Stop);
+    fleet.members[third].alive = false;
+    fleet.pass(30);
+    assert_eq!(fleet.led_by(0, 100) + fleet.led_by(1, 100), 100);
+    assert!(kept_a.iter().all(|lock| names(&fleet, 0).contains(lock)));
+    assert!(kept_b.iter().all(|lock| names(&fleet, 1).contains(lock)));
+}
+
+#[test]
+fn a_plain_lease_is_refused_and_left_alone() {
+    let mut fleet = Fleet::default();
+    let plain = LeaderElectionRecord::new("somebody", Duration::from_secs(15));
+    fleet.locks.insert(LockId(0), VersionedRecord::new(plain, Version::new("1")));
+    fleet.join(rules("a"), 2);
+    fleet.pass(300);
+    assert_eq!(fleet.led_by(0, 2), 1);
+    assert_eq!(fleet.locks[&LockId(0)].version, Version::new("1"));
+    let refusal = Refusal::PlainLease { holder: "somebody".to_owned() };
+    let told = fleet.members[0].facts.iter().filter(|fact| matches!(fact, Fact::Refused { .. })).collect::<Vec<_>>();
+    assert_eq!(told, [&Fact::Refused { lock: LockId(0), refusal }]);
+}
+
+#[test]
+fn a_second_process_with_one_identity_is_told_and_writes_nothing() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 2);
+    fleet.pass(1);
+    let before = fleet.locks.clone();
+    let second = fleet.join(rules("a"), 2);
+    fleet.pass(120);
+    assert!(fleet.members[second].facts.iter().any(|fact| matches!(fact, Fact::IdentityClash { .. })));
+    assert_eq!((fleet.sessions.len(), fleet.led_by(second, 2)), (1, 0));
+    assert_eq!(fleet.locks, before);
+    // A process that was restarted under its identity waits for the end of its earlier session.
+    fleet.members[0].alive = false;
+    fleet.pass(25);
+    assert_eq!(fleet.led_by(second, 2), 2);
+}
+
+#[test]
+fn one_lock_is_released_without_the_others() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 20);
+    fleet.pass(1);
+    fleet.join(rules("b"), 20);
+    fleet.pass(5);
+    fleet.give(0, Input::Command { lock: LockId(7), command: Command::TransferTo("b".to_owned()) });
+    assert_eq!(fleet.led_by(0, 20), 19);
+    let stopped = |effect: &Effect| matches!(effect, Effect::Stop { lock: LockId(7), reason: EndReason::Transferred { to }, .. } if to == "b");
+    assert!(fleet.members[0].effects.iter().any(stopped));
+    assert!(fleet.locks[&LockId(7)].record.is_released());
+    // The session's next renewal counts the release, and the other process looks again.
+    fleet.pass(8);
+    assert_eq!((fleet.led_by(0, 20), fleet.led_by(1, 20)), (19, 1));
+    assert_eq!(fleet.members[1].member.leading(fleet.now, LockId(7)).unwrap().fencing_token, 1);
+}
+
+#[test]
+fn a_session_that_is_deleted_by_an_operator_keeps_its_locks_for_a_lease() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 3);
+    fleet.pass(1);
+    fleet.join(rules("b"), 3);
+    fleet.pass(5);
+    // The owner cannot be reached, and leads until its deadline.
+    fleet.members[0].alive = false;
+    fleet.sessions.retain(|_, session| session.record.holder_identity == "b");
+    fleet.pass(12);
+    assert_eq!(fleet.led_by(1, 3), 0);
+    fleet.pass(8);
+    assert_eq!(fleet.led_by(1, 3), 3);
+}

@@ -1,0 +1,211 @@
+//! A few members on one store, driven step by step: every request is answered at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{self, Answer, Draw, Failure, Jitter, Request, Stamp, WorkEnd, Write};
+use leaderelection::session::{DrawSession, Effect, Fact, Input, LockId, Member, PeerRequest, Rules, SessionId};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+/// Members, their store, and the time that all of them share.
+#[derive(Default)]
+pub(super) struct Fleet {
+    pub(super) now: LocalInstant,
+    pub(super) members: Vec<Driven>,
+    pub(super) sessions: BTreeMap<SessionId, VersionedRecord>,
+    pub(super) locks: BTreeMap<LockId, VersionedRecord>,
+    pub(super) requests: Requests,
+}
+
+/// The number of requests of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Requests {
+    pub(super) reads: usize,
+    pub(super) listings: usize,
+    pub(super) session_writes: usize,
+    pub(super) lock_writes: usize,
+}
+
+/// A member, and what its driver has seen.
+pub(super) struct Driven {
+    pub(super) member: Member,
+    pub(super) alive: bool,
+    /// `true` if the work of a term goes on after it was told to stop.
+    pub(super) works_on: bool,
+    /// `true` if the electors compete again after each term.
+    pub(super) campaigns: bool,
+    pub(super) facts: Vec<Fact>,
+    pub(super) effects: Vec<Effect>,
+    ids: Ids,
+}
+
+struct Ids {
+    name: String,
+    drawn: usize,
+}
+
+impl Draw for Ids {
+    fn jitter(&mut self) -> Jitter {
+        Jitter::default()
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        self.drawn += 1;
+        Stamp { write_id: format!("{}-{}", self.name, self.drawn), time: DateTime::UNIX_EPOCH }
+    }
+}
+
+impl DrawSession for Ids {
+    fn session(&mut self) -> Arc<str> {
+        self.drawn += 1;
+        format!("session-{}-{}", self.name, self.drawn).into()
+    }
+}
+
+/// client-go's timings, for the member `identity`.
+pub(super) fn rules(identity: &str) -> Rules {
+    let seconds = Duration::from_secs;
+    Rules::new(election::Rules::new(identity, seconds(15), seconds(10), seconds(2)))
+}
+
+impl Fleet {
+    /// Adds a member that competes for `locks` locks, and returns its index.
+    pub(super) fn join(&mut self, rules: Rules, locks: u32) -> usize {
+        let index = self.members.len();
+        let ids = Ids { name: format!("process-{index}"), drawn: 0 };
+        let (facts, effects) = (Vec::new(), Vec::new());
+        let member = Member::new(rules);
+        self.members.push(Driven { member, alive: true, works_on: false, campaigns: true, facts, effects, ids });
+        for lock in 0..locks {
+            self.members[index].member.add_lock(&format!("shard-{lock}"));
+        }
+        self.give(index, Input::Begin);
+        for lock in 0..locks {
+            self.compete(index, LockId(lock));
+        }
+        index
+    }
+
+    fn compete(&mut self, index: usize, lock: LockId) {
+        self.give(index, Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
+    }
+
+    /// Gives a member an input, and answers all its requests.
+    pub(super) fn give(&mut self, index: usize, input: Input) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let driven = &mut self.members[index];
+            driven.member.handle(self.now, input, &mut driven.ids);
+            while let Some(effect) = self.members[index].member.next() {
+                let works_on = self.members[index].works_on;
+                self.members[index].effects.push(effect.clone());
+                match effect {
+                    Effect::Own { session, request } => {
+                        let answer = self.session(&session, request);
+                        inputs.push(Input::Own { session, answer });
+                    }
+                    Effect::Peer { session, request } => {
+                        let request = match request {
+                            PeerRequest::Look => Request::Look,
+                            PeerRequest::End(write) => Request::Write(write),
+                            PeerRequest::Delete(_) => {
+                                self.sessions.remove(&session);
+                                inputs.push(Input::Deleted { session, result: Ok(()) });
+                                continue;
+                            }
+                        };
+                        let answer = self.session(&session, request);
+                        inputs.push(Input::Peer { session, answer });
+                    }
+                    Effect::Lock { lock, request } => {
+                        let answer = request_to(
+                            &mut self.locks,
+                            lock,
+                            request,
+                            &mut self.requests.reads,
+                            &mut self.requests.lock_writes,
+                        );
+                        inputs.push(Input::Lock { lock, answer });
+                    }
+                    Effect::ListSessions => {
+                        self.requests.listings += 1;
+                        let listed = self.sessions.iter().map(|(id, found)| (id.clone(), Some(found.version.clone())));
+                        inputs.push(Input::Sessions(Ok(listed.collect())));
+                    }
+                    Effect::ListLocks => {
+                        self.requests.listings += 1;
+                        let listed = self.locks.iter().map(|(id, found)| (*id, Some(found.version.clone())));
+                        inputs.push(Input::Locks(Ok(listed.collect())));
+                    }
+                    Effect::Stop { lock, .. } if !works_on => {
+                        inputs.push(Input::WorkEnded { lock, end: WorkEnd::Complete });
+                    }
+                    Effect::Finished { lock, .. } if self.members[index].campaigns => {
+                        inputs.push(Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
+                    }
+                    Effect::Fact(fact) => self.members[index].facts.push(fact),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn session(&mut self, id: &SessionId, request: Request) -> Answer {
+        let Requests { reads, session_writes, .. } = &mut self.requests;
+        request_to(&mut self.sessions, id.clone(), request, reads, session_writes)
+    }
+
+    /// Lets time pass, in steps of a tenth of a second.
+    pub(super) fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds * 10 {
+            self.now = self.now + Duration::from_millis(100);
+            for index in 0..self.members.len() {
+                let driven = &self.members[index];
+                if driven.alive && driven.member.wake_at().is_some_and(|at| at <= self.now) {
+                    self.give(index, Input::Tick);
+                }
+            }
+        }
+    }
+
+    /// Returns the number of locks that a member leads.
+    pub(super) fn led_by(&self, index: usize, locks: u32) -> usize {
+        let driven = &self.members[index];
+        let leads = |lock: &u32| driven.member.leading(self.now, LockId(*lock)).is_some();
+        if driven.alive { (0..locks).filter(leads).count() } else { 0 }
+    }
+}
+
+fn request_to<K: Ord>(
+    objects: &mut BTreeMap<K, VersionedRecord>,
+    key: K,
+    request: Request,
+    reads: &mut usize,
+    writes: &mut usize,
+) -> Answer {
+    match request {
+        Request::Look => {
+            *reads += 1;
+            Answer::Read(Ok(objects.get(&key).cloned()))
+        }
+        Request::Write(Write { record, expected, .. }) => {
+            *writes += 1;
+            if objects.get(&key).map(|found| &found.version) != expected.as_ref() {
+                return Answer::Written(Err(Failure { kind: StoreErrorKind::Conflict, retry_after: None }));
+            }
+            let version = Version::new(record.write_id.clone().unwrap());
+            objects.insert(key, stored(&record, &version));
+            Answer::Written(Ok(version))
+        }
+    }
+}
+
+/// Returns a record as it is read after it was written.
+fn stored(record: &LeaderElectionRecord, version: &Version) -> VersionedRecord {
+    let longest = leaderelection::DEFAULT_MAX_LEASE_DURATION;
+    let read = leaderelection::session::read_record(&record.to_json(), longest).unwrap();
+    VersionedRecord::new(read, version.clone())
+}
