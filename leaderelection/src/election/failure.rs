@@ -25,12 +25,12 @@ impl Election {
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 self.attempts.must_read = true;
-                self.pacing.in_doubt(&self.rules, now, failure, jitter);
+                self.pacing.in_doubt(&self.rules, now, jitter);
             }
             StoreErrorKind::Fatal if matches!(self.phase, Phase::Following) => {
-                self.pacing.failed_for_good(&self.rules, now, failure, jitter);
+                self.pacing.failed_for_good(&self.rules, now, jitter);
             }
-            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules, now, failure, jitter),
+            StoreErrorKind::Rejected | StoreErrorKind::Fatal => self.pacing.failed(&self.rules, now, jitter),
         }
     }
 
@@ -38,10 +38,10 @@ impl Election {
         match (&self.phase, failure.kind) {
             (Phase::Following, _) => self.on_candidate_read_failure(now, failure, jitter),
             (_, StoreErrorKind::Unreadable) => {
-                self.pacing.failed(&self.rules, now, failure, jitter);
+                self.pacing.failed(&self.rules, now, jitter);
                 self.on_unreadable_while_holding(now);
             }
-            _ => self.pacing.failed(&self.rules, now, failure, jitter),
+            _ => self.pacing.failed(&self.rules, now, jitter),
         }
     }
 
@@ -53,10 +53,10 @@ impl Election {
         }
         match failure.kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
-                self.pacing.failed_for_good(&self.rules, now, failure, jitter);
+                self.pacing.failed_for_good(&self.rules, now, jitter);
             }
-            _ if self.attempts.must_read => self.pacing.failed(&self.rules, now, failure, jitter),
-            _ => self.pacing.look_failed(&self.rules, now, failure, jitter),
+            _ if self.attempts.must_read => self.pacing.failed(&self.rules, now, jitter),
+            _ => self.pacing.look_failed(&self.rules, now, jitter),
         }
     }
 

@@ -136,6 +136,10 @@ impl Election {
     }
 
     fn on_answer(&mut self, now: LocalInstant, answer: Answer, jitter: Jitter) {
+        // The store's wish counts even if nothing waits for this answer any more, because the term has just ended.
+        if let Some(failure) = answer.failure() {
+            self.pacing.obey(&self.rules, now, failure);
+        }
         match (self.in_flight.take(), answer) {
             (Some(InFlight::Read), Answer::Read(Ok(found))) => {
                 self.tell(Fact::Observed);

@@ -66,28 +66,24 @@ impl Pacing {
     }
 
     /// Schedules a read at once, and any further write after a pause, because the outcome of a write is unknown.
-    pub(super) fn in_doubt(&mut self, rules: &Rules, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        self.obey(rules, now, failure);
+    pub(super) fn in_doubt(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
         self.write_after = self.write_after.max(now + self.back_off(rules, jitter));
     }
 
     /// Schedules another try of a failed request after a pause.
-    pub(super) fn failed(&mut self, rules: &Rules, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        self.obey(rules, now, failure);
+    pub(super) fn failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
         self.pause_until = now + self.back_off(rules, jitter);
     }
 
     /// Schedules another try of a candidate's request that failed for a reason that will hardly go away.
-    pub(super) fn failed_for_good(&mut self, rules: &Rules, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        self.obey(rules, now, failure);
+    pub(super) fn failed_for_good(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
         let back_off = self.back_off(rules, jitter);
         self.pause_until = now + back_off.max(poll_pause(rules, jitter) * SLOW);
     }
 
     /// Schedules another read after a candidate's read has failed. The candidate still acts at the moment at which the
     /// lease expires.
-    pub(super) fn look_failed(&mut self, rules: &Rules, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        self.obey(rules, now, failure);
+    pub(super) fn look_failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
         let back_off = self.back_off(rules, jitter);
         self.look_at = now + back_off.max(poll_pause(rules, jitter));
     }
@@ -108,7 +104,7 @@ impl Pacing {
     }
 
     /// Keeps the pause that the store asked for, up to one lease.
-    fn obey(&mut self, rules: &Rules, now: LocalInstant, failure: Failure) {
+    pub(super) fn obey(&mut self, rules: &Rules, now: LocalInstant, failure: Failure) {
         let asked = failure.retry_after.unwrap_or_default().min(rules.lease_duration);
         self.asked_until = self.asked_until.max(now + asked);
     }

@@ -32,6 +32,8 @@ pub enum Property {
     Tokens,
     /// A term that has ended never comes back.
     NoRevival,
+    /// A window ends one renew deadline after the sending of a write that landed, or earlier.
+    WindowOfALandedWrite,
     /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
     NoSpuriousLoss,
     /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not

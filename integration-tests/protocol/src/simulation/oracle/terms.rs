@@ -34,6 +34,7 @@ impl Oracle {
                         let what = format!("p{process}'s window was over, and was opened again by a renewal");
                         self.violated(now, Property::NoRevival, what);
                     }
+                    self.check_window(now, process);
                     self.check_exclusion(now, process);
                 }
             }
@@ -71,7 +72,21 @@ impl Oracle {
             let what = format!("p{process} leads with token {token}, which it never wrote");
             self.violated(now, Property::Tokens, what);
         }
+        self.check_window(now, process);
         self.check_exclusion(now, process);
+    }
+
+    /// Checks that the window is no longer than a write that has landed allows.
+    fn check_window(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &self.processes[process];
+        let Some(OpenTerm { leadership, valid_until, .. }) = &watched.open else { return };
+        let token = leadership.fencing_token();
+        let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent);
+        if landed.is_none_or(|sent| *valid_until > sent + watched.timings.deadline) {
+            let what =
+                format!("p{process}'s window with token {token} is longer than its last write that landed allows");
+            self.violated(now, Property::WindowOfALandedWrite, what);
+        }
     }
 
     fn check_exclusion(&mut self, now: TrueTime, process: ProcessId) {
