@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use leaderelection::RunOutcome;
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{EndReason, Failure, Request, WorkEnd};
@@ -132,7 +131,7 @@ impl World {
             }
             Effect::Abandon { lock } => process.seats[lock.0 as usize].work = Work::Abandoned,
             Effect::Finished { lock, outcome } if process.stopped_at.is_none() => {
-                let gave_up = matches!(&outcome, RunOutcome::Led { reason, .. } if reason.cools_down());
+                let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
                 let stand_back = if gave_up { self.scenario.timings.lease } else { Duration::ZERO };
                 self.compete(node, lock.0, stand_back);
             }
