@@ -37,6 +37,8 @@ pub struct Member {
     pub(super) peers: BTreeMap<SessionId, Peer>,
     pub(super) locks: Vec<Lock>,
     pub(super) flights: BTreeMap<u32, Flight>,
+    /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
+    pub(super) open_at: Option<LocalInstant>,
     pub(super) errands: Agenda<Errand>,
     pub(super) due_locks: Agenda<u32>,
     /// The ends of the time that work has to stop, for terms that end before their session.
@@ -66,8 +68,6 @@ pub struct Member {
 /// An action that is not about one lock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Errand {
-    /// Opens a session.
-    Open,
     /// Looks at another session, ends it, or deletes its object.
     Peer(SessionId),
     /// Looks for new sessions.
@@ -92,6 +92,7 @@ impl Member {
             peers: BTreeMap::new(),
             locks: Vec::new(),
             flights: BTreeMap::new(),
+            open_at: None,
             errands: Agenda::default(),
             due_locks: Agenda::default(),
             drop_by: Agenda::default(),
@@ -161,7 +162,8 @@ impl Member {
     pub fn wake_at(&self) -> Option<LocalInstant> {
         let own = self.own.as_ref().and_then(|own| own.election.wake_at());
         let requests = self.errands.next_at().into_iter().chain(self.due_locks.next_at()).min();
-        let requests = requests.filter(|_| self.begun && self.has_room()).map(|at| at.max(self.asked_until));
+        let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
+        let requests = requests.map(|at| at.max(self.asked_until));
         own.into_iter().chain(requests).chain(self.drop_by.next_at()).min()
     }
 
@@ -203,7 +205,7 @@ impl Member {
     fn begin(&mut self, now: LocalInstant) {
         self.begun = true;
         self.errands.set(Errand::Sessions, now);
-        self.errands.set(Errand::Open, now);
+        self.open_at = Some(now);
     }
 
     fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
@@ -219,7 +221,7 @@ impl Member {
     pub(super) fn end(&mut self) {
         self.errands.clear();
         self.due_locks.clear();
-        self.begun = false;
+        (self.begun, self.open_at) = (false, None);
         for index in 0..self.locks.len() {
             if self.locks[index].phase != Phase::Idle {
                 self.finish(LockId::of(index), election::RunOutcome::NeverLed);
@@ -247,6 +249,9 @@ impl Member {
         if !self.begun || now < self.asked_until {
             return;
         }
+        if self.open_at.take_if(|at| *at <= now).is_some() {
+            self.open(now, draw);
+        }
         while self.has_room() {
             if let Some(errand) = self.errands.pop_due(now) {
                 self.run(now, errand, draw);
@@ -260,7 +265,6 @@ impl Member {
 
     fn run(&mut self, now: LocalInstant, errand: Errand, draw: &mut impl DrawSession) {
         match errand {
-            Errand::Open => self.open(now, draw),
             Errand::Peer(session) => self.attend_to(now, &session, draw),
             Errand::Sessions => self.list_sessions(),
             Errand::Locks => self.look_at_locks(now),

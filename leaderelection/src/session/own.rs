@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::effect::{Effect, Fact};
 use super::input::DrawSession;
 use super::lock::{Phase, Seen};
-use super::machine::{Errand, Member};
+use super::machine::Member;
 use super::peer::{self, Peer, Sight};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
@@ -192,7 +192,7 @@ impl Member {
         if self.stop_asked {
             self.end();
         } else {
-            self.errands.set(Errand::Open, now);
+            self.open_at = Some(now);
         }
     }
 }

@@ -14,6 +14,9 @@ impl Member {
                 visitor.moment(&mut term.valid_until);
             }
         }
+        if let Some(open_at) = &mut self.open_at {
+            visitor.pause(open_at);
+        }
         self.errands.visit(|at| visitor.pause(at));
         self.due_locks.visit(|at| visitor.pause(at));
         self.drop_by.visit(|at| visitor.timer(at));

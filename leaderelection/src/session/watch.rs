@@ -280,7 +280,7 @@ impl Member {
 
     fn open_soon(&mut self, now: LocalInstant) {
         if self.begun && self.own.is_none() && !self.stop_asked {
-            self.errands.hurry(Errand::Open, now);
+            self.open_at = Some(now);
         }
     }
 

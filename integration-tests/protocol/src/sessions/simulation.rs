@@ -7,9 +7,12 @@
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod campaign;
+mod driver;
+mod judge;
 mod node;
 mod oracle;
 mod store;
+mod trouble;
 mod world;
 
 pub use campaign::{Campaign, Outcome};

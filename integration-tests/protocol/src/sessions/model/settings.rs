@@ -30,7 +30,7 @@ pub fn standard() -> Vec<Question> {
         question("sessions: steps down", Setup { step_downs: true, ..one(LOCKS) }),
         question(
             "sessions: work that ends late",
-            Setup { late_work: true, step_downs: true, stops: true, ..one(LOCKS) },
+            Setup { late_work: true, step_downs: true, stops: true, ..one(Slow::default()) },
         ),
         question("sessions: listings", Setup { locks: 2, lists: true, last_token: 0, ..one(LOCKS) }),
     ]
