@@ -9,10 +9,12 @@
 mod agenda;
 mod effect;
 mod ending;
+mod flight;
 mod input;
 mod lock;
 mod machine;
 mod own;
+mod own_session;
 mod peer;
 mod ranking;
 mod rules;

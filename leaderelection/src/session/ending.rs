@@ -42,7 +42,7 @@ impl Member {
 
     /// Ends a candidacy. A lock that was won, or may have been won, is released.
     fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
-        let takes = self.flights.get(&id.0).is_some_and(super::taking::Flight::takes);
+        let takes = self.flights.get(&id.0).is_some_and(super::flight::Flight::takes);
         let is_open = self.window().is_some();
         let Some(lock) = self.lock_mut(id) else { return };
         match lock.phase {

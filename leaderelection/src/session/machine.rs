@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::effect::{Effect, Fact};
+use super::flight::Flight;
 use super::input::{DrawSession, Input};
 use super::lock::{Lock, Phase, Seen};
-use super::own::Own;
+use super::own_session::Own;
 use super::peer::Peer;
 use super::ranking;
 use super::rules::Rules;
-use super::taking::Flight;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, EndReason, Failure, Jitter, Term};

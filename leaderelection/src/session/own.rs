@@ -10,28 +10,14 @@ use super::effect::{Effect, Fact};
 use super::input::DrawSession;
 use super::lock::{Phase, Seen};
 use super::machine::Member;
+use super::own_session::Own;
 use super::peer::{self, Peer, Sight};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Election, EndReason, Input, Purpose, Request, RunOutcome, Term, WorkEnd, Write};
+use crate::election::{self, Election, EndReason, Input, Purpose, Request, RunOutcome, WorkEnd, Write};
 
 /// The number of own sessions of the past that a member remembers, whose objects may still look alive.
 const REMEMBERED: usize = 8;
-
-/// The member's own session.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Own {
-    pub(super) id: SessionId,
-    pub(super) election: Election,
-    /// The window, as long as the session is open.
-    pub(super) term: Option<Term>,
-    /// `true` after the write that creates the object was sent.
-    created: bool,
-    /// The reason for the end, after the session has ended.
-    ended: Option<EndReason>,
-    /// `true` after the election was told that all work has ended.
-    concluded: bool,
-}
 
 impl Member {
     /// Opens a session under a new ID, if no other session bears this member's identity.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::effect::{Effect, Fact, Refusal};
+use super::flight::{Flight, Kind};
 use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
 use super::machine::{Errand, Member};
@@ -15,33 +16,11 @@ use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::{StoreErrorKind, Version};
 
-/// A request about a lock that waits for its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Flight {
-    /// The own session at the moment of the request.
-    session: SessionId,
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Look,
-    Take { token: u64, reason: BeginReason },
-    Release,
-}
-
 /// The next request that a lock needs.
 enum Want {
     Look,
     Take(BeginReason),
     Release,
-}
-
-impl Flight {
-    /// Returns `true` if the request would make the lock ours.
-    pub(super) fn takes(&self) -> bool {
-        matches!(self.kind, Kind::Take { .. })
-    }
 }
 
 impl Member {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
+use super::shared::Shared;
 use super::slot::{Candidacy, LockSeat, Order};
 use crate::election::{Command, EndReason, RunOutcome};
 use crate::elector::output::Output;
@@ -17,10 +17,10 @@ use crate::leadership::Leadership;
 use crate::session::LockId;
 use crate::status::LeaderHandle;
 
-/// Competes for one lock of a [`Session`](super::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
+/// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
 /// does for a lock with a lease of its own.
 ///
-/// The lock is led through the session, so [`Session::run`](super::Session::run) has to run as well. After a term of one
+/// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one
 /// lock ends, the lock alone is released. When the session ends, the terms of all its locks end.
 #[derive(Debug)]
 pub struct SessionElector {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Session;
 use super::place::Place;
+use super::session::Session;
+use super::settings::Settings;
 use crate::bounded::TimeLimit;
 use crate::clock::{Clock, SystemClock};
 use crate::config_error::ConfigError;
@@ -33,18 +34,20 @@ pub struct SessionBuilder {
     seed: Option<u64>,
 }
 
-/// The checked settings of a session.
-#[derive(Debug)]
-pub(super) struct Settings {
-    pub(super) rules: Rules,
-    pub(super) place: Place,
-    pub(super) name: String,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) seed: Option<u64>,
+impl Session {
+    /// Returns a builder of a session of the process `identity`. The objects of all sessions and locks are under
+    /// `prefix` in `store`.
+    pub fn builder(
+        store: impl ConditionalStore,
+        prefix: impl Into<String>,
+        identity: impl Into<String>,
+    ) -> SessionBuilder {
+        SessionBuilder::new(Arc::new(store), prefix.into(), identity.into())
+    }
 }
 
 impl SessionBuilder {
-    pub(super) fn new(store: Arc<dyn ConditionalStore>, prefix: String, identity: String) -> Self {
+    fn new(store: Arc<dyn ConditionalStore>, prefix: String, identity: String) -> Self {
         Self {
             store,
             prefix,

@@ -1,18 +1,18 @@
-//! The loop that drives the state machine of sessions, as [the driver of an elector](super::super::driver) drives an
-//! election. The loop knows none of the protocol's rules.
+//! The loop that drives the state machine of sessions, as the driver of an elector drives an election. The loop knows
+//! none of the protocol's rules.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::config::Settings;
+use super::log;
 use super::request::{self, Done, Pending};
+use super::settings::Settings;
+use super::shared::Shared;
 use super::slot::{Candidacy, LockSeat, Order, Slot};
-use super::{Shared, log};
 use crate::clock::LocalInstant;
 use crate::election::{self, BeginReason, Command, RunOutcome, Term};
 use crate::elector::stamper::Stamper;
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
         for seat in &driver.seats {
             member.add_lock(&seat.name);
         }
-        shared.runs.store(true, Ordering::Release);
+        shared.set_runs(true);
         Self {
             shared,
             driver,
@@ -361,7 +361,7 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
-        self.shared.runs.store(false, Ordering::Release);
+        self.shared.set_runs(false);
         // No candidacy waits for a driver that is gone.
         while let Ok(order) = self.driver.orders.try_recv() {
             if let Order::Add(seat) = order {
