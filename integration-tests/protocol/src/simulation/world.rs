@@ -247,6 +247,7 @@ impl World {
         }
         let timings = &self.scenario.timings;
         let lasts = dice.delay(timings, timings.lease * 2);
+        self.oracle(|oracle, now| oracle.look_at_window(now, process));
         stand_still(lasts);
         self.oracle(|oracle, now| oracle.stood_still(now, process, lasts));
     }

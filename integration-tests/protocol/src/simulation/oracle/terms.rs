@@ -22,21 +22,11 @@ impl Oracle {
     pub(in crate::simulation) fn look(&mut self, now: TrueTime, process: ProcessId) {
         let watched = &mut self.processes[process];
         let leadership = watched.handle.leadership();
-        match (&mut watched.open, leadership) {
+        match (&watched.open, leadership) {
             (None, None) => {}
             (None, Some(leadership)) => self.opened(now, process, leadership),
             (Some(open), Some(leadership)) if open.leadership.fencing_token() == leadership.fencing_token() => {
-                let (before, after) = (open.valid_until, leadership.valid_until());
-                if before != after {
-                    open.valid_until = after;
-                    let was_over = watched.clock.local_at(now) >= before;
-                    if was_over {
-                        let what = format!("p{process}'s window was over, and was opened again by a renewal");
-                        self.violated(now, Property::NoRevival, what);
-                    }
-                    self.check_window(now, process);
-                    self.check_exclusion(now, process);
-                }
+                self.look_at_window(now, process);
             }
             (Some(_), Some(leadership)) => {
                 self.closed(now, process);
@@ -45,6 +35,24 @@ impl Oracle {
             (Some(_), None) => self.closed(now, process),
         }
         self.check_names_itself_only_in_term(now, process);
+    }
+
+    /// Checks the end of a window that may just have moved. Time can pass within a step, so this look comes before time
+    /// passes there, too.
+    pub(in crate::simulation) fn look_at_window(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &mut self.processes[process];
+        let Some(open) = &mut watched.open else { return };
+        let (before, after) = (open.valid_until, open.leadership.valid_until());
+        if before == after {
+            return;
+        }
+        open.valid_until = after;
+        if watched.clock.local_at(now) >= before {
+            let what = format!("p{process}'s window was over, and was opened again by a renewal");
+            self.violated(now, Property::NoRevival, what);
+        }
+        self.check_window(now, process);
+        self.check_exclusion(now, process);
     }
 
     fn check_names_itself_only_in_term(&mut self, now: TrueTime, process: ProcessId) {
