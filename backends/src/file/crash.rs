@@ -61,7 +61,7 @@ mod tests {
         Some((String::from_utf8(found.body.to_vec()).unwrap(), version))
     }
 
-    /// What a test does before the write in whose midst the process dies: so many writes, and perhaps a deletion.
+    /// The actions of a test before the write that the process does not survive: so many writes, and perhaps a deletion.
     struct History {
         writes: u64,
         deleted: bool,

@@ -1,4 +1,4 @@
-//! What goes wrong, and what must hold when nothing goes wrong any more.
+//! The faults of a run, and the promises that hold when nothing goes wrong any more.
 
 use leaderelection::election::Command;
 use leaderelection::session::{Input, LockId};
