@@ -33,6 +33,7 @@ impl Window {
     }
 
     /// Creates a window that is open only while the window of `session` is.
+    #[allow(dead_code, reason = "the driver of sessions is behind a feature")]
     pub(crate) fn of_session(session: Arc<Self>) -> Self {
         let (sent_at, valid_until) = (LocalInstant::default(), LocalInstant::default());
         let state = State { sent_at, valid_until, closed: false, command: None };
