@@ -10,6 +10,7 @@ mod node;
 mod reachability;
 mod settings;
 mod step;
+mod store;
 mod world;
 
 pub use node::Target;
