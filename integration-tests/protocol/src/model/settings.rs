@@ -32,7 +32,7 @@ pub fn standard() -> Vec<Question> {
         question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
-        question("unequal leases", Setup { other_lease: Some(4), last_token: 0, late_writes: 1, ..two() }),
+        question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), late_writes: 1, ..two() }),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),

@@ -68,8 +68,10 @@ impl Setup {
     /// The rules of the node at `index`.
     pub fn rules(&self, index: usize) -> Rules {
         let nanos = Duration::from_nanos;
-        let lease = nanos(self.lease_of(index));
-        let mut rules = Rules::new(self.nodes[index].0, lease, nanos(self.renew), nanos(self.retry));
+        let lease = self.lease_of(index);
+        // A longer lease has a longer deadline, so that the leader uses the time that others must wait.
+        let renew = self.renew + lease.saturating_sub(self.lease);
+        let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules
