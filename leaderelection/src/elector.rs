@@ -13,7 +13,7 @@ mod output;
 mod report;
 mod request;
 mod run_error;
-#[cfg(feature = "unstable-election")]
+#[cfg(feature = "sessions")]
 mod sessions;
 mod stamper;
 mod store_time;
@@ -40,7 +40,7 @@ use crate::store_check::StoreUnfit;
 use driver::Driver;
 use output::Output;
 pub use run_error::RunError;
-#[cfg(feature = "unstable-election")]
+#[cfg(feature = "sessions")]
 pub use sessions::{LockNameError, Session, SessionBuilder, SessionElector};
 use work::StartWork;
 

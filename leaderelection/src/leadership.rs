@@ -38,7 +38,7 @@ impl Leadership {
     }
 
     /// Creates the view of a term whose lock is held by a session: it is valid while the window of the session is open.
-    #[cfg(feature = "unstable-election")]
+    #[cfg(feature = "sessions")]
     pub(crate) fn of_session(fencing_token: u64, session: Arc<Window>, clock: Arc<dyn Clock>) -> Self {
         let (window, lost) = (Window::of_session(session), CancellationToken::new());
         Self { term: Arc::new(TermState { fencing_token, clock, window, lost }) }

@@ -66,7 +66,7 @@
 //! - [`admin`] has the interventions of an operator: transfer, forced release, recreation.
 //! - [`fence`] is for the resources that a leader writes to: such a resource refuses earlier leaders.
 //! - [`protocol`] has the rules by which candidates compete. The feature `unstable-election` publishes the state
-//!   machine that keeps these rules, for model checkers. That interface may change in any release.
+//!   machines that keep these rules, for model checkers. That interface may change in any release.
 //!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
@@ -111,6 +111,14 @@ mod record;
 mod refused;
 #[cfg(feature = "unstable-election")]
 pub mod session;
+#[cfg(all(feature = "sessions", not(feature = "unstable-election")))]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "explorers of the protocol use more of it than the driver"
+)]
+mod session;
 mod status;
 mod store;
 mod store_check;
@@ -127,7 +135,7 @@ pub use config_error::ConfigError;
 pub use config_warning::ConfigWarning;
 pub use election::{BeginReason, EndReason, Operation, RunOutcome};
 pub use elector::{DefaultLeaderElector, RunError};
-#[cfg(feature = "unstable-election")]
+#[cfg(feature = "sessions")]
 pub use elector::{LockNameError, Session, SessionBuilder, SessionElector};
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 pub use json::RecordError;
-#[cfg(feature = "unstable-election")]
+#[cfg(feature = "sessions")]
 pub(crate) use json::parse_of_session;
 pub use unknown::UnknownFields;
 

@@ -141,7 +141,7 @@ impl LeaderHandle {
     }
 
     /// Makes this the handle of a lock that sessions hold.
-    #[cfg(feature = "unstable-election")]
+    #[cfg(feature = "sessions")]
     pub(crate) fn of_session(mut self) -> Self {
         self.holder_leads = true;
         self

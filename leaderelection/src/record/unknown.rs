@@ -26,7 +26,7 @@ impl UnknownFields {
     }
 
     /// Sets a field to a number.
-    #[cfg(feature = "unstable-election")]
+    #[cfg(feature = "sessions")]
     pub(crate) fn set_number(&mut self, name: &str, number: u64) {
         if let Ok(raw) = RawValue::from_string(number.to_string()) {
             self.0.insert(name.to_owned(), raw);
@@ -34,7 +34,7 @@ impl UnknownFields {
     }
 
     /// Returns a field that is a whole number.
-    #[cfg(feature = "unstable-election")]
+    #[cfg(feature = "sessions")]
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.get(name)?.parse().ok()
     }
