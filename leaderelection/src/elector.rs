@@ -41,7 +41,7 @@ use driver::Driver;
 use output::Output;
 pub use run_error::RunError;
 #[cfg(feature = "sessions")]
-pub use sessions::{LockNameError, Session, SessionBuilder, SessionElector};
+pub use sessions::{LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
 use work::StartWork;
 
 /// Competes for a lock, leads while it holds the lock, and calls the callbacks.

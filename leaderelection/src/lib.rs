@@ -136,7 +136,7 @@ pub use config_warning::ConfigWarning;
 pub use election::{BeginReason, EndReason, Operation, RunOutcome};
 pub use elector::{DefaultLeaderElector, RunError};
 #[cfg(feature = "sessions")]
-pub use elector::{LockNameError, Session, SessionBuilder, SessionElector};
+pub use elector::{LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};

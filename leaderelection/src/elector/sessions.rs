@@ -10,7 +10,9 @@ mod session;
 mod settings;
 mod shared;
 mod slot;
+mod slots;
 
 pub use candidate::SessionElector;
 pub use config::SessionBuilder;
 pub use session::{LockNameError, Session};
+pub use slots::{Slot, Slots};
