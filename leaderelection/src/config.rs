@@ -10,7 +10,7 @@ use crate::config_warning::ConfigWarning;
 use crate::election::Rules;
 use crate::identity;
 use crate::lock::ObjectStoreBasedLock;
-use crate::store_check::StoreCheck;
+use crate::store_check::{Candidacy, StoreCheck, StoreUnfit};
 use crate::timings::{Timings, Unchecked};
 
 /// A checked configuration: see [`builder`](Self::builder).
@@ -98,6 +98,17 @@ impl LeaderElectionConfig {
             renew_deadline: self.timings.renew_deadline(),
         });
         too_close.into_iter().chain(single_try).collect()
+    }
+}
+
+impl LeaderElectionConfig {
+    /// Describes the candidacy `id` to the check of its store.
+    pub(crate) fn candidacy(&self, id: String) -> Result<Candidacy<'_>, StoreUnfit> {
+        // The builder has made sure that there is a store.
+        let nameless = || StoreUnfit { why: "the lock does not name its store".to_owned() };
+        let (store, key) = self.lock.object().ok_or_else(nameless)?;
+        let (request_timeout, pause) = (self.timings.request_timeout(), self.rules.lease_duration);
+        Ok(Candidacy { store, key, id, request_timeout, pause, clock: &self.clock })
     }
 }
 

@@ -92,7 +92,7 @@ impl Driver {
         let Self { fitness, stamper, config, earlier_work, .. } = self;
         let ready = async {
             earlier_work.ended().await;
-            fitness.demand(config, || stamper.new_id()).await
+            fitness.demand(config.store_check.as_deref(), || config.candidacy(stamper.new_id())).await
         };
         tokio::select! {
             biased;

@@ -1,7 +1,6 @@
 //! The check that a store has to pass before any candidacy.
 
-use crate::config::LeaderElectionConfig;
-use crate::store_check::{Candidacy, StoreFitness, StoreUnfit};
+use crate::store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 
 /// The memory of a passed check.
 #[derive(Debug, Default)]
@@ -11,31 +10,20 @@ pub(super) struct Fitness {
 
 impl Fitness {
     /// Completes at once if no check is configured or the store has passed it, and otherwise when a check is
-    /// conclusive. `new_id` names each check. Cancellation safe.
-    pub(super) async fn demand(
+    /// conclusive. `candidacy` describes the next check. Cancellation safe.
+    pub(super) async fn demand<'a>(
         &mut self,
-        config: &LeaderElectionConfig,
-        mut new_id: impl FnMut() -> String,
+        check: Option<&dyn StoreCheck>,
+        mut candidacy: impl FnMut() -> Result<Candidacy<'a>, StoreUnfit>,
     ) -> Result<(), StoreUnfit> {
-        let Some(check) = &config.store_check else { return Ok(()) };
+        let Some(check) = check else { return Ok(()) };
         while !self.shown {
-            // The builder has made sure that there is a store.
-            let Some((store, key)) = config.lock.object() else {
-                return Err(StoreUnfit { why: "the lock does not name its store".to_owned() });
-            };
-            let pause = config.rules.lease_duration;
-            let candidacy = Candidacy {
-                store,
-                key,
-                id: new_id(),
-                request_timeout: config.timings.request_timeout(),
-                pause,
-                clock: &config.clock,
-            };
+            let candidacy = candidacy()?;
+            let (clock, pause) = (candidacy.clock, candidacy.pause);
             match check.check(candidacy).await {
                 StoreFitness::Fit => self.shown = true,
                 StoreFitness::Unfit { why } => return Err(StoreUnfit { why }),
-                StoreFitness::Inconclusive { .. } => config.clock.sleep_until(config.clock.now() + pause).await,
+                StoreFitness::Inconclusive { .. } => clock.sleep_until(clock.now() + pause).await,
             }
         }
         Ok(())

@@ -85,11 +85,11 @@ impl Process {
                 .on_stop_leading(move || stopped.lock().unwrap().push(format!("stop {lock}")));
             let elector = Arc::new(session.elector(format!("lock-{lock}"), callbacks).unwrap());
             let (candidate, token) = (Arc::clone(&elector), shutdown.clone());
-            tasks.push(tokio::spawn(async move { candidate.campaign(token).await }));
+            tasks.push(tokio::spawn(async move { candidate.campaign(token).await.unwrap() }));
             electors.push(elector);
         }
         let (running, token) = (session.clone(), shutdown.clone());
-        tasks.push(tokio::spawn(async move { running.run(token).await }));
+        tasks.push(tokio::spawn(async move { running.run(token).await.unwrap() }));
         Self { session, electors, shutdown, tasks, events }
     }
 

@@ -43,7 +43,7 @@ impl Process {
             slots.run_while_leading(token, work).await
         });
         let token = shutdown.clone();
-        let running = tokio::spawn(async move { session.run(token).await });
+        let running = tokio::spawn(async move { session.run(token).await.unwrap() });
         Self { shutdown, running, work }
     }
 

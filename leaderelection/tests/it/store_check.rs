@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::clock::TokioClock;
 use leaderelection::{
     Candidacy, ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ListedObject,
-    MemoryLock, MemoryStore, RunError, RunOutcome, StoreCheck, StoreFitness,
+    MemoryLock, MemoryStore, RunError, RunOutcome, Session, StoreCheck, StoreFitness,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::support::{Journal, LEASE, RETRY, TestLock, builder, spawn_run, stored
 /// A check with a prepared answer, which remembers the id of each check.
 #[derive(Clone, Debug)]
 struct Answering {
+    key: &'static str,
     answer: Arc<Mutex<Option<StoreFitness>>>,
     ids: Arc<Mutex<Vec<String>>>,
 }
@@ -23,7 +25,7 @@ struct Answering {
 impl Answering {
     /// A check that never ends if there is no answer.
     fn new(answer: Option<StoreFitness>) -> Self {
-        Self { answer: Arc::new(Mutex::new(answer)), ids: Arc::default() }
+        Self { key: "lock", answer: Arc::new(Mutex::new(answer)), ids: Arc::default() }
     }
 
     fn ids(&self) -> Vec<String> {
@@ -34,8 +36,8 @@ impl Answering {
 #[async_trait]
 impl StoreCheck for Answering {
     async fn check(&self, candidacy: Candidacy<'_>) -> StoreFitness {
-        assert_eq!((candidacy.key, candidacy.pause), ("lock", LEASE));
-        assert_eq!(candidacy.store.describe(candidacy.key), "memory:lock");
+        assert_eq!((candidacy.key, candidacy.pause), (self.key, LEASE));
+        assert_eq!(candidacy.store.describe(candidacy.key), format!("memory:{}", self.key));
         self.ids.lock().unwrap().push(candidacy.id);
         let answer = self.answer.lock().unwrap().clone();
         match answer {
@@ -125,4 +127,46 @@ fn a_lock_that_names_no_store_cannot_be_checked() {
     let text = error.to_string();
     assert!(text.starts_with("store_check (Answering {"), "{text}");
     assert!(text.ends_with(") needs a lock that names its store, such as ObjectLock; memory:lock does not"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_session_opens_on_a_store_that_fails() {
+    let unfit = StoreFitness::Unfit { why: "two writers won".to_owned() };
+    let check = Answering { key: "fleet/sessions", ..Answering::new(Some(unfit)) };
+    let store = MemoryStore::new();
+    let session = Session::builder(store.clone(), "fleet", "a")
+        .clock(TokioClock::new())
+        .store_check(check.clone())
+        .build()
+        .unwrap();
+    let elector = session.elector("lock", LeaderCallbacks::new()).unwrap();
+    let slots = session.slots("slot", 2).unwrap();
+
+    // The elector competes before the session runs, the slots afterwards.
+    let (campaign, run) =
+        tokio::join!(elector.campaign(CancellationToken::new()), session.run(CancellationToken::new()));
+    assert_eq!(run.unwrap_err().why, "two writers won");
+    assert_eq!(campaign.unwrap_err().why, "two writers won");
+    let work = |_| async { panic!("the work was started") };
+    let error = slots.run_while_leading(CancellationToken::new(), work).await.unwrap_err();
+    assert!(matches!(error, RunError::StoreUnfit { .. }), "{error:?}");
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
+
+    // A later run checks again.
+    *check.answer.lock().unwrap() = Some(StoreFitness::Fit);
+    let cancel = CancellationToken::new();
+    let work = {
+        let cancel = cancel.clone();
+        elector.run_while_leading(cancel.clone(), |leadership| async move {
+            cancel.cancel();
+            leadership.fencing_token()
+        })
+    };
+    let (run, token) = tokio::join!(session.run(cancel), async {
+        tokio::task::yield_now().await;
+        work.await
+    });
+    run.unwrap();
+    assert_eq!(token, Ok(0));
+    assert_eq!(check.ids().len(), 2);
 }

@@ -16,6 +16,7 @@ use crate::elector::work::StartWork;
 use crate::leadership::Leadership;
 use crate::session::LockId;
 use crate::status::LeaderHandle;
+use crate::store_check::StoreUnfit;
 
 /// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
 /// does for a lock with a lease of its own.
@@ -52,7 +53,11 @@ impl SessionElector {
     /// ended, or until `cancel` is cancelled.
     ///
     /// Dropping the future ends leadership of the lock at once, drops the work, and releases the lock.
-    pub async fn run(&self, cancel: CancellationToken) -> RunOutcome {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
+    pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
         self.run_term(&cancel, self.callback(), Duration::ZERO).await
     }
 
@@ -60,14 +65,19 @@ impl SessionElector {
     ///
     /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets other members go
     /// first for one lease duration.
-    pub async fn campaign(&self, cancel: CancellationToken) {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
+    pub async fn campaign(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
         let mut stand_back = Duration::ZERO;
         while !cancel.is_cancelled() {
-            let outcome = self.run_term(&cancel, self.callback(), stand_back).await;
+            let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
             let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
             let cool_down = self.shared.settings.rules.election.lease_duration;
             stand_back = if cools_down { cool_down } else { Duration::ZERO };
         }
+        Ok(())
     }
 
     /// Wins one term, runs `work` on a task of its own, releases the lock, and returns the output, as
@@ -75,8 +85,8 @@ impl SessionElector {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] if `work` was never started; [`RunError::Lost`] if leadership ended before `work` was
-    /// complete, if `work` panicked, or if `work` did not stop in time.
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if
+    /// leadership ended before `work` was complete, if `work` panicked, or if `work` did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -99,7 +109,7 @@ impl SessionElector {
         T: Send + 'static,
     {
         let (work, output) = Output::of(work);
-        output.after(self.run_term(&cancel, work, stand_back).await)
+        output.after(self.run_term(&cancel, work, stand_back).await?)
     }
 
     pub(super) fn retry_period(&self) -> Duration {
@@ -110,29 +120,41 @@ impl SessionElector {
         StartWork::Callback(self.seat.callbacks.on_start_leading.clone())
     }
 
-    async fn run_term(&self, cancel: &CancellationToken, work: StartWork, stand_back: Duration) -> RunOutcome {
+    async fn run_term(
+        &self,
+        cancel: &CancellationToken,
+        work: StartWork,
+        stand_back: Duration,
+    ) -> Result<RunOutcome, StoreUnfit> {
         let _turn = tokio::select! {
             biased;
-            () = cancel.cancelled() => return RunOutcome::NeverLed,
+            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
             turn = self.turn.lock() => turn,
         };
         let (done, mut outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
         self.shared.order(Order::Compete { lock: self.lock, candidacy });
+        // Looked at after the order, so that either this elector or the driver sees the other one.
+        if let Some(unfit) = self.shared.unfit() {
+            return Err(unfit);
+        }
         let mut guard = Guard { elector: Some(self) };
         let ended = tokio::select! {
             biased;
             ended = &mut outcome => ended,
             () = cancel.cancelled() => {
                 if !self.shared.runs() {
-                    return RunOutcome::NeverLed;
+                    return Ok(RunOutcome::NeverLed);
                 }
                 self.shared.order(Order::Command { lock: self.lock, command: Command::Stop });
                 outcome.await
             }
         };
         guard.elector = None;
-        ended.unwrap_or(RunOutcome::NeverLed)
+        match ended {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => self.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::identity;
 use crate::record::DEFAULT_MAX_LEASE_DURATION;
 use crate::session::{MAX_WEIGHT, Rules};
 use crate::store::ConditionalStore;
+use crate::store_check::StoreCheck;
 use crate::timings::{Timings, Unchecked};
 
 /// Builds a [`Session`].
@@ -28,6 +29,7 @@ pub struct SessionBuilder {
     balance: bool,
     hand_overs: usize,
     look_around: Option<Duration>,
+    store_check: Option<Arc<dyn StoreCheck>>,
     request_timeout_setting: &'static str,
     name: Option<String>,
     clock: Arc<dyn Clock>,
@@ -57,6 +59,7 @@ impl SessionBuilder {
             balance: false,
             hand_overs: 4,
             look_around: None,
+            store_check: None,
             request_timeout_setting: "request_timeout",
             name: None,
             clock: Arc::new(SystemClock),
@@ -132,6 +135,15 @@ impl SessionBuilder {
         self
     }
 
+    /// Demands that the store pass `check` once, before the session first opens. The default is no check.
+    ///
+    /// On a store that fails, no session opens: [`Session::run`] and all electors end with
+    /// [`StoreUnfit`](crate::StoreUnfit). An inconclusive check is repeated after a lease duration.
+    pub fn store_check(mut self, check: impl StoreCheck) -> Self {
+        self.store_check = Some(Arc::new(check));
+        self
+    }
+
     /// Sets the name in logs. The default is the prefix in its store.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -188,6 +200,7 @@ impl SessionBuilder {
             .on_shared_clock(Arc::clone(&self.clock));
         let place = Place::new(self.store, &self.prefix, limit, longest);
         let name = self.name.unwrap_or_else(|| place.describe());
-        Ok(Session::new(Settings { rules, place, name, clock: self.clock, seed: self.seed }))
+        let (store_check, clock, seed) = (self.store_check, self.clock, self.seed);
+        Ok(Session::new(Settings { rules, place, name, timings, store_check, clock, seed }))
     }
 }

@@ -15,12 +15,14 @@ use super::shared::Shared;
 use super::slot::{Candidacy, LockSeat, Order, Slot};
 use crate::clock::LocalInstant;
 use crate::election::{self, BeginReason, Command, RunOutcome, Term};
+use crate::elector::fitness::Fitness;
 use crate::elector::stamper::Stamper;
 use crate::elector::term::{OpenTerm, TermEvents};
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::session::{DrawSession, Effect, Fact, Input, LockId, Member};
 use crate::store::{StoreErrorKind, Version};
+use crate::store_check::StoreUnfit;
 
 /// The part of a session's driver that outlives a run.
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub(super) struct Driver {
     orders: mpsc::UnboundedReceiver<Order>,
     seats: Vec<Arc<LockSeat>>,
     stamper: Stamper,
+    fitness: Fitness,
 }
 
 /// One run of the loop.
@@ -63,10 +66,29 @@ enum Woken {
 impl Driver {
     pub(super) fn new(settings: &Settings, orders: mpsc::UnboundedReceiver<Order>) -> Self {
         let stamper = Stamper::new(Arc::clone(&settings.clock), settings.seed);
-        Self { orders, seats: Vec::new(), stamper }
+        Self { orders, seats: Vec::new(), stamper, fitness: Fitness::default() }
     }
 
-    pub(super) async fn run(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
+    /// Runs until `cancel` is cancelled.
+    pub(super) async fn run(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) -> Result<(), StoreUnfit> {
+        let Self { fitness, stamper, .. } = self;
+        let (settings, check) = (&shared.settings, shared.settings.store_check.as_deref());
+        let fit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(()),
+            fit = fitness.demand(check, || Ok(settings.candidacy(stamper.new_id()))) => fit,
+        };
+        shared.set_unfit(fit.as_ref().err().cloned());
+        if fit.is_err() {
+            // Nobody waits for a session that never opens.
+            self.take_orders();
+            return fit;
+        }
+        self.drive(shared, cancel).await;
+        Ok(())
+    }
+
+    async fn drive(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
         let mut run = Run::new(shared, self);
         let mut cancel_told = false;
         let mut woken = Woken::Input(Input::Begin);
@@ -80,6 +102,17 @@ impl Driver {
                 let _ = tokio::spawn(std::future::ready(())).await;
             }
             woken = run.wait(cancel, &mut cancel_told).await;
+        }
+    }
+}
+
+impl Driver {
+    /// Takes the orders that nobody carries out, and keeps the locks.
+    fn take_orders(&mut self) {
+        while let Ok(order) = self.orders.try_recv() {
+            if let Order::Add(seat) = order {
+                self.seats.push(seat);
+            }
         }
     }
 }
@@ -363,11 +396,7 @@ impl Drop for Run<'_> {
         self.close_window();
         self.shared.set_runs(false);
         // No candidacy waits for a driver that is gone.
-        while let Ok(order) = self.driver.orders.try_recv() {
-            if let Order::Add(seat) = order {
-                self.driver.seats.push(seat);
-            }
-        }
+        self.driver.take_orders();
     }
 }
 

@@ -22,6 +22,7 @@ const LOCKS: &str = "locks";
 pub(super) struct Place {
     store: Arc<dyn ConditionalStore>,
     prefix: Arc<str>,
+    beside: Arc<str>,
     limit: TimeLimit,
     max_lease_duration: Duration,
 }
@@ -33,8 +34,9 @@ impl Place {
         limit: TimeLimit,
         max_lease_duration: Duration,
     ) -> Self {
-        let prefix = prefix.trim_end_matches('/').into();
-        Self { store, prefix, limit, max_lease_duration }
+        let prefix = prefix.trim_end_matches('/');
+        let beside = key(prefix, SESSIONS).into();
+        Self { store, prefix: prefix.into(), beside, limit, max_lease_duration }
     }
 
     pub(super) fn session(&self, id: &str) -> String {
@@ -43,6 +45,11 @@ impl Place {
 
     pub(super) fn lock(&self, name: &str) -> String {
         self.key(LOCKS, name)
+    }
+
+    /// The store, and a key beside those of the sessions and locks. No object has this key.
+    pub(super) fn object(&self) -> (Arc<dyn ConditionalStore>, &str) {
+        (Arc::clone(&self.store), &self.beside)
     }
 
     /// The name of the prefix for people.
@@ -95,7 +102,7 @@ impl Place {
     }
 
     fn key(&self, folder: &str, name: &str) -> String {
-        if self.prefix.is_empty() { format!("{folder}/{name}") } else { format!("{}/{folder}/{name}", self.prefix) }
+        key(&self.prefix, &format!("{folder}/{name}"))
     }
 
     async fn ask<T>(
@@ -110,6 +117,10 @@ impl Place {
             Err(silence) => Err(LockError::new(StoreErrorKind::Ambiguous, action, describe(), silence)),
         }
     }
+}
+
+fn key(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }
 
 impl Display for Place {

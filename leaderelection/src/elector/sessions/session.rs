@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::slot::{LockSeat, Order};
 use crate::callbacks::LeaderCallbacks;
 use crate::status::{LeaderHandle, StatusWriter};
+use crate::store_check::StoreUnfit;
 
 /// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
 /// is renewed by one request per retry period.
@@ -35,7 +36,8 @@ use crate::status::{LeaderHandle, StatusWriter};
 ///     println!("shard 17 is ours, with the fencing token {}", leadership.fencing_token());
 ///     stop.cancel();
 /// });
-/// let ((), output) = tokio::join!(session.run(shutdown), work);
+/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// ended?;
 /// output?;
 /// # Ok(())
 /// # }
@@ -111,16 +113,20 @@ impl Session {
     /// second call waits until the first call has ended, or until `cancel` is cancelled.
     ///
     /// Dropping this future ends leadership of all locks at once, drops their work, and leaves the session to expire.
-    pub async fn run(&self, cancel: CancellationToken) {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
+    pub async fn run(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
         let run = async {
             let mut driver = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return,
+                () = cancel.cancelled() => return Ok(()),
                 driver = self.driver.lock() => driver,
             };
-            driver.run(&self.shared, &cancel).await;
+            driver.run(&self.shared, &cancel).await
         };
-        run.instrument(self.shared.span.clone()).await;
+        run.instrument(self.shared.span.clone()).await
     }
 }
 

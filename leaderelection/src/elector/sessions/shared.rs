@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::settings::Settings;
 use super::slot::Order;
+use crate::store_check::StoreUnfit;
 
 /// The settings, the names of the locks, and the way of orders to the driver.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     orders: mpsc::UnboundedSender<Order>,
     names: Mutex<HashMap<Arc<str>, u32>>,
+    /// The refusal of the store in the last run.
+    unfit: Mutex<Option<StoreUnfit>>,
     /// `true` while the session runs, so that an order is carried out.
     runs: AtomicBool,
     pub(super) span: tracing::Span,
@@ -24,7 +27,7 @@ impl Shared {
     pub(super) fn new(settings: Settings, orders: mpsc::UnboundedSender<Order>) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
-        Self { settings, orders, names: Mutex::default(), runs: AtomicBool::new(false), span }
+        Self { settings, orders, names: Mutex::default(), unfit: Mutex::default(), runs: AtomicBool::new(false), span }
     }
 
     pub(super) fn order(&self, order: Order) {
@@ -35,6 +38,14 @@ impl Shared {
     pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, u32>> {
         // No code that could panic runs under the lock.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
+        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = unfit;
+    }
+
+    pub(super) fn unfit(&self) -> Option<StoreUnfit> {
+        self.unfit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn runs(&self) -> bool {

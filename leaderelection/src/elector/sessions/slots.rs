@@ -35,7 +35,8 @@ use crate::status::LeaderHandle;
 ///     println!("worker {} of 3", slot.number());
 ///     stop.cancel();
 /// });
-/// let (_, output) = tokio::join!(session.run(shutdown), work);
+/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// ended?;
 /// output?;
 /// # Ok(())
 /// # }
@@ -100,7 +101,7 @@ impl Slots {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] if `work` was never started; [`RunError::Lost`] if the slot was
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if the slot was
     /// lost before `work` was complete, if `work` panicked, or if `work` did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
@@ -135,8 +136,12 @@ impl Slots {
         }
         let mut outcome = Err(RunError::Cancelled);
         while let Some((number, end)) = ends.next().await {
-            if First::is(&first, number) {
-                outcome = end.and_then(|output| output.ok_or(RunError::Cancelled));
+            match end {
+                Err(error @ RunError::StoreUnfit(_)) => outcome = Err(error),
+                end if First::is(&first, number) => {
+                    outcome = end.and_then(|output| output.ok_or(RunError::Cancelled));
+                }
+                _ => {}
             }
         }
         outcome
