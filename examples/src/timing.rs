@@ -21,6 +21,15 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Returns the timings.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit each other.
+    pub fn timings(&self) -> Result<Timings, ConfigError> {
+        Timings::new(self.lease, self.renew, self.retry)
+    }
+
     /// Configures an elector with these timings. The elector releases the lease when it stops.
     ///
     /// # Errors
@@ -31,8 +40,7 @@ impl Timing {
         lock: impl ObjectStoreBasedLock,
         callbacks: LeaderCallbacks,
     ) -> Result<LeaderElectionConfigBuilder, ConfigError> {
-        let timings = Timings::new(self.lease, self.renew, self.retry)?;
-        Ok(LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true))
+        Ok(LeaderElectionConfig::builder(lock, callbacks).timings(self.timings()?).release_on_cancel(true))
     }
 }
 

@@ -4,31 +4,35 @@ use std::time::{Duration, Instant};
 use leaderelection_integration_tests::program::{Program, TIMING};
 
 const SHARDS: usize = 100;
+/// A hash gives each of three members about a third, and each of two about a half.
+const A_THIRD: std::ops::RangeInclusive<usize> = 15..=55;
 
 struct Member {
     program: Program,
-    owns: usize,
+    name: &'static str,
     holds: usize,
 }
 
 impl Member {
-    fn start(locks: &str, name: &str) -> Self {
-        let args = [&[locks, "--member", name, "--members", "a,b,c"], TIMING.as_slice()].concat();
-        let mut program = Program::start(Command::new(env!("CARGO_BIN_EXE_shards")).args(&args));
-        let owns = number(&program.wait_for_line(&format!("{name} owns ")));
-        Self { program, owns, holds: 0 }
+    fn start(prefix: &str, name: &'static str) -> Self {
+        let args = [&[prefix, "--member", name], TIMING.as_slice()].concat();
+        let program = Program::start(Command::new(env!("CARGO_BIN_EXE_shards")).args(&args));
+        Self { program, name, holds: 0 }
     }
 }
 
-/// Returns the number in a line such as `a owns 36 of 100`.
+/// Returns the number in a line such as `a holds 36 of 100`.
 fn number(line: &str) -> usize {
     line.split(' ').nth(2).unwrap().parse().unwrap()
 }
 
-fn wait_until(what: &str, members: &mut [Member], is_so: impl Fn(&[Member]) -> bool) {
+fn wait_until(what: &str, members: &mut [Member], is_so: impl Fn(&[usize]) -> bool) -> Vec<usize> {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so(members) {
+    loop {
         let held: Vec<_> = members.iter().map(|member| member.holds).collect();
+        if is_so(&held) {
+            return held;
+        }
         assert!(Instant::now() < deadline, "waited in vain until {what}: {held:?}");
         for member in members.iter_mut() {
             if let Some(line) = member.program.latest_line() {
@@ -38,24 +42,39 @@ fn wait_until(what: &str, members: &mut [Member], is_so: impl Fn(&[Member]) -> b
     }
 }
 
-#[test]
-fn a_hundred_elections_are_spread_over_three_processes() {
-    let directory = tempfile::tempdir().unwrap();
-    let locks = format!("file://{}/shards", directory.path().display());
-    let mut members: Vec<_> = ["a", "b", "c"].into_iter().map(|name| Member::start(&locks, name)).collect();
-    let everybody_has_its_own = |members: &[Member]| members.iter().all(|member| member.holds == member.owns);
-    assert_eq!(members.iter().map(|member| member.owns).sum::<usize>(), SHARDS);
-    wait_until("everybody holds its own", &mut members, everybody_has_its_own);
+fn is_all(held: &[usize]) -> bool {
+    held.iter().sum::<usize>() == SHARDS
+}
 
+#[test]
+fn a_hundred_shards_are_spread_over_three_processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = format!("file://{}/shards", directory.path().display());
+    let mut members = vec![Member::start(&prefix, "a")];
+    wait_until("the first one holds all", &mut members, |held| held == [SHARDS]);
+
+    members.push(Member::start(&prefix, "b"));
+    members.push(Member::start(&prefix, "c"));
+    let balanced = |held: &[usize]| is_all(held) && held.iter().all(|held| A_THIRD.contains(held));
+    let spread = wait_until("everybody has a share", &mut members, balanced);
+
+    // The others keep their own shards, and share those of the dead member.
     members[0].program.kill();
     members[0].holds = 0;
-    wait_until("the others hold all", &mut members, |members| members[1].holds + members[2].holds == SHARDS);
+    let after = wait_until("the others hold all", &mut members, |held| is_all(held) && held[0] == 0);
+    assert!(after[1] >= spread[1] && after[2] >= spread[2], "{spread:?}, then {after:?}");
 
-    members[0] = Member::start(&locks, "a");
-    wait_until("it has its own again", &mut members, everybody_has_its_own);
+    // The same name has the same share.
+    members[0] = Member::start(&prefix, "a");
+    wait_until("the member that came back has its share", &mut members, |held| held == spread);
 
-    for member in &mut members {
+    // A member that stops in good order leaves at once.
+    members[2].program.terminate();
+    assert!(members[2].program.wait().success(), "{} failed", members[2].name);
+    members[2].holds = 0;
+    wait_until("two members hold all", &mut members, |held| is_all(held) && held[2] == 0);
+    for member in &mut members[..2] {
         member.program.terminate();
-        assert!(member.program.wait().success());
+        assert!(member.program.wait().success(), "{} failed", member.name);
     }
 }
