@@ -22,6 +22,7 @@ mod retry_after;
 mod run_while_leading;
 mod semantics;
 mod session;
+mod sessions;
 mod stalls;
 mod store_check;
 mod store_time;

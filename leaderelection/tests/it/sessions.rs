@@ -1,5 +1,9 @@
 //! Sessions: many locks of one process, led through one renewal.
 
+mod drops;
+mod rough;
+mod trouble;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
