@@ -135,6 +135,11 @@ pub enum Fact {
         /// The lock.
         lock: LockId,
     },
+    /// A lock could not be released in time. The release goes on, and its caller does not wait for it.
+    ReleaseGivenUp {
+        /// The lock.
+        lock: LockId,
+    },
     /// A lock names another leader, or none.
     LeaderChanged {
         /// The lock.

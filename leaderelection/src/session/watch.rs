@@ -51,7 +51,9 @@ impl Member {
             self.compare_with_listing(now, listed.into_iter().collect(), jitter);
             self.open_soon(now);
             if !self.lists_instead_of_reading() {
-                pause = self.rules.look_around;
+                // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
+                let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
+                pause = self.rules.look_around.min(longest);
             }
         }
         self.errands.set(Errand::Sessions, now + pause);
