@@ -126,6 +126,14 @@ impl StatusWriter {
         });
     }
 
+    /// Takes over what the elector before this one has observed. Returns the holder that the lock named last.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn inherit(&self, before: &Self) -> Option<String> {
+        let before = before.0.borrow();
+        self.observe(|sighting| sighting.clone_from(&before.sighting));
+        before.holder.clone()
+    }
+
     /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
     pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
         self.0.send_if_modified(|status| {

@@ -6,6 +6,7 @@ mod driver;
 mod log;
 mod place;
 mod request;
+mod seat;
 mod session;
 mod settings;
 mod shared;

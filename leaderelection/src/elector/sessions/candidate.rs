@@ -7,33 +7,34 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::seat::{Candidacy, End, LockSeat};
 use super::shared::Shared;
-use super::slot::{Candidacy, LockSeat, Order};
-use crate::election::{Command, EndReason, RunOutcome};
+use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
 use crate::elector::work::StartWork;
 use crate::leadership::Leadership;
-use crate::session::LockId;
 use crate::status::LeaderHandle;
 
 /// Competes for one lock of a [`Session`](crate::Session), as a [`DefaultLeaderElector`](crate::DefaultLeaderElector)
 /// does for a lock with a lease of its own.
 ///
 /// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one
-/// lock ends, the lock alone is released. When the session ends, the terms of all its locks end.
+/// lock ends, the lock alone is released. When the session's run ends, all candidacies and terms of its electors end. A
+/// candidacy that begins while the session does not run waits for the session's next run.
+///
+/// Dropping the elector frees its name.
 #[derive(Debug)]
 pub struct SessionElector {
     shared: Arc<Shared>,
     seat: Arc<LockSeat>,
-    lock: LockId,
     handle: LeaderHandle,
     turn: tokio::sync::Mutex<()>,
 }
 
 impl SessionElector {
-    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, index: u32, handle: LeaderHandle) -> Self {
-        Self { shared, seat, lock: LockId(index), handle, turn: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, handle: LeaderHandle) -> Self {
+        Self { shared, seat, handle, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// The name of the lock.
@@ -48,8 +49,8 @@ impl SessionElector {
         self.handle.clone()
     }
 
-    /// Competes until it leads, leads until the term ends, and returns. A second call waits until the first call has
-    /// ended, or until `cancel` is cancelled.
+    /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session
+    /// ends. A second call waits until the first call has ended, or until `cancel` is cancelled.
     ///
     /// Dropping the future ends leadership of the lock at once, drops the work, and releases the lock.
     pub async fn run(&self, cancel: CancellationToken) -> RunOutcome {
@@ -75,8 +76,9 @@ impl SessionElector {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] if `work` was never started; [`RunError::Lost`] if leadership ended before `work` was
-    /// complete, if `work` panicked, or if `work` did not stop in time.
+    /// [`RunError::Cancelled`] if `work` was never started, because of `cancel` or of the end of the session's run;
+    /// [`RunError::Lost`] if leadership ended before `work` was complete, if `work` panicked, or if `work` did not
+    /// stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -97,23 +99,34 @@ impl SessionElector {
             () = cancel.cancelled() => return RunOutcome::NeverLed,
             turn = self.turn.lock() => turn,
         };
+        // Work of an earlier run of the session may outlive that run.
+        let earlier_work = self.seat.earlier_work();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return RunOutcome::NeverLed,
+            () = earlier_work.ended() => {}
+        }
         let (done, mut outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        self.shared.order(Order::Compete { lock: self.lock, candidacy });
+        self.shared.order(&self.seat, |orders| orders.candidacy = Some(candidacy));
         let mut guard = Guard { elector: Some(self) };
         let ended = tokio::select! {
             biased;
             ended = &mut outcome => ended,
             () = cancel.cancelled() => {
-                if !self.shared.runs() {
-                    return RunOutcome::NeverLed;
-                }
-                self.shared.order(Order::Command { lock: self.lock, command: Command::Stop });
+                drop(self.shared.order(&self.seat, |orders| orders.end(End::Cancelled)));
                 outcome.await
             }
         };
         guard.elector = None;
+        // The session has ended before it saw this candidacy, or the candidacy was taken back.
         ended.unwrap_or(RunOutcome::NeverLed)
+    }
+}
+
+impl Drop for SessionElector {
+    fn drop(&mut self) {
+        self.shared.leave(&self.seat);
     }
 }
 
@@ -129,7 +142,7 @@ impl Drop for Guard<'_> {
             if let Some(leadership) = elector.handle.leadership() {
                 leadership.close();
             }
-            elector.shared.order(Order::Dropped { lock: elector.lock });
+            drop(elector.shared.order(&elector.seat, |orders| orders.end(End::Dropped)));
         }
     }
 }

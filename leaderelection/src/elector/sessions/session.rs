@@ -3,15 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::candidate::SessionElector;
 use super::driver::Driver;
+use super::seat::LockSeat;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::slot::{LockSeat, Order};
 use crate::callbacks::LeaderCallbacks;
 use crate::status::{LeaderHandle, StatusWriter};
 
@@ -68,12 +67,12 @@ pub enum LockNameError {
 
 impl Session {
     pub(super) fn new(settings: Settings) -> Self {
-        let (orders, receiver) = mpsc::unbounded_channel();
-        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, receiver)));
-        Self { shared: Arc::new(Shared::new(settings, orders)), driver }
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings)));
+        Self { shared: Arc::new(Shared::new(settings)), driver }
     }
 
-    /// Returns an elector for the lock `name`. A session has one elector for each lock.
+    /// Returns an elector for the lock `name`. A session has one elector for each lock. An elector that is dropped frees
+    /// its name.
     ///
     /// # Errors
     ///
@@ -91,17 +90,11 @@ impl Session {
         let settings = &self.shared.settings;
         let identity = settings.rules.election.identity.as_str().into();
         let handle = LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session();
-        let mut names = self.shared.names();
-        let index = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status));
-        if names.contains_key(&seat.name) {
+        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status, &self.shared.crew));
+        if !self.shared.join(&seat) {
             return Err(LockNameError::Taken { name });
         }
-        names.insert(Arc::clone(&seat.name), index);
-        // The order is sent under the lock, so that the driver counts the locks as the names do.
-        self.shared.order(Order::Add(Arc::clone(&seat)));
-        drop(names);
-        Ok(SessionElector::new(Arc::clone(&self.shared), seat, index, handle))
+        Ok(SessionElector::new(Arc::clone(&self.shared), seat, handle))
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

@@ -1,8 +1,8 @@
 //! Futures, electors and sessions that are dropped at a bad moment, or never polled.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -216,9 +216,8 @@ async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run
     assert_eq!(timeout(BOUND, candidacy).await.unwrap(), Err(RunError::Cancelled));
     // The next run takes the candidates up.
     let _of_b = run(&second, &none);
-    let candidacy = follower.run_while_leading(CancellationToken::new(), |leadership| async move {
-        leadership.is_valid()
-    });
+    let candidacy =
+        follower.run_while_leading(CancellationToken::new(), |leadership| async move { leadership.is_valid() });
     assert!(leader.handle().step_down());
     assert_eq!(timeout(BOUND, candidacy).await.unwrap(), Ok(true));
 }
@@ -294,17 +293,18 @@ fn no_second_work_begins_beside_work_that_a_dropped_session_left_behind() {
             .build()
             .unwrap();
         let (unblock, blocked) = std::sync::mpsc::channel::<()>();
-        let (blocked, at_work) = (Arc::new(std::sync::Mutex::new(blocked)), Arc::new(AtomicUsize::new(0)));
-        let most = Arc::new(AtomicUsize::new(0));
+        let (blocked, at_work) = (Arc::new(Mutex::new(Some(blocked))), Arc::new(AtomicUsize::new(0)));
+        let (most, begun) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let callbacks = {
-            let (at_work, most) = (Arc::clone(&at_work), Arc::clone(&most));
+            let (at_work, most, begun) = (Arc::clone(&at_work), Arc::clone(&most), Arc::clone(&begun));
             LeaderCallbacks::new().on_start_leading(move |_| {
-                let (blocked, at_work, most) = (Arc::clone(&blocked), Arc::clone(&at_work), Arc::clone(&most));
+                most.fetch_max(at_work.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                begun.fetch_add(1, Ordering::SeqCst);
+                let blocks = blocked.lock().unwrap().take();
+                let at_work = Arc::clone(&at_work);
                 async move {
-                    let now = at_work.fetch_add(1, Ordering::SeqCst) + 1;
-                    most.fetch_max(now, Ordering::SeqCst);
-                    if now == 1 {
-                        let _ = blocked.lock().unwrap().recv();
+                    if let Some(blocks) = blocks {
+                        let _ = blocks.recv();
                     }
                     at_work.fetch_sub(1, Ordering::SeqCst);
                     std::future::pending::<()>().await;
@@ -318,9 +318,15 @@ fn no_second_work_begins_beside_work_that_a_dropped_session_left_behind() {
         let mut handles = (stuck.handle(), other.handle());
         timeout(BOUND, handles.0.elected()).await.unwrap().unwrap();
         timeout(BOUND, handles.1.elected()).await.unwrap().unwrap();
-        while at_work.load(Ordering::SeqCst) == 0 {
-            yield_now().await;
-        }
+        let begins = async |times: usize| {
+            let begins = async {
+                while begun.load(Ordering::SeqCst) < times {
+                    yield_now().await;
+                }
+            };
+            timeout(BOUND, begins).await.unwrap();
+        };
+        begins(1).await;
         running.abort();
         let _ = running.await;
         let _running = run(&session, &CancellationToken::new());
@@ -330,11 +336,10 @@ fn no_second_work_begins_beside_work_that_a_dropped_session_left_behind() {
             handles.1.step_down();
         }
         timeout(BOUND, handles.1.elected()).await.unwrap().unwrap();
+        assert_eq!(begun.load(Ordering::SeqCst), 1, "two works of one lock run at once");
         unblock.send(()).unwrap();
         // Now the lock may be led again.
-        while at_work.load(Ordering::SeqCst) != 0 || !handles.0.is_leader() {
-            yield_now().await;
-        }
-        assert_eq!(most.load(Ordering::SeqCst), 1, "two works of one lock ran at once");
+        begins(2).await;
+        assert_eq!(most.load(Ordering::SeqCst), 1);
     });
 }

@@ -147,25 +147,23 @@ fn a_stop_by_one_token_is_one_write_on_many_threads() {
         let session = leaderelection::Session::builder(store.clone(), "fleet", "a").build().unwrap();
         let cancel = CancellationToken::new();
         let running = run(&session, &cancel);
-        let locks = 200;
+        let (locks, begun) = (200, Arc::new(tokio::sync::Semaphore::new(0)));
         let tasks: Vec<_> = (0..locks)
             .map(|lock| {
                 let elector = session.elector(lock.to_string(), LeaderCallbacks::new()).unwrap();
-                let (handle, token) = (elector.handle(), cancel.clone());
-                let work = cancel.clone();
-                let task = tokio::spawn(async move {
-                    elector.run_while_leading(token, move |_| async move { work.cancelled().await }).await
-                });
-                (handle, task)
+                let (token, work, begun) = (cancel.clone(), cancel.clone(), Arc::clone(&begun));
+                let work = move |_| async move {
+                    begun.add_permits(1);
+                    work.cancelled().await;
+                };
+                tokio::spawn(async move { elector.run_while_leading(token, work).await })
             })
             .collect();
-        for (handle, _) in &tasks {
-            timeout(BOUND, handle.clone().elected()).await.unwrap().unwrap();
-        }
+        timeout(BOUND, begun.acquire_many(locks)).await.unwrap().unwrap().forget();
         store.take_calls();
         cancel.cancel();
         timeout(BOUND, running).await.unwrap().unwrap();
-        for (_, task) in tasks {
+        for task in tasks {
             assert_eq!(timeout(BOUND, task).await.unwrap().unwrap(), Ok(()));
         }
         let writes = store.take_writes();
