@@ -11,6 +11,8 @@ use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::history::Change;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
+#[cfg(feature = "sessions")]
+use crate::observation::Pulse;
 use crate::observation::{Mishap, Sighting};
 use crate::record::LeaderElectionRecord;
 use crate::status::StatusWriter;
@@ -35,7 +37,14 @@ impl Report {
         status: StatusWriter,
         new_leader_calls: NewLeaderCalls,
     ) -> Self {
-        Self { clock, meters: Meters::new(name), status, new_leader_calls, lock_of_session: None, finished: false }
+        Self {
+            clock,
+            meters: Meters::of_elector(name),
+            status,
+            new_leader_calls,
+            lock_of_session: None,
+            finished: false,
+        }
     }
 
     /// Creates the listeners of one of many locks of a session, which tells of its locks in sum.
@@ -47,9 +56,8 @@ impl Report {
         status: StatusWriter,
         new_leader_calls: NewLeaderCalls,
     ) -> Self {
-        let mut report = Self::new(&format!("{session}/{lock}"), clock, status, new_leader_calls);
-        report.lock_of_session = Some(Arc::clone(lock));
-        report
+        let (meters, lock_of_session) = (Meters::of_lock(&format!("{session}/{lock}")), Some(Arc::clone(lock)));
+        Self { clock, meters, status, new_leader_calls, lock_of_session, finished: false }
     }
 
     pub(super) fn sending(&self, operation: Operation) {
@@ -115,10 +123,19 @@ impl Report {
     }
 
     pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
+        self.status.observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
+    }
+
+    /// The lock was read or written, and is held by the session with these renewals.
+    #[cfg(feature = "sessions")]
+    pub(super) fn observed_of(
+        &self,
+        now: LocalInstant,
+        observed: Option<(&LeaderElectionRecord, &Version)>,
+        session: Option<Arc<Pulse>>,
+    ) {
         self.status.observe(|sighting| {
-            let before = sighting.take();
-            *sighting =
-                observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before.as_ref()));
+            *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.held_by(session));
         });
     }
 
@@ -150,6 +167,14 @@ impl Report {
     pub(super) fn finished(&mut self) {
         self.finished = true;
     }
+}
+
+fn sighted(
+    now: LocalInstant,
+    observed: Option<(&LeaderElectionRecord, &Version)>,
+    before: Option<&Sighting>,
+) -> Option<Sighting> {
+    observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before))
 }
 
 impl Drop for Report {

@@ -11,6 +11,7 @@ mod session;
 mod settings;
 mod shared;
 mod slot;
+mod view;
 
 pub use candidate::SessionElector;
 pub use config::SessionBuilder;

@@ -208,6 +208,13 @@ impl Member {
         self.own.as_ref().map(|own| (&own.id, own.election.leading(now).is_some()))
     }
 
+    /// The number of sessions that are known to be alive, the member's own included.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let own = usize::from(self.window().is_some());
+        own + self.peers.values().filter(|peer| peer.is_member()).count()
+    }
+
     pub(super) fn lock(&self, id: LockId) -> Option<&Lock> {
         self.locks.get(id.0 as usize)
     }

@@ -113,7 +113,16 @@ impl Member {
                 }
             }
         }
+        self.tell_of_peer(id);
         self.plan_peer(now, id);
+    }
+
+    fn tell_of_peer(&mut self, id: &SessionId) {
+        let Some(peer) = self.peers.get(id).filter(|peer| !peer.ended) else { return };
+        if let Some(sight) = &peer.sight {
+            let (session, since, lease) = (id.clone(), sight.since, peer.lease);
+            self.tell(Fact::PeerSeen { session, since, lease });
+        }
     }
 
     /// Returns `true` if listings of the sessions cost less than reads of each.
@@ -244,6 +253,7 @@ impl Member {
                 peer.sight = Some(Sight { version: Some(version), since: now, spread, record });
             }
         }
+        self.tell_of_peer(id);
         if is_new && self.rules.balance {
             self.errands.hurry(Errand::Balance, now + self.rules.election.lease_duration);
         }

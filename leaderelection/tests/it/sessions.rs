@@ -3,6 +3,7 @@
 mod drops;
 mod rough;
 mod trouble;
+mod views;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -13,6 +13,7 @@ use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
 use crate::elector::work::StartWork;
+use crate::health::HealthCheck;
 use crate::leadership::Leadership;
 use crate::status::LeaderHandle;
 
@@ -47,6 +48,14 @@ impl SessionElector {
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
         self.handle.clone()
+    }
+
+    /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
+    /// fails when the elector leads by a renewal of the session that is older than the lease duration plus
+    /// `tolerated_delay`.
+    #[must_use]
+    pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
+        self.shared.health_check(&self.seat, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session

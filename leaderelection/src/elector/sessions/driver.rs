@@ -14,6 +14,7 @@ use super::seat::{End, LockSeat};
 use super::settings::Settings;
 use super::shared::Shared;
 use super::slot::Slot;
+use super::view::View;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, BeginReason, Command, Term, WorkEnd};
 use crate::elector::report::Report;
@@ -49,6 +50,7 @@ struct Run<'a> {
     leads: usize,
     /// The number that was last logged, and the moment of that line.
     leads_told: (usize, LocalInstant),
+    view: View,
     /// Work was told to be dropped, and has had no turn since.
     work_is_due: bool,
     ended: bool,
@@ -121,6 +123,7 @@ impl<'a> Run<'a> {
             terms: FuturesUnordered::new(),
             leads: 0,
             leads_told: (0, LocalInstant::default()),
+            view: View::new(shared),
             work_is_due: false,
             ended: false,
         }
@@ -285,21 +288,29 @@ impl<'a> Run<'a> {
         };
         let lock = match &input {
             Input::Lock { lock, answer } => {
+                let observed = match (answer, &written) {
+                    (Answer::Read(Ok(None)), _) => Some(None),
+                    (Answer::Read(Ok(Some(found))), _) => Some(Some((&found.record, &found.version))),
+                    (Answer::Written(Ok(version)), Some(record)) => Some(Some((&**record, version))),
+                    _ => None,
+                };
+                let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
+                let pulse = session.map(|session| self.view.pulse(now, session));
                 self.report(*lock, |report| {
                     report.answered(now, (operation, sent_at), answered, error.as_ref());
-                    match (answer, &written) {
-                        (Answer::Read(Ok(found)), _) => {
-                            report.observed(now, found.as_ref().map(|found| (&found.record, &found.version)));
-                        }
-                        (Answer::Written(Ok(version)), Some(record)) => report.observed(now, Some((record, version))),
-                        _ => {}
+                    if let Some(observed) = observed {
+                        report.observed_of(now, observed, pulse);
                     }
                 });
                 Some(*lock)
             }
-            _ => None,
+            input => {
+                self.view.answered(now, input, (operation, sent_at), answered, error.as_ref());
+                None
+            }
         };
         self.handle(now, input);
+        self.view.sees(self.member.sessions());
         lock
     }
 
@@ -327,6 +338,7 @@ impl<'a> Run<'a> {
             Effect::Extend { valid_until } => self.extend(valid_until),
             Effect::Stop { lock, fencing_token, reason, .. } => {
                 self.leads -= 1;
+                self.view.leads(self.leads);
                 let Some(slot) = self.slot(lock) else { return };
                 if let Some(open) = &slot.open {
                     open.leadership.close();
@@ -364,6 +376,7 @@ impl<'a> Run<'a> {
 
     fn start(&mut self, lock: LockId, term: Term, reason: BeginReason) {
         self.leads += 1;
+        self.view.began(self.leads, &reason);
         let clock = Arc::clone(&self.shared.settings.clock);
         let window = Arc::clone(self.window.get_or_insert_with(|| Arc::new(Window::new(&term))));
         let leadership = Leadership::of_session(term.fencing_token, window, clock);
@@ -381,6 +394,7 @@ impl<'a> Run<'a> {
         let settings = &self.shared.settings;
         let sent_at = valid_until - settings.rules.election.renew_deadline;
         let term = Term { fencing_token: 0, sent_at, valid_until };
+        self.view.renewed(settings.clock.now());
         let Some(window) = &self.window else { return };
         if !window.extend(&term, &*settings.clock) {
             let now = settings.clock.now();
@@ -392,16 +406,17 @@ impl<'a> Run<'a> {
         match fact {
             Fact::Opened { session } => {
                 self.window = None;
-                log::opened(&session);
+                self.view.opened(now, &session);
             }
             Fact::Closed { session, reason } => {
                 self.close_window();
                 log::closed(&session, reason.as_ref());
                 self.deserted.clone().into_iter().for_each(|lock| self.forget_if_deserted(lock));
             }
-            Fact::Own(_) => {}
-            Fact::PeerEnded { session } => log::peer_ended(&session),
-            Fact::IdentityClash { session } => log::identity_clash(&session),
+            Fact::Own(fact) => self.view.own(&fact),
+            Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
+            Fact::PeerEnded { session } => self.view.peer_ended(&session),
+            Fact::IdentityClash { session } => self.view.identity_clash(now, &session),
             Fact::Acquired { lock, fencing_token } => {
                 self.report(lock, |report| report.fact(election::Fact::Acquired { fencing_token }));
             }

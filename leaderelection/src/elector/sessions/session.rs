@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -12,6 +13,7 @@ use super::seat::LockSeat;
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::callbacks::LeaderCallbacks;
+use crate::health::Unhealthy;
 use crate::status::{LeaderHandle, StatusWriter};
 
 /// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
@@ -89,12 +91,24 @@ impl Session {
         let (status, receiver) = StatusWriter::new();
         let settings = &self.shared.settings;
         let identity = settings.rules.election.identity.as_str().into();
-        let handle = LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session();
+        let handle =
+            LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch());
         let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status, &self.shared.crew));
         if !self.shared.join(&seat) {
             return Err(LockNameError::Taken { name });
         }
         Ok(SessionElector::new(Arc::clone(&self.shared), seat, handle))
+    }
+
+    /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
+    /// checks one: the check fails if a term is open although the last renewal of the session is older than the lease
+    /// duration plus `tolerated_delay`. The time of the check grows with the number of electors.
+    ///
+    /// # Errors
+    ///
+    /// [`Unhealthy`] names one such lock.
+    pub fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        self.shared.check_health(tolerated_delay)
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

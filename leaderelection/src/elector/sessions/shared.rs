@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -9,6 +10,8 @@ use super::seat::{LockSeat, Orders};
 use super::settings::Settings;
 use crate::elector::new_leader::Crew;
 use crate::elector::term::EarlierWork;
+use crate::health::{HealthCheck, Unhealthy};
+use crate::status::StatusWriter;
 
 /// The settings, the electors, and the way of their orders to the driver.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub(super) struct Shared {
     desk: Mutex<Desk>,
     bell: Notify,
     pub(super) crew: Arc<Crew>,
+    /// The errors of the session, which are those of all its locks.
+    pub(super) status: StatusWriter,
     pub(super) span: tracing::Span,
 }
 
@@ -34,7 +39,8 @@ impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
-        Self { settings, desk: Mutex::default(), bell: Notify::new(), crew: Arc::default(), span }
+        let (status, _) = StatusWriter::new();
+        Self { settings, desk: Mutex::default(), bell: Notify::new(), crew: Arc::default(), status, span }
     }
 
     /// Adds an elector. Returns `false` if there is an elector of this name.
@@ -109,6 +115,17 @@ impl Shared {
             // The caller's code is dropped outside of the lock.
             drop(candidacy);
         }
+    }
+
+    /// Checks every elector.
+    pub(super) fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        let seats: Vec<_> = self.desk().electors.values().cloned().collect();
+        seats.iter().try_for_each(|seat| self.health_check(seat, tolerated_delay).check())
+    }
+
+    pub(super) fn health_check(&self, seat: &LockSeat, tolerated_delay: Duration) -> HealthCheck {
+        let name = format!("{}/{}", self.settings.name, seat.name);
+        HealthCheck::new(seat.status.watch(), name, self.settings.rules.election.lease_duration, tolerated_delay)
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
