@@ -113,7 +113,7 @@ impl LeaderElectionConfig {
 }
 
 /// The number of request timeouts for which a release is tried: a read, a write, and each of them once more.
-const RELEASE_PATIENCE: u32 = 4;
+pub(crate) const RELEASE_PATIENCE: u32 = 4;
 
 /// Builds a [`LeaderElectionConfig`].
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! The last answer of the lock, and its age.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -13,7 +14,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The lease as this process last read or wrote it.
 ///
 /// A lease is known to have expired when it has been [unchanged](Self::unchanged_for) for longer than its
-/// duration.
+/// duration. A lock that a session holds has the lease of that session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObservedLease {
@@ -70,6 +71,10 @@ impl Mishap {
         Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
     }
 
+    pub(crate) fn told_at(&self) -> LocalInstant {
+        self.told_at
+    }
+
     pub(crate) fn at(&self, now: LocalInstant) -> LastError {
         LastError { age: now.saturating_since(self.told_at), ..self.error.clone() }
     }
@@ -102,24 +107,64 @@ pub(crate) struct Sighting {
     version: Version,
     changed_at: LocalInstant,
     checked_at: LocalInstant,
+    /// The renewals of the session that holds the lock, if one does.
+    session: Option<Arc<Pulse>>,
+}
+
+/// The renewals of a session, which are those of all locks that it holds.
+#[derive(Debug)]
+pub(crate) struct Pulse(Mutex<Beat>);
+
+/// The last renewal that was seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beat {
+    pub(crate) changed_at: LocalInstant,
+    pub(crate) checked_at: LocalInstant,
+    pub(crate) lease_duration: Duration,
+}
+
+#[cfg_attr(not(feature = "sessions"), allow(dead_code, reason = "only sessions have locks without a lease"))]
+impl Pulse {
+    pub(crate) fn new(beat: Beat) -> Self {
+        Self(Mutex::new(beat))
+    }
+
+    pub(crate) fn beat(&self, beat: Beat) {
+        *self.last() = beat;
+    }
+
+    fn last(&self) -> MutexGuard<'_, Beat> {
+        // No code that could panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sighting {
     /// Creates the sighting of an answer of the lock at `now`. `before` is the previous sighting.
     pub(crate) fn new(terms: Terms, version: Version, now: LocalInstant, before: Option<&Self>) -> Self {
         let changed_at = before.filter(|before| before.version == version).map_or(now, |before| before.changed_at);
-        Self { terms, version, changed_at, checked_at: now }
+        Self { terms, version, changed_at, checked_at: now, session: None }
+    }
+
+    /// Makes this the sighting of a lock that a session holds.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn held_by(mut self, session: Option<Arc<Pulse>>) -> Self {
+        self.session = session;
+        self
     }
 
     pub(crate) fn at(&self, now: LocalInstant) -> ObservedLease {
         let Terms { fencing_token, acquire_time, renew_time, lease_duration } = self.terms;
+        let own = Beat { changed_at: self.changed_at, checked_at: self.checked_at, lease_duration };
+        let Beat { changed_at, checked_at, lease_duration } =
+            self.session.as_ref().map_or(own, |session| *session.last());
         ObservedLease {
             fencing_token,
             acquire_time,
             renew_time,
             lease_duration,
-            unchanged_for: now.saturating_since(self.changed_at),
-            checked_for: now.saturating_since(self.checked_at),
+            unchanged_for: now.saturating_since(changed_at),
+            checked_for: now.saturating_since(checked_at.max(self.checked_at)),
         }
     }
 }

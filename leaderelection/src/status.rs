@@ -24,8 +24,8 @@ pub struct LeaderHandle {
     errors_told: u64,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
-    /// `true` if the holder leads for as long as the elector names it, because the lock has no lease of its own.
-    holder_leads: bool,
+    /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
+    session: Option<watch::Receiver<Status>>,
 }
 
 /// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
@@ -85,6 +85,16 @@ pub enum TransferError {
     },
 }
 
+/// Completes when the status of the session was written. Never completes without a session.
+async fn next_update_of(session: Option<&mut watch::Receiver<Status>>) {
+    if let Some(session) = session
+        && session.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     pub(crate) holder: Option<String>,
@@ -126,6 +136,19 @@ impl StatusWriter {
         });
     }
 
+    #[cfg(feature = "sessions")]
+    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
+        self.0.subscribe()
+    }
+
+    /// Takes over what the elector before this one has observed. Returns the holder that the lock named last.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn inherit(&self, before: &Self) -> Option<String> {
+        let before = before.0.borrow();
+        self.observe(|sighting| sighting.clone_from(&before.sighting));
+        before.holder.clone()
+    }
+
     /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
     pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
         self.0.send_if_modified(|status| {
@@ -137,13 +160,13 @@ impl StatusWriter {
 
 impl LeaderHandle {
     pub(crate) fn new(status: watch::Receiver<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
-        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, holder_leads: false }
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, session: None }
     }
 
-    /// Makes this the handle of a lock that sessions hold.
+    /// Makes this the handle of a lock of a session with this status.
     #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(mut self) -> Self {
-        self.holder_leads = true;
+    pub(crate) fn of_session(mut self, session: watch::Receiver<Status>) -> Self {
+        self.session = Some(session);
         self
     }
 
@@ -200,8 +223,7 @@ impl LeaderHandle {
         let leader = match &leadership {
             Some(_) => Some(self.identity.to_string()),
             None => status.holder.clone().filter(|holder| {
-                **holder != *self.identity
-                    && (self.holder_leads || observed.as_ref().is_some_and(|lease| !lease.has_run_out()))
+                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
             }),
         };
         LeaderStatus {
@@ -211,8 +233,13 @@ impl LeaderHandle {
             leadership,
             remaining,
             observed,
-            last_error: status.mishap.as_ref().map(|mishap| mishap.at(now)),
+            last_error: self.last_mishap(&status).map(|mishap| mishap.at(now)),
         }
+    }
+
+    fn last_mishap(&self, status: &Status) -> Option<Mishap> {
+        let of_session = self.session.as_ref().and_then(|session| session.borrow().mishap.clone());
+        of_session.into_iter().chain(status.mishap.clone()).max_by_key(Mishap::told_at)
     }
 
     /// The lease as the elector last read or wrote it, and the age of this observation; `None` before the first read,
@@ -243,13 +270,18 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
     pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
         loop {
-            let errors = self.status.borrow_and_update().errors;
+            let of_session = self.session.as_mut().map_or(0, |session| session.borrow_and_update().errors);
+            let errors = self.status.borrow_and_update().errors + of_session;
             if replace(&mut self.errors_told, errors) != errors
                 && let Some(error) = self.last_error()
             {
                 return Ok(error);
             }
-            self.next_update().await?;
+            let Self { status, session, .. } = self;
+            tokio::select! {
+                update = status.changed() => update.map_err(|_| ElectorDropped)?,
+                () = next_update_of(session.as_mut()) => {}
+            }
         }
     }
 

@@ -168,7 +168,7 @@ impl Driver {
         match woken {
             Woken::Input(input) => {
                 if input == Input::WorkEnded(WorkEnd::Panicked) {
-                    log::work_panicked();
+                    run.report.work_panicked();
                 }
                 self.election.handle(now, input, self.stamper.at(now));
             }
@@ -232,7 +232,7 @@ impl Driver {
             }
             Effect::Abandon => {
                 if let Some(open) = &run.open {
-                    log::abandoned_work(open.leadership.fencing_token());
+                    run.report.abandoned_work(open.leadership.fencing_token());
                     open.abandon();
                 }
             }

@@ -7,13 +7,27 @@ use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
 
-pub(super) fn sending(operation: Operation) {
-    tracing::debug!(request = operation.name(), "asking the lock");
+/// Logs information about a lock, or a detail about one of the many locks of a session.
+macro_rules! info_or_detail {
+    ($lock_of_session:expr, $($line:tt)*) => {
+        match $lock_of_session {
+            None => tracing::info!($($line)*),
+            Some(lock) => tracing::debug!(lock, $($line)*),
+        }
+    };
 }
 
-pub(super) fn failed(error: &LockError) {
+pub(super) fn sending(lock_of_session: Option<&str>, operation: Operation) {
+    tracing::debug!(lock = lock_of_session, request = operation.name(), "asking the lock");
+}
+
+/// The session of a lock tells of an outage, once for all locks.
+pub(super) fn failed(lock_of_session: Option<&str>, error: &LockError) {
     let chain = error.in_full();
     match error.kind() {
+        _ if lock_of_session.is_some() => {
+            tracing::debug!(lock = lock_of_session, error = chain, "a request to the lock failed");
+        }
         StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
             tracing::error!(error = chain, "the lock cannot be used; trying again");
@@ -24,27 +38,29 @@ pub(super) fn failed(error: &LockError) {
     }
 }
 
-pub(super) fn started(fencing_token: u64, reason: &BeginReason) {
-    tracing::info!(fencing_token, %reason, "started leading");
+pub(super) fn started(lock_of_session: Option<&str>, fencing_token: u64, reason: &BeginReason) {
+    info_or_detail!(lock_of_session, fencing_token, %reason, "started leading");
 }
 
-pub(super) fn stopped(fencing_token: u64, reason: &EndReason) {
-    tracing::info!(fencing_token, %reason, "stopped leading");
+pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: u64, reason: &EndReason) {
+    info_or_detail!(lock_of_session, fencing_token, %reason, "stopped leading");
 }
 
-pub(super) fn work_panicked() {
-    tracing::error!("the leader's work panicked; the term ends");
+pub(super) fn work_panicked(lock_of_session: Option<&str>) {
+    tracing::error!(lock = lock_of_session, "the leader's work panicked; the term ends");
 }
 
-pub(super) fn dropped_work(fencing_token: u64) {
+pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: u64) {
     tracing::error!(
+        lock = lock_of_session,
         fencing_token,
         "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
     );
 }
 
-pub(super) fn abandoned_work(fencing_token: u64) {
+pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: u64) {
     tracing::error!(
+        lock = lock_of_session,
         fencing_token,
         "the leader's work cannot be dropped because it does not await, and outlives its lease; make it await, or end \
          the process when leadership is lost"
@@ -79,11 +95,14 @@ pub(super) fn store_went_back() {
     );
 }
 
-pub(super) fn fact(fact: &Fact) {
+pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
     match fact {
-        Fact::Acquired { fencing_token } => tracing::debug!(fencing_token, "won the lease"),
-        Fact::LeaderChanged { leader } => tracing::info!(leader, "leader changed"),
-        Fact::Released => tracing::info!("released the lease"),
+        Fact::Acquired { fencing_token } => tracing::debug!(lock = lock_of_session, fencing_token, "won the lease"),
+        Fact::LeaderChanged { leader } => info_or_detail!(lock_of_session, leader, "leader changed"),
+        Fact::Released => info_or_detail!(lock_of_session, "released the lease"),
+        Fact::ReleaseGivenUp if lock_of_session.is_some() => {
+            tracing::debug!(lock = lock_of_session, "could not release the lock in time; trying again");
+        }
         Fact::ReleaseGivenUp => tracing::warn!("could not release the lease in time; it runs out by itself"),
         Fact::TokensExhausted => tracing::error!(
             "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \

@@ -15,52 +15,58 @@ use crate::store::StoreErrorKind;
 pub(super) struct Meters {
     name: SharedString,
     master: Gauge,
-    last_renewal: Gauge,
-    renewal_duration: Histogram,
+    /// `None` for a lock that a session holds, because only the session is renewed.
+    renewals: Option<Renewals>,
     slow_path: Counter,
     transitions: Counter,
     terms: Counter,
     overruns: Counter,
     identity_clashes: Counter,
-    /// A list, because it is short: an elector that nothing disturbs has two or three entries.
-    requests: Vec<(Operation, Answered, Counter)>,
+    requests: Requests,
+    doubts: Doubts,
     /// `true` while a counted term has not ended.
     leads: bool,
-    /// The number of writes whose outcome is unknown.
-    doubted: u64,
 }
 
 impl Meters {
-    pub(super) fn new(name: &str) -> Self {
+    /// The metrics of an elector whose lock has a lease.
+    pub(super) fn of_elector(name: &str) -> Self {
         let name = SharedString::from_shared(name.into());
+        let renewals = Some(Renewals::new(&name));
+        Self::new(name, renewals)
+    }
+
+    /// The metrics of a lock that a session holds.
+    #[cfg(feature = "sessions")]
+    pub(super) fn of_lock(name: &str) -> Self {
+        Self::new(SharedString::from_shared(name.into()), None)
+    }
+
+    fn new(name: SharedString, renewals: Option<Renewals>) -> Self {
         let master = gauge!("leader_election_master_status", "name" => name.clone());
         master.set(0.0);
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
         for reason in EndReason::OF_TERMS {
             ends(&name, reason).increment(0);
         }
-        for resolution in ["landed", "lost", "unknown"] {
-            resolutions(&name, resolution).increment(0);
-        }
         Self {
             master,
-            last_renewal: gauge!("leader_election_last_renewal_timestamp_seconds", "name" => name.clone()),
-            renewal_duration: histogram!("leader_election_renewal_duration_seconds", "name" => name.clone()),
+            renewals,
             slow_path: counter!("leader_election_slowpath_total", "name" => name.clone()),
             transitions: counter!("leader_election_transitions_total", "name" => name.clone()),
             terms: counter!("leader_election_terms_total", "name" => name.clone()),
             overruns: counter!("leader_election_overruns_total", "name" => name.clone()),
-            identity_clashes: counter!("leader_election_identity_clashes_total", "name" => name.clone()),
-            requests: Vec::new(),
+            identity_clashes: clashes(&name),
+            requests: Requests::new(&name),
+            doubts: Doubts::new(&name),
             leads: false,
-            doubted: 0,
             name,
         }
     }
 
     /// Counts a leader's request that is not a plain renewal, as client-go does.
     pub(super) fn sent(&self, operation: Operation) {
-        if self.leads && operation == Operation::Get {
+        if self.leads && operation == Operation::Get && self.renewals.is_some() {
             self.slow_path.increment(1);
         }
     }
@@ -72,39 +78,16 @@ impl Meters {
         answered: Answered,
         wall_time: DateTime<Utc>,
     ) {
-        self.count(operation, answered);
-        if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
-            return;
+        self.requests.count(operation, answered);
+        if let Some(renewals) = &self.renewals {
+            renewals.answered(operation, took, answered, wall_time, self.leads);
         }
-        self.last_renewal.set((wall_time - took).timestamp_micros() as f64 / 1e6);
-        if self.leads && operation == Operation::Update {
-            self.renewal_duration.record(took);
-        }
-    }
-
-    fn count(&mut self, operation: Operation, answered: Answered) {
-        let known = self.requests.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
-        if let Some((_, _, counter)) = known {
-            return counter.increment(1);
-        }
-        let counter = counter!(
-            "leader_election_store_requests_total",
-            "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
-        );
-        counter.increment(1);
-        self.requests.push((operation, answered, counter));
     }
 
     pub(super) fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::LeaderChanged { leader: Some(_) } => self.transitions.increment(1),
-            Fact::Doubted => self.doubted += 1,
-            Fact::Resolved { landed } => {
-                self.doubted = self.doubted.saturating_sub(1);
-                let resolution = if *landed { "landed" } else { "lost" };
-                resolutions(&self.name, resolution).increment(1);
-            }
-            _ => {}
+            fact => self.doubts.fact(fact),
         }
     }
 
@@ -130,20 +113,195 @@ impl Meters {
     }
 }
 
+impl Drop for Meters {
+    fn drop(&mut self) {
+        self.term_ended(&EndReason::Cancelled);
+    }
+}
+
+/// Handles to the metrics of a session. Its locks have metrics of their own.
+#[cfg(feature = "sessions")]
+#[derive(Debug)]
+pub(super) struct SessionMeters {
+    locks: Gauge,
+    sessions: Gauge,
+    takeovers: Counter,
+    identity_clashes: Counter,
+    renewals: Renewals,
+    requests: Requests,
+    doubts: Doubts,
+}
+
+#[cfg(feature = "sessions")]
+impl SessionMeters {
+    pub(super) fn new(name: &str) -> Self {
+        let name = SharedString::from_shared(name.into());
+        let (locks, sessions) = ("leader_election_session_locks", "leader_election_sessions");
+        Self {
+            locks: gauge!(locks, "name" => name.clone()),
+            sessions: gauge!(sessions, "name" => name.clone()),
+            takeovers: counter!("leader_election_session_takeovers_total", "name" => name.clone()),
+            identity_clashes: clashes(&name),
+            renewals: Renewals::new(&name),
+            requests: Requests::new(&name),
+            doubts: Doubts::new(&name),
+        }
+    }
+
+    /// Sets the number of locks that this session leads.
+    pub(super) fn leads(&self, locks: usize) {
+        self.locks.set(locks as f64);
+    }
+
+    /// Sets the number of sessions that are known to be alive.
+    pub(super) fn sees(&self, sessions: usize) {
+        self.sessions.set(sessions as f64);
+    }
+
+    /// Counts a lock that was taken from a session of another process that ended.
+    pub(super) fn took_over(&self) {
+        self.takeovers.increment(1);
+    }
+
+    pub(super) fn identity_clash(&self) {
+        self.identity_clashes.increment(1);
+    }
+
+    pub(super) fn fact(&mut self, fact: &Fact) {
+        self.doubts.fact(fact);
+    }
+
+    /// Counts a request about another session, or a listing.
+    pub(super) fn answered(&mut self, operation: Operation, answered: Answered) {
+        self.requests.count(operation, answered);
+    }
+
+    /// Counts a request about the own session.
+    pub(super) fn answered_own(
+        &mut self,
+        operation: Operation,
+        took: Duration,
+        answered: Answered,
+        wall_time: DateTime<Utc>,
+    ) {
+        self.requests.count(operation, answered);
+        self.renewals.answered(operation, took, answered, wall_time, true);
+    }
+}
+
+#[cfg(feature = "sessions")]
+impl Drop for SessionMeters {
+    fn drop(&mut self) {
+        self.leads(0);
+        self.sees(0);
+    }
+}
+
+/// The renewals of a lease.
+#[derive(Debug)]
+struct Renewals {
+    last: Gauge,
+    duration: Histogram,
+}
+
+impl Renewals {
+    fn new(name: &SharedString) -> Self {
+        Self {
+            last: gauge!("leader_election_last_renewal_timestamp_seconds", "name" => name.clone()),
+            duration: histogram!("leader_election_renewal_duration_seconds", "name" => name.clone()),
+        }
+    }
+
+    fn answered(
+        &self,
+        operation: Operation,
+        took: Duration,
+        answered: Answered,
+        wall_time: DateTime<Utc>,
+        leads: bool,
+    ) {
+        if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
+            return;
+        }
+        self.last.set((wall_time - took).timestamp_micros() as f64 / 1e6);
+        if leads && operation == Operation::Update {
+            self.duration.record(took);
+        }
+    }
+}
+
+/// The requests to the store.
+#[derive(Debug)]
+struct Requests {
+    name: SharedString,
+    /// A list, because it is short: an elector that nothing disturbs has two or three entries.
+    counters: Vec<(Operation, Answered, Counter)>,
+}
+
+impl Requests {
+    fn new(name: &SharedString) -> Self {
+        Self { name: name.clone(), counters: Vec::new() }
+    }
+
+    fn count(&mut self, operation: Operation, answered: Answered) {
+        let known = self.counters.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
+        if let Some((_, _, counter)) = known {
+            return counter.increment(1);
+        }
+        let counter = counter!(
+            "leader_election_store_requests_total",
+            "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
+        );
+        counter.increment(1);
+        self.counters.push((operation, answered, counter));
+    }
+}
+
+/// The writes whose outcome is unknown.
+#[derive(Debug)]
+struct Doubts {
+    name: SharedString,
+    doubted: u64,
+}
+
+impl Doubts {
+    fn new(name: &SharedString) -> Self {
+        for resolution in ["landed", "lost", "unknown"] {
+            resolutions(name, resolution).increment(0);
+        }
+        Self { name: name.clone(), doubted: 0 }
+    }
+
+    fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Doubted => self.doubted += 1,
+            Fact::Resolved { landed } => {
+                self.doubted = self.doubted.saturating_sub(1);
+                let resolution = if *landed { "landed" } else { "lost" };
+                resolutions(&self.name, resolution).increment(1);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Doubts {
+    fn drop(&mut self) {
+        // The run is over before the outcome became known.
+        resolutions(&self.name, "unknown").increment(self.doubted);
+    }
+}
+
+fn clashes(name: &SharedString) -> Counter {
+    counter!("leader_election_identity_clashes_total", "name" => name.clone())
+}
+
 fn resolutions(name: &SharedString, resolution: &'static str) -> Counter {
     counter!("leader_election_ambiguous_writes_total", "name" => name.clone(), "resolution" => resolution)
 }
 
 fn ends(name: &SharedString, reason: &'static str) -> Counter {
     counter!("leader_election_terms_ended_total", "name" => name.clone(), "reason" => reason)
-}
-
-impl Drop for Meters {
-    fn drop(&mut self) {
-        self.term_ended(&EndReason::Cancelled);
-        // The run is over before the outcome became known.
-        resolutions(&self.name, "unknown").increment(self.doubted);
-    }
 }
 
 fn label(answered: Answered) -> &'static str {

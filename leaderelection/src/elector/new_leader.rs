@@ -15,6 +15,9 @@ use crate::callbacks::OnNewLeader;
 /// The number of calls that wait for a slow one. A longer queue tells nothing but what is long past.
 const MOST_WAITING: usize = 16;
 
+/// The number of threads that the calls of many locks share.
+const MOST_THREADS: usize = 8;
+
 /// Calls the callback on a thread that may block. When the election's future completes, all waiting calls still
 /// happen. When that future is dropped, calls that have not begun never happen.
 ///
@@ -24,6 +27,8 @@ const MOST_WAITING: usize = 16;
 pub(super) struct NewLeaderCalls {
     callback: Option<Arc<OnNewLeader>>,
     queue: Arc<Mutex<Queue>>,
+    /// The threads that the calls of many locks share; `None` if the calls have a thread of their own.
+    crew: Option<Arc<Crew>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +61,13 @@ impl Queue {
 
 impl NewLeaderCalls {
     pub(super) fn new(callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self { callback, queue: Arc::default() }
+        Self { callback, queue: Arc::default(), crew: None }
+    }
+
+    /// Creates the calls of one of many locks, which share `crew`.
+    #[cfg(feature = "sessions")]
+    pub(super) fn by(crew: &Arc<Crew>, callback: Option<Arc<OnNewLeader>>) -> Self {
+        Self { crew: Some(Arc::clone(crew)), ..Self::new(callback) }
     }
 
     pub(super) fn call(&self, leader: &str) {
@@ -68,20 +79,17 @@ impl NewLeaderCalls {
         if begins_to_leave_out {
             log::left_out_new_leaders();
         }
-        if !drained && let Err(error) = self.spawn_drain(callback) {
-            lock(&self.queue).draining = false;
-            log::no_thread_for_new_leader(&error);
+        if !drained {
+            let drain = Drain { callback, queue: Arc::clone(&self.queue) };
+            let begun = match &self.crew {
+                Some(crew) => crew.take_on(drain),
+                None => spawn(move || drain.run()),
+            };
+            if let Err(error) = begun {
+                lock(&self.queue).draining = false;
+                log::no_thread_for_new_leader(&error);
+            }
         }
-    }
-
-    fn spawn_drain(&self, callback: Arc<OnNewLeader>) -> io::Result<()> {
-        let (queue, runtime) = (Arc::clone(&self.queue), Handle::try_current().ok());
-        let drain = move || {
-            // A callback may spawn tasks.
-            let _entered = runtime.as_ref().map(Handle::enter);
-            drain(&*callback, &queue);
-        };
-        thread::Builder::new().name("on_new_leader".to_owned()).spawn(drain).map(drop)
     }
 
     pub(super) fn forget_waiting(&self) {
@@ -89,12 +97,83 @@ impl NewLeaderCalls {
     }
 }
 
-fn drain(callback: &OnNewLeader, queue: &Mutex<Queue>) {
-    loop {
-        let Some(leader) = lock(queue).pop() else { return };
-        if catch_unwind(AssertUnwindSafe(|| callback(&leader))).is_err() {
-            log::new_leader_panicked(&leader);
+fn spawn(calls: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let runtime = Handle::try_current().ok();
+    let calls = move || {
+        // A callback may spawn tasks.
+        let _entered = runtime.as_ref().map(Handle::enter);
+        calls();
+    };
+    thread::Builder::new().name("on_new_leader".to_owned()).spawn(calls).map(drop)
+}
+
+/// The waiting calls of one lock.
+struct Drain {
+    callback: Arc<OnNewLeader>,
+    queue: Arc<Mutex<Queue>>,
+}
+
+impl Drain {
+    /// Calls until nothing waits.
+    fn run(self) {
+        loop {
+            let Some(leader) = lock(&self.queue).pop() else { return };
+            if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
+                log::new_leader_panicked(&leader);
+            }
         }
+    }
+}
+
+/// A few threads for the calls of many locks, whose leaders may all change at once.
+#[derive(Default)]
+pub(super) struct Crew(Mutex<Hands>);
+
+#[derive(Default)]
+struct Hands {
+    threads: usize,
+    waiting: VecDeque<Drain>,
+}
+
+impl Crew {
+    fn take_on(self: &Arc<Self>, drain: Drain) -> io::Result<()> {
+        let mut hands = self.hands();
+        if hands.threads == MOST_THREADS {
+            hands.waiting.push_back(drain);
+            return Ok(());
+        }
+        hands.threads += 1;
+        drop(hands);
+        let crew = Arc::clone(self);
+        let begun = spawn(move || {
+            let mut next = Some(drain);
+            while let Some(drain) = next {
+                drain.run();
+                next = crew.next();
+            }
+        });
+        if begun.is_err() {
+            self.hands().threads -= 1;
+        }
+        begun
+    }
+
+    fn next(&self) -> Option<Drain> {
+        let mut hands = self.hands();
+        let next = hands.waiting.pop_front();
+        hands.threads -= usize::from(next.is_none());
+        next
+    }
+
+    fn hands(&self) -> MutexGuard<'_, Hands> {
+        // No code that can panic runs while this mutex is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Crew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew").finish_non_exhaustive()
     }
 }
 

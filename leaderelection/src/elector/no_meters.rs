@@ -11,7 +11,12 @@ use crate::election::{EndReason, Fact, Operation};
 pub(super) struct Meters;
 
 impl Meters {
-    pub(super) fn new(_name: &str) -> Self {
+    pub(super) fn of_elector(_name: &str) -> Self {
+        Self
+    }
+
+    #[cfg(feature = "sessions")]
+    pub(super) fn of_lock(_name: &str) -> Self {
         Self
     }
 
@@ -28,4 +33,29 @@ impl Meters {
     pub(super) fn term_started(&mut self) {}
 
     pub(super) fn term_ended(&mut self, _reason: &EndReason) {}
+}
+
+#[cfg(feature = "sessions")]
+#[derive(Debug)]
+pub(super) struct SessionMeters;
+
+#[cfg(feature = "sessions")]
+impl SessionMeters {
+    pub(super) fn new(_name: &str) -> Self {
+        Self
+    }
+
+    pub(super) fn leads(&self, _locks: usize) {}
+
+    pub(super) fn sees(&self, _sessions: usize) {}
+
+    pub(super) fn took_over(&self) {}
+
+    pub(super) fn identity_clash(&self) {}
+
+    pub(super) fn fact(&mut self, _fact: &Fact) {}
+
+    pub(super) fn answered(&mut self, _: Operation, _: Answered) {}
+
+    pub(super) fn answered_own(&mut self, _: Operation, _took: Duration, _: Answered, _wall_time: DateTime<Utc>) {}
 }

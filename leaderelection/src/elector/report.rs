@@ -11,6 +11,8 @@ use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::history::Change;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
+#[cfg(feature = "sessions")]
+use crate::observation::Pulse;
 use crate::observation::{Mishap, Sighting};
 use crate::record::LeaderElectionRecord;
 use crate::status::StatusWriter;
@@ -23,6 +25,8 @@ pub(super) struct Report {
     meters: Meters,
     status: StatusWriter,
     new_leader_calls: NewLeaderCalls,
+    /// The name of the lock, if it is one of many of a session.
+    lock_of_session: Option<Arc<str>>,
     finished: bool,
 }
 
@@ -33,11 +37,31 @@ impl Report {
         status: StatusWriter,
         new_leader_calls: NewLeaderCalls,
     ) -> Self {
-        Self { clock, meters: Meters::new(name), status, new_leader_calls, finished: false }
+        Self {
+            clock,
+            meters: Meters::of_elector(name),
+            status,
+            new_leader_calls,
+            lock_of_session: None,
+            finished: false,
+        }
+    }
+
+    /// Creates the listeners of one of many locks of a session, which tells of its locks in sum.
+    #[cfg(feature = "sessions")]
+    pub(super) fn of_session(
+        session: &str,
+        lock: &Arc<str>,
+        clock: Arc<dyn Clock>,
+        status: StatusWriter,
+        new_leader_calls: NewLeaderCalls,
+    ) -> Self {
+        let (meters, lock_of_session) = (Meters::of_lock(&format!("{session}/{lock}")), Some(Arc::clone(lock)));
+        Self { clock, meters, status, new_leader_calls, lock_of_session, finished: false }
     }
 
     pub(super) fn sending(&self, operation: Operation) {
-        log::sending(operation);
+        log::sending(self.lock(), operation);
         self.meters.sent(operation);
     }
 
@@ -53,7 +77,7 @@ impl Report {
         self.meters.answered(operation, took, answered, at);
         match error {
             // A conflict is a normal event of an election, and no failure.
-            Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(error),
+            Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(self.lock(), error),
             Some(error) => self.failed(now, operation, error),
             None => {}
         }
@@ -61,14 +85,14 @@ impl Report {
 
     /// Something is wrong with the lock or its store.
     pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
-        log::failed(error);
+        log::failed(self.lock(), error);
         let mishap = Mishap::new(now, self.clock.wall_time(), operation, error);
         self.status.fail(mishap);
     }
 
     pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
         let fencing_token = leadership.fencing_token();
-        log::started(fencing_token, &reason);
+        log::started(self.lock(), fencing_token, &reason);
         self.meters.term_started();
         let at = self.clock.wall_time();
         // The status shows the term before the work can ask for it.
@@ -79,22 +103,39 @@ impl Report {
     }
 
     pub(super) fn stopped(&mut self, fencing_token: u64, reason: EndReason) {
-        log::stopped(fencing_token, &reason);
+        log::stopped(self.lock(), fencing_token, &reason);
         self.meters.term_ended(&reason);
         let at = self.clock.wall_time();
         self.status.change(|status| status.history.record(at, Change::StoppedLeading { fencing_token, reason }));
     }
 
     pub(super) fn dropped_work(&self, fencing_token: u64) {
-        log::dropped_work(fencing_token);
+        log::dropped_work(self.lock(), fencing_token);
         self.meters.overrun();
     }
 
+    pub(super) fn abandoned_work(&self, fencing_token: u64) {
+        log::abandoned_work(self.lock(), fencing_token);
+    }
+
+    pub(super) fn work_panicked(&self) {
+        log::work_panicked(self.lock());
+    }
+
     pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
+        self.status.observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
+    }
+
+    /// The lock was read or written, and is held by the session with these renewals.
+    #[cfg(feature = "sessions")]
+    pub(super) fn observed_of(
+        &self,
+        now: LocalInstant,
+        observed: Option<(&LeaderElectionRecord, &Version)>,
+        session: Option<Arc<Pulse>>,
+    ) {
         self.status.observe(|sighting| {
-            let before = sighting.take();
-            *sighting =
-                observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before.as_ref()));
+            *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.held_by(session));
         });
     }
 
@@ -104,7 +145,7 @@ impl Report {
     }
 
     pub(super) fn fact(&mut self, fact: Fact) {
-        log::fact(&fact);
+        log::fact(self.lock(), &fact);
         self.meters.fact(&fact);
         if let Fact::LeaderChanged { leader } = fact {
             if let Some(leader) = &leader {
@@ -118,10 +159,22 @@ impl Report {
         }
     }
 
+    fn lock(&self) -> Option<&str> {
+        self.lock_of_session.as_deref()
+    }
+
     /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
     pub(super) fn finished(&mut self) {
         self.finished = true;
     }
+}
+
+fn sighted(
+    now: LocalInstant,
+    observed: Option<(&LeaderElectionRecord, &Version)>,
+    before: Option<&Sighting>,
+) -> Option<Sighting> {
+    observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before))
 }
 
 impl Drop for Report {

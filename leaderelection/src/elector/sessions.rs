@@ -6,11 +6,13 @@ mod driver;
 mod log;
 mod place;
 mod request;
+mod seat;
 mod session;
 mod settings;
 mod shared;
 mod slot;
 mod slots;
+mod view;
 
 pub use candidate::SessionElector;
 pub use config::SessionBuilder;

@@ -212,6 +212,12 @@ impl EarlierWork {
         ended.drop_guard()
     }
 
+    /// Returns `true` if no earlier work runs.
+    #[cfg(feature = "sessions")]
+    pub(super) fn has_ended(&self) -> bool {
+        self.0.as_ref().is_none_or(CancellationToken::is_cancelled)
+    }
+
     /// Completes when no earlier work runs. Cancellation safe.
     pub(super) async fn ended(&self) {
         if let Some(ended) = &self.0 {

@@ -113,6 +113,15 @@ pub enum Fact {
     },
     /// Something happened to the object of the member's own session.
     Own(election::Fact),
+    /// The object of another session was seen, unchanged or renewed.
+    PeerSeen {
+        /// The session.
+        session: SessionId,
+        /// The moment at which this version was first seen.
+        since: LocalInstant,
+        /// The lease of the session.
+        lease: std::time::Duration,
+    },
     /// Another session is over: its member ended it, this member ended it, or its object is gone.
     PeerEnded {
         /// The session.
@@ -132,6 +141,11 @@ pub enum Fact {
     },
     /// A lock was released.
     Released {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A lock could not be released in time. The release goes on, and its caller does not wait for it.
+    ReleaseGivenUp {
         /// The lock.
         lock: LockId,
     },

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::LockId;
-use super::effect::Effect;
+use super::effect::{Effect, Fact};
 use super::lock::{Extras, Phase, Seen, Stopping};
 use super::machine::Member;
 use super::ranking;
@@ -19,11 +19,13 @@ impl Member {
         lock.phase = Phase::Competing;
         lock.ends_with_work = ends_with_work;
         lock.failures = 0;
-        lock.not_before = now + stand_back;
+        // A wait that has begun goes on, although the candidacy is a new one.
+        lock.not_before = lock.not_before.max(now + stand_back);
+        (lock.work_missed, lock.stop_asked) = (false, false);
         let is_unknown = matches!(lock.seen, Seen::Unknown);
         lock.must_read |= is_unknown && !lists;
         if self.stop_asked && self.own.is_none() {
-            return self.finish(id, RunOutcome::NeverLed);
+            return self.finish(now, id, RunOutcome::NeverLed);
         }
         if is_unknown && lists {
             self.look_at_locks_soon(now);
@@ -45,15 +47,28 @@ impl Member {
         let takes = self.flights.get(&id.0).is_some_and(super::flight::Flight::takes);
         let is_open = self.window().is_some();
         let Some(lock) = self.lock_mut(id) else { return };
+        lock.stop_asked = true;
         match lock.phase {
             Phase::Leading { .. } => self.end_term(now, id, EndReason::Cancelled, true),
             Phase::Competing if is_open && (takes || lock.in_doubt || matches!(lock.seen, Seen::Ours { .. })) => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Releasing(Box::new(RunOutcome::NeverLed));
+                self.limit_release(now, id);
             }
-            Phase::Competing => self.finish(id, RunOutcome::NeverLed),
+            Phase::Competing => self.finish(now, id, RunOutcome::NeverLed),
+            Phase::Releasing(_) => self.limit_release(now, id),
             _ => {}
         }
+    }
+
+    /// Sets the moment at which the caller of a release is not kept any longer (rule 9). The release itself goes on for
+    /// as long as the session does.
+    fn limit_release(&mut self, now: LocalInstant, id: LockId) {
+        let (lease, patience) = (self.rules.election.lease_duration, self.rules.election.release_patience);
+        let (Some(window), Some(lock)) = (self.window(), self.lock(id)) else { return };
+        let runs_out = window.sent_at + lease;
+        let give_up_at = if lock.stop_asked { runs_out.min(now + patience) } else { runs_out };
+        self.drop_by.hurry(id.0, give_up_at);
     }
 
     /// Ends the term of a lock whose session goes on. `held` is `true` if the record still names the session, as far as
@@ -86,7 +101,7 @@ impl Member {
             Phase::Stopping(stopping) => stopping.held = false,
             Phase::Releasing(outcome) => {
                 let outcome = (**outcome).clone();
-                self.finish(id, outcome);
+                self.finish(now, id, outcome);
             }
             Phase::Idle | Phase::Competing | Phase::Ended(_) => {}
         }
@@ -101,9 +116,10 @@ impl Member {
         if stopping.held {
             lock.phase = Phase::Releasing(Box::new(outcome));
             lock.not_before = now;
+            self.limit_release(now, id);
             self.plan(now, id);
         } else {
-            self.finish(id, outcome);
+            self.finish(now, id, outcome);
         }
     }
 
@@ -114,6 +130,7 @@ impl Member {
         }
         let (was_forsaken, ends_with_work) = (std::mem::take(&mut lock.forsaken), lock.ends_with_work);
         self.at_work -= usize::from(!was_forsaken);
+        self.locks[id.0 as usize].work_missed = end == WorkEnd::NotBegun;
         match (end, &self.locks[id.0 as usize].phase) {
             (WorkEnd::Panicked, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkPanicked, true),
             (WorkEnd::NotBegun, Phase::Leading { .. }) => self.end_term(now, id, EndReason::RenewDeadline, true),
@@ -128,21 +145,31 @@ impl Member {
         self.freed(now, id);
     }
 
-    /// Drops work that has not stopped in time, and gives up work that cannot be dropped (rule 8).
+    /// Drops work that has not stopped in time, gives up work that cannot be dropped (rule 8), and ends the wait for a
+    /// release (rule 9).
     pub(super) fn drop_late_work(&mut self, now: LocalInstant) {
         let margin = self.rules.election.stop_margin();
         while let Some(index) = self.drop_by.pop_due(now) {
             let id = LockId(index);
             let Some(lock) = self.lock_mut(id) else { continue };
-            let Phase::Stopping(stopping) = &mut lock.phase else { continue };
-            if std::mem::replace(&mut stopping.dropped, true) {
-                let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
-                // The session still waits for this work: the lock is not released while the work runs.
-                self.effects.push_back(Effect::Abandon { lock: id });
-                self.finish(id, outcome);
-            } else {
-                self.drop_by.set(index, now + margin);
-                self.effects.push_back(Effect::DropWork { lock: id });
+            match &mut lock.phase {
+                Phase::Stopping(stopping) if stopping.dropped => {
+                    let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
+                    // The session still waits for this work: the lock is not released while the work runs.
+                    self.effects.push_back(Effect::Abandon { lock: id });
+                    self.finish(now, id, outcome);
+                }
+                Phase::Stopping(stopping) => {
+                    stopping.dropped = true;
+                    self.drop_by.set(index, now + margin);
+                    self.effects.push_back(Effect::DropWork { lock: id });
+                }
+                Phase::Releasing(outcome) => {
+                    let outcome = (**outcome).clone();
+                    self.tell(Fact::ReleaseGivenUp { lock: id });
+                    self.finish(now, id, outcome);
+                }
+                _ => {}
             }
         }
     }

@@ -38,6 +38,10 @@ pub(super) struct Lock {
     /// `true` if the session ended without this work, which runs.
     pub(super) forsaken: bool,
     pub(super) ends_with_work: bool,
+    /// `true` if the work of the term did not begin, because the term was over before.
+    pub(super) work_missed: bool,
+    /// `true` after the elector was told to stop.
+    pub(super) stop_asked: bool,
 }
 
 /// The object of a lock.
@@ -122,6 +126,8 @@ impl Lock {
             works: false,
             forsaken: false,
             ends_with_work: false,
+            work_missed: false,
+            stop_asked: false,
         }
     }
 

@@ -15,7 +15,7 @@ use super::ranking;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, EndReason, Failure, Jitter, Term};
+use crate::election::{self, EndReason, Failure, Jitter, RunOutcome, Term};
 use crate::store::StoreErrorKind;
 use crate::timings::JITTER_FACTOR;
 
@@ -36,12 +36,14 @@ pub struct Member {
     pub(super) past: Vec<SessionId>,
     pub(super) peers: BTreeMap<SessionId, Peer>,
     pub(super) locks: Vec<Lock>,
+    /// The numbers of removed locks, for the next locks.
+    pub(super) vacant: BTreeSet<LockId>,
     pub(super) flights: BTreeMap<u32, Flight>,
     /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
     pub(super) open_at: Option<LocalInstant>,
     pub(super) errands: Agenda<Errand>,
     pub(super) due_locks: Agenda<u32>,
-    /// The ends of the time that work has to stop, for terms that end before their session.
+    /// The ends of the time that work has to stop, and of the wait for a release, for terms that end before their session.
     pub(super) drop_by: Agenda<u32>,
     /// The moment before which the store asked clients to send nothing.
     pub(super) asked_until: LocalInstant,
@@ -91,6 +93,7 @@ impl Member {
             past: Vec::new(),
             peers: BTreeMap::new(),
             locks: Vec::new(),
+            vacant: BTreeSet::new(),
             flights: BTreeMap::new(),
             open_at: None,
             errands: Agenda::default(),
@@ -112,10 +115,31 @@ impl Member {
         }
     }
 
-    /// Adds a lock, for which [`Input::Compete`] then competes. Every name is added once.
+    /// Adds a lock, for which [`Input::Compete`] then competes. No two locks have the same name. The lock may get the
+    /// number of a lock that was removed.
     pub fn add_lock(&mut self, name: &str) -> LockId {
-        self.locks.push(Lock::new(ranking::hash(name)));
-        LockId(u32::try_from(self.locks.len() - 1).unwrap_or(u32::MAX))
+        let lock = Lock::new(ranking::hash(name));
+        if let Some(id) = self.vacant.pop_first() {
+            self.locks[id.0 as usize] = lock;
+            return id;
+        }
+        self.locks.push(lock);
+        LockId::of(self.locks.len() - 1)
+    }
+
+    /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
+    /// its work runs. Such a lock is still being released.
+    pub fn remove_lock(&mut self, id: LockId) -> bool {
+        let may_be_ours =
+            |lock: &Lock| lock.in_doubt || matches!(lock.seen, Seen::Ours { .. }) || self.flights.contains_key(&id.0);
+        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !lock.works && !may_be_ours(lock);
+        let is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
+        if is_removed {
+            self.set_seen(id, Seen::Unknown);
+            self.due_locks.cancel(&id.0);
+            self.vacant.insert(id);
+        }
+        is_removed
     }
 
     /// Takes one step. The driver has to carry out all effects, of which [`next`](Self::next) returns one after the
@@ -184,6 +208,13 @@ impl Member {
         self.own.as_ref().map(|own| (&own.id, own.election.leading(now).is_some()))
     }
 
+    /// The number of sessions that are known to be alive, the member's own included.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let own = usize::from(self.window().is_some());
+        own + self.peers.values().filter(|peer| peer.is_member()).count()
+    }
+
     pub(super) fn lock(&self, id: LockId) -> Option<&Lock> {
         self.locks.get(id.0 as usize)
     }
@@ -213,30 +244,39 @@ impl Member {
         if self.own.is_some() {
             self.step_own(now, election::Input::Command(election::Command::Stop), draw);
         } else {
-            self.end();
+            self.end(now);
         }
     }
 
     /// Ends every candidacy that is left, and the member.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, now: LocalInstant) {
         self.errands.clear();
         self.due_locks.clear();
         (self.begun, self.open_at) = (false, None);
         for index in 0..self.locks.len() {
             if self.locks[index].phase != Phase::Idle {
-                self.finish(LockId::of(index), election::RunOutcome::NeverLed);
+                self.finish(now, LockId::of(index), RunOutcome::NeverLed);
             }
         }
         self.effects.push_back(Effect::Ended);
     }
 
-    /// Ends the candidacy of a lock.
-    pub(super) fn finish(&mut self, id: LockId, outcome: election::RunOutcome) {
+    /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
+    /// instead (rule 12).
+    pub(super) fn finish(&mut self, now: LocalInstant, id: LockId, outcome: RunOutcome) {
         self.handing_over.remove(&id.0);
-        if let Some(lock) = self.lock_mut(id) {
-            lock.phase = Phase::Idle;
-            self.effects.push_back(Effect::Finished { lock: id, outcome });
+        self.drop_by.cancel(&id.0);
+        let stops = self.stop_asked;
+        let Some(lock) = self.lock_mut(id) else { return };
+        let was_missed = std::mem::take(&mut lock.work_missed) && outcome.reason() == Some(&EndReason::RenewDeadline);
+        if was_missed && !lock.stop_asked && !stops {
+            lock.phase = Phase::Competing;
+            return self.freed(now, id);
         }
+        lock.phase = Phase::Idle;
+        let outcome = if was_missed { RunOutcome::NeverLed } else { outcome };
+        self.effects.push_back(Effect::Finished { lock: id, outcome });
+        self.plan(now, id);
     }
 
     /// Returns `true` if another request may be sent.

@@ -169,14 +169,14 @@ impl Member {
             }
             if let Phase::Ended(outcome) = &self.locks[index].phase {
                 let outcome = (**outcome).clone();
-                self.finish(id, outcome);
+                self.finish(now, id, outcome);
             }
         }
         if own.created {
             self.plan_peer(now, &own.id);
         }
         if self.stop_asked {
-            self.end();
+            self.end(now);
         } else {
             self.open_at = Some(now);
         }

@@ -34,7 +34,7 @@ impl Member {
 
     /// Returns `true` if a listing of the locks costs less than reads of each.
     pub(super) fn lists_locks_instead_of_reading(&self) -> bool {
-        self.locks.len() > self.rules.reads_per_listing
+        self.locks.len() - self.vacant.len() > self.rules.reads_per_listing
     }
 
     /// Looks for changes of all locks (rule S8).
@@ -301,8 +301,10 @@ impl Member {
     }
 
     fn refuse(&mut self, id: LockId, version: Option<Version>, refusal: Refusal) {
-        let is_known =
-            self.lock(id).is_some_and(|lock| matches!(&lock.seen, Seen::Refused { version: v } if *v == version));
+        // The holder of a lease writes a new version every few seconds.
+        let is_known = self.lock(id).is_some_and(
+            |lock| matches!(&lock.seen, Seen::Refused { version: before } if before.is_some() == version.is_some()),
+        );
         self.set_seen(id, Seen::Refused { version });
         if !is_known {
             self.tell(Fact::Refused { lock: id, refusal });
@@ -334,7 +336,7 @@ impl Member {
             }
             (Phase::Releasing(outcome), None) if !self.flights.contains_key(&id.0) => {
                 let outcome = (**outcome).clone();
-                return self.finish(id, outcome);
+                return self.finish(now, id, outcome);
             }
             _ => {}
         }

@@ -51,7 +51,9 @@ impl Member {
             self.compare_with_listing(now, listed.into_iter().collect(), jitter);
             self.open_soon(now);
             if !self.lists_instead_of_reading() {
-                pause = self.rules.look_around;
+                // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
+                let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
+                pause = self.rules.look_around.min(longest);
             }
         }
         self.errands.set(Errand::Sessions, now + pause);
@@ -111,7 +113,16 @@ impl Member {
                 }
             }
         }
+        self.tell_of_peer(id);
         self.plan_peer(now, id);
+    }
+
+    fn tell_of_peer(&mut self, id: &SessionId) {
+        let Some(peer) = self.peers.get(id).filter(|peer| !peer.ended) else { return };
+        if let Some(sight) = &peer.sight {
+            let (session, since, lease) = (id.clone(), sight.since, peer.lease);
+            self.tell(Fact::PeerSeen { session, since, lease });
+        }
     }
 
     /// Returns `true` if listings of the sessions cost less than reads of each.
@@ -242,6 +253,7 @@ impl Member {
                 peer.sight = Some(Sight { version: Some(version), since: now, spread, record });
             }
         }
+        self.tell_of_peer(id);
         if is_new && self.rules.balance {
             self.errands.hurry(Errand::Balance, now + self.rules.election.lease_duration);
         }

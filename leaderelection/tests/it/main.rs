@@ -22,6 +22,7 @@ mod retry_after;
 mod run_while_leading;
 mod semantics;
 mod session;
+mod sessions;
 mod slots;
 mod stalls;
 mod store_check;

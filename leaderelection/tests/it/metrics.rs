@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use leaderelection::{MemoryStore, StoreErrorKind};
+use leaderelection::clock::TokioClock;
+use leaderelection::{MemoryStore, Session, StoreErrorKind};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tokio::time::{pause, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{DEADLINE, Fault, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run};
 
@@ -140,5 +142,63 @@ fn work_that_overruns_and_shared_identities_are_told() {
             sleep(RETRY * 3).await;
         }
         assert_eq!(figures.take().get("leader_election_identity_clashes_total{name=memory:lock}"), Some(&1.0));
+    });
+}
+
+#[test]
+fn a_session_and_its_locks_are_told() {
+    recorded(|figures| async move {
+        let store = MemoryStore::new();
+        let start = |identity: &str| {
+            let session = Session::builder(store.clone(), "fleet", identity).name("fleet").clock(TokioClock::new());
+            let session = session.build().unwrap();
+            let mut tasks = Vec::new();
+            for lock in ["x", "y"] {
+                let elector = session.elector(lock, Journal::default().callbacks()).unwrap();
+                tasks.push(tokio::spawn(async move { elector.campaign(CancellationToken::new()).await }));
+            }
+            tasks.push(tokio::spawn(async move { session.run(CancellationToken::new()).await }));
+            tasks
+        };
+        let first = start("a");
+        sleep(RETRY * 5 / 2).await;
+        let seen = figures.take();
+        assert!(seen["leader_election_last_renewal_timestamp_seconds{name=fleet}"] > 0.0);
+        assert_figures(
+            &seen,
+            &[
+                ("session_locks{name=fleet}", 2.0),
+                ("sessions{name=fleet}", 1.0),
+                ("renewal_duration_seconds{name=fleet}", 2.0),
+                ("store_requests_total{name=fleet,operation=create,outcome=ok}", 1.0),
+                // The listing of the sessions.
+                ("store_requests_total{name=fleet,operation=get,outcome=ok}", 1.0),
+                ("store_requests_total{name=fleet,operation=get,outcome=missing}", 1.0),
+                ("store_requests_total{name=fleet,operation=update,outcome=ok}", 2.0),
+                ("master_status{name=fleet/x}", 1.0),
+                ("master_status{name=fleet/y}", 1.0),
+                ("terms_total{name=fleet/x}", 1.0),
+                ("terms_total{name=fleet/y}", 1.0),
+                ("transitions_total{name=fleet/x}", 1.0),
+                ("transitions_total{name=fleet/y}", 1.0),
+                ("store_requests_total{name=fleet/x,operation=create,outcome=ok}", 1.0),
+                ("store_requests_total{name=fleet/x,operation=get,outcome=missing}", 1.0),
+                ("store_requests_total{name=fleet/y,operation=create,outcome=ok}", 1.0),
+                ("store_requests_total{name=fleet/y,operation=get,outcome=missing}", 1.0),
+            ],
+        );
+        first.iter().for_each(|task| task.abort());
+        sleep(RETRY).await;
+        let seen = figures.take();
+        assert_eq!(seen.get("leader_election_session_locks{name=fleet}"), None, "{seen:?}");
+        assert_eq!(seen.get("leader_election_terms_ended_total{name=fleet/x,reason=cancelled}"), Some(&1.0));
+        let _second = start("b");
+        sleep(RETRY * 2).await;
+        assert_eq!(figures.take().get("leader_election_sessions{name=fleet}"), Some(&2.0));
+        sleep(DEADLINE * 2).await;
+        let seen = figures.take();
+        assert_eq!(seen.get("leader_election_session_takeovers_total{name=fleet}"), Some(&2.0), "{seen:?}");
+        assert_eq!(seen.get("leader_election_session_locks{name=fleet}"), Some(&2.0));
+        assert_eq!(seen.get("leader_election_sessions{name=fleet}"), Some(&1.0));
     });
 }

@@ -170,3 +170,42 @@ fn a_session_that_is_deleted_by_an_operator_keeps_its_locks_for_a_lease() {
     fleet.pass(8);
     assert_eq!(fleet.led_by(1, 3), 3);
 }
+
+#[test]
+fn a_new_candidacy_keeps_the_wait_for_a_lock_whose_object_vanished() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 1);
+    fleet.pass(20);
+    fleet.join(rules("b"), 1);
+    fleet.pass(12);
+    // The leader has just looked, and the other member looks before the leader looks again.
+    fleet.locks.clear();
+    for second in 0..90 {
+        fleet.give(1, Input::Command { lock: LockId(0), command: Command::Stop });
+        fleet.pass(1);
+        assert!(fleet.led_by(0, 1) + fleet.led_by(1, 1) <= 1, "two leaders after {second} s");
+    }
+    assert_eq!(fleet.led_by(0, 1) + fleet.led_by(1, 1), 1);
+}
+
+#[test]
+fn a_removed_lock_leaves_its_number_to_another_and_nothing_else() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 2);
+    fleet.pass(1);
+    let campaigns = &mut fleet.members[0].campaigns;
+    *campaigns = false;
+    assert!(!fleet.members[0].member.remove_lock(LockId(0)), "it is led");
+    fleet.give(0, Input::Command { lock: LockId(0), command: Command::Stop });
+    assert!(fleet.locks[&LockId(0)].record.is_released());
+    let member = &mut fleet.members[0].member;
+    assert!(member.remove_lock(LockId(0)) && !member.remove_lock(LockId(0)));
+    assert_eq!(member.add_lock("another"), LockId(0));
+    assert_eq!(member.add_lock("one more"), LockId(2));
+    // The number stands for another object from here on.
+    fleet.locks.remove(&LockId(0));
+    fleet.give(0, Input::Compete { lock: LockId(0), stand_back: Duration::ZERO, ends_with_work: false });
+    fleet.pass(1);
+    assert_eq!(fleet.members[0].member.leading(fleet.now, LockId(0)).unwrap().fencing_token, 0);
+    assert_eq!(fleet.led_by(0, 3), 2);
+}

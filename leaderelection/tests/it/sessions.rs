@@ -1,5 +1,10 @@
 //! Sessions: many locks of one process, led through one renewal.
 
+mod drops;
+mod rough;
+mod trouble;
+mod views;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -220,7 +225,7 @@ async fn the_output_of_work_is_returned_and_the_lock_is_released() {
     let second = elector.run_while_leading(CancellationToken::new(), work).await.unwrap();
     assert!(second > first);
     shutdown.cancel();
-    timeout(BOUND, run).await.unwrap().unwrap();
+    timeout(BOUND, run).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,7 +120,7 @@ fn wrong_slots_are_refused() {
     let session = Session::builder(store, "fleet", "a").build().unwrap();
     let refusal = |name: &str, count| session.slots(name, count).unwrap_err().to_string();
     assert_eq!(refusal("worker", 0), "slots (0) must be at least 1");
-    session.slots("worker", 2).unwrap();
+    let _slots = session.slots("worker", 2).unwrap();
     let taken = refusal("worker", 3);
     assert!(taken.starts_with("slots (\"worker\"): the session has an elector for the lock \"worker/0\""), "{taken}");
 }

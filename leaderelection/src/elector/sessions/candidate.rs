@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::seat::{Candidacy, End, LockSeat};
 use super::shared::Shared;
-use super::slot::{Candidacy, LockSeat, Order};
-use crate::election::{Command, EndReason, RunOutcome};
+use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
 use crate::elector::work::StartWork;
+use crate::health::HealthCheck;
 use crate::leadership::Leadership;
-use crate::session::LockId;
 use crate::status::LeaderHandle;
 use crate::store_check::StoreUnfit;
 
@@ -22,19 +22,21 @@ use crate::store_check::StoreUnfit;
 /// does for a lock with a lease of its own.
 ///
 /// The lock is led through the session, so [`Session::run`](crate::Session::run) has to run as well. After a term of one
-/// lock ends, the lock alone is released. When the session ends, the terms of all its locks end.
+/// lock ends, the lock alone is released. When the session's run ends, all candidacies and terms of its electors end. A
+/// candidacy that begins while the session does not run waits for the session's next run.
+///
+/// Dropping the elector frees its name.
 #[derive(Debug)]
 pub struct SessionElector {
     shared: Arc<Shared>,
     seat: Arc<LockSeat>,
-    lock: LockId,
     handle: LeaderHandle,
     turn: tokio::sync::Mutex<()>,
 }
 
 impl SessionElector {
-    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, index: u32, handle: LeaderHandle) -> Self {
-        Self { shared, seat, lock: LockId(index), handle, turn: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, handle: LeaderHandle) -> Self {
+        Self { shared, seat, handle, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// The name of the lock.
@@ -49,8 +51,16 @@ impl SessionElector {
         self.handle.clone()
     }
 
-    /// Competes until it leads, leads until the term ends, and returns. A second call waits until the first call has
-    /// ended, or until `cancel` is cancelled.
+    /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
+    /// fails when the elector leads by a renewal of the session that is older than the lease duration plus
+    /// `tolerated_delay`.
+    #[must_use]
+    pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
+        self.shared.health_check(&self.seat, tolerated_delay)
+    }
+
+    /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session
+    /// ends. A second call waits until the first call has ended, or until `cancel` is cancelled.
     ///
     /// Dropping the future ends leadership of the lock at once, drops the work, and releases the lock.
     ///
@@ -85,8 +95,9 @@ impl SessionElector {
     ///
     /// # Errors
     ///
-    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if
-    /// leadership ended before `work` was complete, if `work` panicked, or if `work` did not stop in time.
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started, because of `cancel`, of the end of
+    /// the session's run, or of its store; [`RunError::Lost`] if leadership ended before `work` was complete, if `work`
+    /// panicked, or if `work` did not stop in time.
     pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -131,30 +142,41 @@ impl SessionElector {
             () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
             turn = self.turn.lock() => turn,
         };
+        // Work of an earlier run of the session may outlive that run.
+        let earlier_work = self.seat.earlier_work();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            () = earlier_work.ended() => {}
+        }
         let (done, mut outcome) = oneshot::channel();
         let candidacy = Box::new(Candidacy { work, stand_back, done });
-        self.shared.order(Order::Compete { lock: self.lock, candidacy });
+        self.shared.order(&self.seat, |orders| orders.candidacy = Some(candidacy));
+        let mut guard = Guard { elector: Some(self) };
         // Looked at after the order, so that either this elector or the driver sees the other one.
         if let Some(unfit) = self.shared.unfit() {
             return Err(unfit);
         }
-        let mut guard = Guard { elector: Some(self) };
         let ended = tokio::select! {
             biased;
             ended = &mut outcome => ended,
             () = cancel.cancelled() => {
-                if !self.shared.runs() {
-                    return Ok(RunOutcome::NeverLed);
-                }
-                self.shared.order(Order::Command { lock: self.lock, command: Command::Stop });
+                drop(self.shared.order(&self.seat, |orders| orders.end(End::Cancelled)));
                 outcome.await
             }
         };
         guard.elector = None;
+        // The session has ended before it saw this candidacy, or the candidacy was taken back.
         match ended {
             Ok(outcome) => Ok(outcome),
             Err(_) => self.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
         }
+    }
+}
+
+impl Drop for SessionElector {
+    fn drop(&mut self) {
+        self.shared.leave(&self.seat);
     }
 }
 
@@ -170,7 +192,7 @@ impl Drop for Guard<'_> {
             if let Some(leadership) = elector.handle.leadership() {
                 leadership.close();
             }
-            elector.shared.order(Order::Dropped { lock: elector.lock });
+            drop(elector.shared.order(&elector.seat, |orders| orders.end(End::Dropped)));
         }
     }
 }

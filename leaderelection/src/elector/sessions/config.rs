@@ -8,6 +8,7 @@ use super::session::Session;
 use super::settings::Settings;
 use crate::bounded::TimeLimit;
 use crate::clock::{Clock, SystemClock};
+use crate::config::RELEASE_PATIENCE;
 use crate::config_error::ConfigError;
 use crate::election;
 use crate::identity;
@@ -191,7 +192,8 @@ impl SessionBuilder {
             let problem = format!("({look_around:?}) must not be less than retry_period ({retry_period:?})");
             return Err(ConfigError::new("look_around", problem));
         }
-        let election = election::Rules::new(self.identity, lease_duration, timings.renew_deadline(), retry_period);
+        let mut election = election::Rules::new(self.identity, lease_duration, timings.renew_deadline(), retry_period);
+        election.release_patience = timings.request_timeout().saturating_mul(RELEASE_PATIENCE);
         let mut rules = Rules::new(election);
         (rules.weight, rules.balance) = (self.weight, self.balance);
         (rules.hand_overs, rules.look_around) = (self.hand_overs, look_around);

@@ -1,36 +1,38 @@
 //! The loop that drives the state machine of sessions, as the driver of an elector drives an election. The loop knows
 //! none of the protocol's rules.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::log;
-use super::request::{self, Done, Pending};
+use super::log::{self, Failures};
+use super::request::{self, Done, Pending, Reply};
+use super::seat::{End, LockSeat};
 use super::settings::Settings;
 use super::shared::Shared;
-use super::slot::{Candidacy, LockSeat, Order, Slot};
+use super::slot::Slot;
+use super::view::View;
 use crate::clock::LocalInstant;
-use crate::election::{self, BeginReason, Command, RunOutcome, Term};
+use crate::election::{self, Answer, BeginReason, Command, Term, WorkEnd};
 use crate::elector::fitness::Fitness;
+use crate::elector::report::Report;
 use crate::elector::stamper::Stamper;
 use crate::elector::term::{OpenTerm, TermEvents};
 use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::session::{DrawSession, Effect, Fact, Input, LockId, Member};
-use crate::store::{StoreErrorKind, Version};
+use crate::store::StoreErrorKind;
 use crate::store_check::StoreUnfit;
 
 /// The part of a session's driver that outlives a run.
 #[derive(Debug)]
 pub(super) struct Driver {
-    orders: mpsc::UnboundedReceiver<Order>,
-    seats: Vec<Arc<LockSeat>>,
     stamper: Stamper,
     fitness: Fitness,
+    failures: Failures,
 }
 
 /// One run of the loop.
@@ -38,11 +40,20 @@ struct Run<'a> {
     shared: &'a Arc<Shared>,
     driver: &'a mut Driver,
     member: Member,
-    slots: Vec<Slot>,
+    /// The locks that an elector has competed for, by their numbers.
+    slots: Vec<Option<Slot>>,
+    names: HashMap<Arc<str>, LockId>,
+    /// The locks whose electors were dropped.
+    deserted: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     window: Option<Arc<Window>>,
     requests: FuturesUnordered<Pending>,
     terms: FuturesUnordered<BoxFuture<'static, Event>>,
+    /// The number of locks that are led.
+    leads: usize,
+    /// The number that was last logged, and the moment of that line.
+    leads_told: (usize, LocalInstant),
+    view: View,
     /// Work was told to be dropped, and has had no turn since.
     work_is_due: bool,
     ended: bool,
@@ -58,15 +69,16 @@ struct Event {
 /// The event that woke the loop.
 enum Woken {
     Input(Input),
-    Order(Order),
+    Orders(Arc<LockSeat>),
     Done(Done),
     Term(Event),
 }
 
 impl Driver {
-    pub(super) fn new(settings: &Settings, orders: mpsc::UnboundedReceiver<Order>) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let stamper = Stamper::new(Arc::clone(&settings.clock), settings.seed);
-        Self { orders, seats: Vec::new(), stamper, fitness: Fitness::default() }
+        let failures = Failures::new(settings.rules.election.lease_duration);
+        Self { stamper, fitness: Fitness::default(), failures }
     }
 
     /// Runs until `cancel` is cancelled.
@@ -81,7 +93,8 @@ impl Driver {
         shared.set_unfit(fit.as_ref().err().cloned());
         if fit.is_err() {
             // Nobody waits for a session that never opens.
-            self.take_orders();
+            shared.begin_run();
+            shared.end_run();
             return fit;
         }
         self.drive(shared, cancel).await;
@@ -101,17 +114,13 @@ impl Driver {
                 // Work that awaits is gone after its next turn, and must not be given up before that turn.
                 let _ = tokio::spawn(std::future::ready(())).await;
             }
-            woken = run.wait(cancel, &mut cancel_told).await;
-        }
-    }
-}
-
-impl Driver {
-    /// Takes the orders that nobody carries out, and keeps the locks.
-    fn take_orders(&mut self) {
-        while let Ok(order) = self.orders.try_recv() {
-            if let Order::Add(seat) = order {
-                self.seats.push(seat);
+            woken = run.wait(cancel, cancel_told).await;
+            // One write frees all locks if the session ends before its electors, which often have the same token. A
+            // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
+            let is_command = matches!(&woken, Woken::Term(event) if matches!(event.input, election::Input::Command(_)));
+            if !cancel_told && !is_command && cancel.is_cancelled() {
+                cancel_told = true;
+                run.step(Woken::Input(Input::Stop));
             }
         }
     }
@@ -125,26 +134,26 @@ impl DrawSession for Stamper {
 
 impl<'a> Run<'a> {
     fn new(shared: &'a Arc<Shared>, driver: &'a mut Driver) -> Self {
-        let mut member = Member::new(shared.settings.rules.clone());
-        let slots: Vec<Slot> = driver.seats.iter().map(|seat| Slot::new(Arc::clone(seat))).collect();
-        for seat in &driver.seats {
-            member.add_lock(&seat.name);
-        }
-        shared.set_runs(true);
+        shared.begin_run();
         Self {
             shared,
             driver,
-            member,
-            slots,
+            member: Member::new(shared.settings.rules.clone()),
+            slots: Vec::new(),
+            names: HashMap::new(),
+            deserted: BTreeSet::new(),
             window: None,
             requests: FuturesUnordered::new(),
             terms: FuturesUnordered::new(),
+            leads: 0,
+            leads_told: (0, LocalInstant::default()),
+            view: View::new(shared),
             work_is_due: false,
             ended: false,
         }
     }
 
-    async fn wait(&mut self, cancel: &CancellationToken, cancel_told: &mut bool) -> Woken {
+    async fn wait(&mut self, cancel: &CancellationToken, cancel_told: bool) -> Woken {
         let (clock, wake_at) = (&*self.shared.settings.clock, self.member.wake_at());
         let tick = async {
             match wake_at {
@@ -159,12 +168,9 @@ impl<'a> Run<'a> {
         tokio::select! {
             biased;
             Some(event) = self.terms.next() => Woken::Term(event),
-            Some(order) = self.driver.orders.recv() => Woken::Order(order),
-            () = cancel.cancelled(), if !*cancel_told => {
-                *cancel_told = true;
-                Woken::Input(Input::Stop)
-            }
+            () = cancel.cancelled(), if !cancel_told => Woken::Input(Input::Tick),
             Some(done) = self.requests.next() => Woken::Done(done),
+            seat = self.shared.next_order() => Woken::Orders(seat),
             () = tick => Woken::Input(Input::Tick),
         }
     }
@@ -172,86 +178,167 @@ impl<'a> Run<'a> {
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
     fn step(&mut self, woken: Woken) {
         let now = self.shared.settings.clock.now();
-        match woken {
-            Woken::Input(input) => self.handle(now, input),
-            Woken::Order(order) => self.obey(now, order),
+        let is_quiet = matches!(woken, Woken::Input(Input::Tick));
+        let lock = match woken {
+            Woken::Input(input) => {
+                self.handle(now, input);
+                None
+            }
+            Woken::Orders(seat) => self.obey(now, seat),
             Woken::Done(done) => self.answered(now, done),
             Woken::Term(Event { lock, input, events }) => {
-                let input = match input {
-                    election::Input::Command(command) => {
-                        self.terms.push(next_event(lock, events));
-                        Input::Command { lock, command }
-                    }
-                    election::Input::WorkEnded(end) => Input::WorkEnded { lock, end },
-                    _ => return,
-                };
-                self.handle(now, input);
+                self.term_event(now, lock, input, events);
+                Some(lock)
             }
-        }
+        };
         while let Some(effect) = self.member.next() {
             self.carry_out(now, effect);
         }
+        if let Some(lock) = lock {
+            self.forget_if_deserted(lock);
+        }
+        let pause = self.shared.settings.rules.election.retry_period;
+        if is_quiet && self.leads != self.leads_told.0 && self.leads_told.1 + pause <= now {
+            self.leads_told = (self.leads, now);
+            log::leads(self.leads);
+        }
+    }
+
+    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input, events: TermEvents) {
+        let input = match input {
+            election::Input::Command(command) => {
+                self.terms.push(next_event(lock, events));
+                Input::Command { lock, command }
+            }
+            election::Input::WorkEnded(end) => {
+                if end == WorkEnd::Panicked {
+                    self.report(lock, |report| report.work_panicked());
+                }
+                Input::WorkEnded { lock, end }
+            }
+            _ => return,
+        };
+        self.handle(now, input);
     }
 
     fn handle(&mut self, now: LocalInstant, input: Input) {
         self.member.handle(now, input, self.driver.stamper.at(now));
     }
 
-    fn obey(&mut self, now: LocalInstant, order: Order) {
-        match order {
-            Order::Add(seat) => {
-                self.member.add_lock(&seat.name);
-                self.slots.push(Slot::new(Arc::clone(&seat)));
-                self.driver.seats.push(seat);
-            }
-            // The elector has gone away before its order was read.
-            Order::Compete { candidacy, .. } if candidacy.done.is_closed() => {}
-            Order::Compete { lock, candidacy } => self.compete(now, lock, candidacy),
-            Order::Command { lock, command } => match self.slot(lock).and_then(|slot| slot.next.take()) {
-                Some(waiting) => drop(waiting.done.send(RunOutcome::NeverLed)),
-                None => self.handle(now, Input::Command { lock, command }),
-            },
-            Order::Dropped { lock } => {
-                if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
+    /// Reads the orders of an elector. Returns the lock, if the session has it.
+    fn obey(&mut self, now: LocalInstant, seat: Arc<LockSeat>) -> Option<LockId> {
+        let (end, gone) = {
+            let mut orders = seat.orders();
+            (orders.end.take(), orders.gone)
+        };
+        if let Some(lock) = self.names.get(&seat.name).copied()
+            && let Some(slot) = self.slot(lock)
+        {
+            slot.heir.take_if(|heir| gone && Arc::ptr_eq(heir, &seat));
+            if Arc::ptr_eq(&slot.seat, &seat) {
+                if end == Some(End::Dropped)
+                    && let Some(open) = &slot.open
+                {
                     open.stop();
                     open.drop_work();
                     self.work_is_due = true;
                 }
-                self.handle(now, Input::Command { lock, command: Command::Stop });
+                if end.is_some() {
+                    self.handle(now, Input::Command { lock, command: Command::Stop });
+                }
+                if gone {
+                    self.deserted.insert(lock);
+                }
             }
         }
+        self.admit(now, &seat);
+        self.names.get(&seat.name).copied()
     }
 
-    fn compete(&mut self, now: LocalInstant, lock: LockId, candidacy: Box<Candidacy>) {
-        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
-        let Some(slot) = self.slot(lock) else { return };
-        if slot.candidacy.is_some() {
-            slot.next = Some(candidacy);
+    /// Lets an elector compete that wants to, as soon as the last candidacy for its lock has ended.
+    fn admit(&mut self, now: LocalInstant, seat: &Arc<LockSeat>) {
+        if seat.orders().candidacy.is_none() {
             return;
         }
+        let (name, clock) = (&self.shared.settings.name, &self.shared.settings.clock);
+        let lock = match self.names.get(&seat.name) {
+            Some(lock) => *lock,
+            None => {
+                let lock = self.member.add_lock(&seat.name);
+                let index = lock.0 as usize;
+                self.slots.resize_with(self.slots.len().max(index + 1), || None);
+                self.slots[index] = Some(Slot::new(Arc::clone(seat)));
+                self.names.insert(Arc::clone(&seat.name), lock);
+                lock
+            }
+        };
+        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) else { return };
+        if slot.candidacy.is_some() {
+            slot.heir = (!Arc::ptr_eq(&slot.seat, seat)).then(|| Arc::clone(seat));
+            return;
+        }
+        if !Arc::ptr_eq(&slot.seat, seat) {
+            slot.pass_on(Arc::clone(seat), name, clock);
+            self.deserted.remove(&lock);
+        }
+        let Some(candidacy) = seat.orders().candidacy.take() else { return };
+        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
         slot.candidacy = Some(candidacy);
         self.handle(now, Input::Compete { lock, stand_back, ends_with_work });
     }
 
-    fn answered(&mut self, now: LocalInstant, done: Done) {
-        let Done { input, operation, answered, sent_at, error } = done;
-        let clock = Arc::clone(&self.shared.settings.clock);
-        if let Input::Lock { lock, answer } = &input
-            && let Some(slot) = self.slots.get_mut(lock.0 as usize)
-        {
-            let report = slot.report(&clock);
-            report.answered(now, (operation, sent_at), answered, error.as_ref());
-            if let election::Answer::Read(Ok(found)) = answer {
-                report.observed(now, found.as_ref().map(|found| (&found.record, &found.version)));
-            }
-        } else if let Some(error) = &error {
-            log::failed(error);
+    /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.
+    fn forget_if_deserted(&mut self, lock: LockId) {
+        let Some(slot) = self.slots.get(lock.0 as usize).and_then(Option::as_ref) else { return };
+        if slot.candidacy.is_none() && self.deserted.contains(&lock) && self.member.remove_lock(lock) {
+            self.deserted.remove(&lock);
+            self.names.remove(&slot.seat.name);
+            self.slots[lock.0 as usize] = None;
         }
+    }
+
+    /// Returns the lock of the answer, if it is about one.
+    fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
+        let Done { reply, written, operation, answered, sent_at, error } = done;
+        if let Some(error) = &error {
+            self.driver.failures.tell(now, error);
+        }
+        let input = match reply {
+            Reply::Input(input) => input,
+            Reply::Locks(listed) => Input::Locks(listed.map(|listed| {
+                let id = |(name, version): (String, _)| Some((*self.names.get(&*name)?, version));
+                listed.into_iter().filter_map(id).collect()
+            })),
+        };
+        let lock = match &input {
+            Input::Lock { lock, answer } => {
+                let observed = match (answer, &written) {
+                    (Answer::Read(Ok(None)), _) => Some(None),
+                    (Answer::Read(Ok(Some(found))), _) => Some(Some((&found.record, &found.version))),
+                    (Answer::Written(Ok(version)), Some(record)) => Some(Some((&**record, version))),
+                    _ => None,
+                };
+                let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
+                let pulse = session.map(|session| self.view.pulse(now, session));
+                self.report(*lock, |report| {
+                    report.answered(now, (operation, sent_at), answered, error.as_ref());
+                    if let Some(observed) = observed {
+                        report.observed_of(now, observed, pulse);
+                    }
+                });
+                Some(*lock)
+            }
+            input => {
+                self.view.answered(now, input, (operation, sent_at), answered, error.as_ref());
+                None
+            }
+        };
         self.handle(now, input);
+        self.view.sees(self.member.sessions());
+        lock
     }
 
     fn carry_out(&mut self, now: LocalInstant, effect: Effect) {
-        let clock = Arc::clone(&self.shared.settings.clock);
         let place = self.shared.settings.place.clone();
         match effect {
             Effect::Own { session, request } => {
@@ -264,69 +351,65 @@ impl<'a> Run<'a> {
             }
             Effect::ListSessions => self.requests.push(request::list_sessions(place, now)),
             Effect::Lock { lock, request } => {
+                self.report(lock, |report| report.sending(request.operation()));
                 let Some(slot) = self.slot(lock) else { return };
-                slot.report(&clock).sending(request.operation());
                 let key = place.lock(&slot.seat.name);
                 let input = move |answer| Input::Lock { lock, answer };
                 self.requests.push(request::about_record(place, key, request, now, input));
             }
-            Effect::ListLocks => {
-                let shared = Arc::clone(self.shared);
-                let ids = move |listed: Vec<(String, Option<Version>)>| {
-                    let names = shared.names();
-                    let id = |(name, version): (String, Option<Version>)| Some((LockId(*names.get(&*name)?), version));
-                    listed.into_iter().filter_map(id).collect()
-                };
-                self.requests.push(request::list_locks(place, now, ids));
-            }
+            Effect::ListLocks => self.requests.push(request::list_locks(place, now)),
             Effect::Start { lock, term, reason } => self.start(lock, term, reason),
             Effect::Extend { valid_until } => self.extend(valid_until),
             Effect::Stop { lock, fencing_token, reason, .. } => {
+                self.leads -= 1;
+                self.view.leads(self.leads);
                 let Some(slot) = self.slot(lock) else { return };
                 if let Some(open) = &slot.open {
                     open.leadership.close();
                 }
-                slot.report(&clock).stopped(fencing_token, reason);
-                if let Some(open) = &slot.open {
+                self.report(lock, |report| report.stopped(fencing_token, reason));
+                if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
                     open.stop();
                 }
             }
             Effect::DropWork { lock } => {
-                let Some(slot) = self.slot(lock) else { return };
-                if let Some(open) = &slot.open {
-                    open.drop_work();
-                    let fencing_token = open.leadership.fencing_token();
-                    slot.report(&clock).dropped_work(fencing_token);
-                    self.work_is_due = true;
-                }
+                let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
+                open.drop_work();
+                let fencing_token = open.leadership.fencing_token();
+                self.report(lock, |report| report.dropped_work(fencing_token));
+                self.work_is_due = true;
             }
             Effect::Abandon { lock } => {
+                let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
+                let fencing_token = open.leadership.fencing_token();
+                self.report(lock, |report| report.abandoned_work(fencing_token));
                 if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
-                    crate::elector::log::abandoned_work(open.leadership.fencing_token());
                     open.abandon();
                 }
             }
             Effect::Finished { lock, outcome } => {
                 let Some(slot) = self.slot(lock) else { return };
                 slot.finish(outcome);
-                if let Some(next) = slot.next.take() {
-                    self.compete(now, lock, next);
-                }
+                let next = slot.heir.take().unwrap_or_else(|| Arc::clone(&slot.seat));
+                self.admit(now, &next);
             }
             Effect::Ended => self.ended = true,
-            Effect::Fact(fact) => self.report(now, fact),
+            Effect::Fact(fact) => self.tell(now, fact),
         }
     }
 
     fn start(&mut self, lock: LockId, term: Term, reason: BeginReason) {
+        self.leads += 1;
+        self.view.began(self.leads, &reason);
         let clock = Arc::clone(&self.shared.settings.clock);
         let window = Arc::clone(self.window.get_or_insert_with(|| Arc::new(Window::new(&term))));
-        let Some(slot) = self.slots.get_mut(lock.0 as usize) else { return };
+        let leadership = Leadership::of_session(term.fencing_token, window, clock);
+        self.report(lock, |report| report.started(&leadership, reason));
+        let Some(slot) = self.slot(lock) else { return };
         let Some(start) = slot.candidacy.as_ref().map(|candidacy| candidacy.work.prepare()) else { return };
-        let leadership = Leadership::of_session(term.fencing_token, window, Arc::clone(&clock));
-        slot.report(&clock).started(&leadership, reason);
         let (on_stop, status) = (slot.seat.callbacks.on_stop_leading.clone(), slot.seat.status.clone());
-        let (open, events) = OpenTerm::start(leadership, start, on_stop, status, None);
+        let ended = slot.seat.track_work();
+        let (open, events) = OpenTerm::start(leadership, start, on_stop, status, Some(ended));
         slot.open = Some(open);
         self.terms.push(next_event(lock, events));
     }
@@ -335,6 +418,7 @@ impl<'a> Run<'a> {
         let settings = &self.shared.settings;
         let sent_at = valid_until - settings.rules.election.renew_deadline;
         let term = Term { fencing_token: 0, sent_at, valid_until };
+        self.view.renewed(settings.clock.now());
         let Some(window) = &self.window else { return };
         if !window.extend(&term, &*settings.clock) {
             let now = settings.clock.now();
@@ -342,25 +426,29 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&mut self, now: LocalInstant, fact: Fact) {
-        let clock = Arc::clone(&self.shared.settings.clock);
+    fn tell(&mut self, now: LocalInstant, fact: Fact) {
         match fact {
             Fact::Opened { session } => {
                 self.window = None;
-                log::opened(&session);
+                self.view.opened(now, &session);
             }
             Fact::Closed { session, reason } => {
                 self.close_window();
                 log::closed(&session, reason.as_ref());
+                self.deserted.clone().into_iter().for_each(|lock| self.forget_if_deserted(lock));
             }
-            Fact::Own(_) => {}
-            Fact::PeerEnded { session } => log::peer_ended(&session),
-            Fact::IdentityClash { session } => log::identity_clash(&session),
+            Fact::Own(fact) => self.view.own(&fact),
+            Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
+            Fact::PeerEnded { session } => self.view.peer_ended(&session),
+            Fact::IdentityClash { session } => self.view.identity_clash(now, &session),
             Fact::Acquired { lock, fencing_token } => {
-                self.tell(lock, election::Fact::Acquired { fencing_token });
+                self.report(lock, |report| report.fact(election::Fact::Acquired { fencing_token }));
             }
-            Fact::Released { lock } => self.tell(lock, election::Fact::Released),
-            Fact::LeaderChanged { lock, leader } => self.tell(lock, election::Fact::LeaderChanged { leader }),
+            Fact::Released { lock } => self.report(lock, |report| report.fact(election::Fact::Released)),
+            Fact::ReleaseGivenUp { lock } => self.report(lock, |report| report.fact(election::Fact::ReleaseGivenUp)),
+            Fact::LeaderChanged { lock, leader } => {
+                self.report(lock, |report| report.fact(election::Fact::LeaderChanged { leader }));
+            }
             Fact::Refused { lock, refusal } => {
                 let place = self.shared.settings.place.clone();
                 let Some(slot) = self.slot(lock) else { return };
@@ -368,20 +456,20 @@ impl<'a> Run<'a> {
                 let name = place.describe_lock(&slot.seat.name);
                 let error =
                     crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
-                slot.report(&clock).failed(now, election::Operation::Get, &error);
+                self.report(lock, |report| report.failed(now, election::Operation::Get, &error));
             }
         }
     }
 
-    fn tell(&mut self, lock: LockId, fact: election::Fact) {
-        let clock = Arc::clone(&self.shared.settings.clock);
-        if let Some(slot) = self.slot(lock) {
-            slot.report(&clock).fact(fact);
+    fn report(&mut self, lock: LockId, tell: impl FnOnce(&mut Report)) {
+        let Settings { name, clock, .. } = &self.shared.settings;
+        if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) {
+            tell(slot.report(name, clock));
         }
     }
 
     fn slot(&mut self, lock: LockId) -> Option<&mut Slot> {
-        self.slots.get_mut(lock.0 as usize)
+        self.slots.get_mut(lock.0 as usize)?.as_mut()
     }
 
     fn close_window(&mut self) {
@@ -394,9 +482,8 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
-        self.shared.set_runs(false);
-        // No candidacy waits for a driver that is gone.
-        self.driver.take_orders();
+        // The electors of the locks are answered when the slots are dropped.
+        self.shared.end_run();
     }
 }
 

@@ -1,5 +1,8 @@
-//! The log of a session.
+//! The log of a session: a few lines for all of its locks.
 
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
 use crate::election::EndReason;
 use crate::lock::LockError;
 use crate::session::Refusal;
@@ -14,6 +17,10 @@ pub(super) fn closed(session: &str, reason: Option<&EndReason>) {
         Some(reason) => tracing::info!(session, %reason, "the session is over"),
         None => tracing::info!(session, "the session did not begin"),
     }
+}
+
+pub(super) fn leads(locks: usize) {
+    tracing::info!(locks, "the number of locks that this session leads has changed");
 }
 
 pub(super) fn peer_ended(session: &str) {
@@ -31,15 +38,44 @@ pub(super) fn refused(lock: &str, refusal: &Refusal) {
     tracing::error!(lock, %refusal, "the session leaves the lock alone");
 }
 
-pub(super) fn failed(error: &LockError) {
-    let chain = error.in_full();
-    match error.kind() {
-        StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote first"),
-        StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
-            tracing::error!(error = chain, "the store cannot be used; trying again");
+/// The failed requests of a session and of its locks. An outage of the store fails requests of thousands of locks, so
+/// that of each kind of failure, one line is logged per lease.
+#[derive(Debug)]
+pub(super) struct Failures {
+    pause: Duration,
+    /// For each kind, the moment of the last line, and the number of failures since.
+    told: Vec<(StoreErrorKind, LocalInstant, u64)>,
+}
+
+impl Failures {
+    pub(super) fn new(pause: Duration) -> Self {
+        Self { pause, told: Vec::new() }
+    }
+
+    pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError) {
+        let (kind, chain) = (error.kind(), error.in_full());
+        if kind == StoreErrorKind::Conflict {
+            return tracing::debug!(error = chain, "somebody else wrote first");
         }
-        StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
-            tracing::warn!(error = chain, "a request of the session failed; trying again");
+        let others = match self.told.iter_mut().find(|(of, ..)| *of == kind) {
+            None => {
+                self.told.push((kind, now, 0));
+                0
+            }
+            Some((_, told_at, since)) if *told_at + self.pause <= now => {
+                *told_at = now;
+                std::mem::take(since)
+            }
+            Some((.., since)) => {
+                *since += 1;
+                return tracing::debug!(error = chain, "a request of the session failed again");
+            }
+        };
+        match kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
+                tracing::error!(error = chain, others, "the store cannot be used; trying again");
+            }
+            _ => tracing::warn!(error = chain, others, "a request of the session failed; trying again"),
         }
     }
 }

@@ -9,16 +9,26 @@ use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
 use crate::elector::request::Answered;
 use crate::lock::LockError;
-use crate::session::{Input, LockId, PeerRequest};
+use crate::record::LeaderElectionRecord;
+use crate::session::{Input, PeerRequest};
 use crate::store::Version;
 
 /// The answer to one request.
 pub(super) struct Done {
-    pub(super) input: Input,
+    pub(super) reply: Reply,
+    /// The record of a write.
+    pub(super) written: Option<Arc<LeaderElectionRecord>>,
     pub(super) operation: Operation,
     pub(super) answered: Answered,
     pub(super) sent_at: LocalInstant,
     pub(super) error: Option<LockError>,
+}
+
+/// The answer, as the state machine wants it, or nearly so.
+pub(super) enum Reply {
+    Input(Input),
+    /// The names of the locks, which the driver knows by their numbers.
+    Locks(Result<Vec<(String, Option<Version>)>, Failure>),
 }
 
 pub(super) type Pending = BoxFuture<'static, Done>;
@@ -33,12 +43,16 @@ pub(super) fn about_record(
 ) -> Pending {
     let operation = request.operation();
     Box::pin(async move {
+        let written = match &request {
+            Request::Look => None,
+            Request::Write(write) => Some(Arc::clone(&write.record)),
+        };
         let (answer, error) = match request {
             Request::Look => split(place.look(&key).await, Answer::Read),
             Request::Write(write) => split(place.write(&key, write).await, Answer::Written),
         };
         let answered = Answered::of(&answer);
-        Done { input: input(answer), operation, answered, sent_at, error }
+        Done { reply: Reply::Input(input(answer)), written, operation, answered, sent_at, error }
     })
 }
 
@@ -55,7 +69,8 @@ pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, 
         PeerRequest::Delete(version) => Box::pin(async move {
             let (result, error) = split(place.delete(&key, &version).await, |result| result);
             let answered = answered(&result);
-            Done { input: Input::Deleted { session, result }, operation: Operation::Release, answered, sent_at, error }
+            let reply = Reply::Input(Input::Deleted { session, result });
+            Done { reply, written: None, operation: Operation::Release, answered, sent_at, error }
         }),
     }
 }
@@ -64,20 +79,16 @@ pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
     Box::pin(async move {
         let (result, error) = split(place.sessions().await, |result| result);
         let answered = answered(&result);
-        Done { input: Input::Sessions(result), operation: Operation::Get, answered, sent_at, error }
+        let reply = Reply::Input(Input::Sessions(result));
+        Done { reply, written: None, operation: Operation::Get, answered, sent_at, error }
     })
 }
 
-/// Lists the locks. `ids` finds the locks of the names that have an elector.
-pub(super) fn list_locks(
-    place: Place,
-    sent_at: LocalInstant,
-    ids: impl FnOnce(Vec<(String, Option<Version>)>) -> Vec<(LockId, Option<Version>)> + Send + 'static,
-) -> Pending {
+pub(super) fn list_locks(place: Place, sent_at: LocalInstant) -> Pending {
     Box::pin(async move {
-        let (result, error) = split(place.locks().await.map(ids), |result| result);
+        let (result, error) = split(place.locks().await, |result| result);
         let answered = answered(&result);
-        Done { input: Input::Locks(result), operation: Operation::Get, answered, sent_at, error }
+        Done { reply: Reply::Locks(result), written: None, operation: Operation::Get, answered, sent_at, error }
     })
 }
 

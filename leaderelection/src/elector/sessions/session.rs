@@ -2,17 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::candidate::SessionElector;
 use super::driver::Driver;
+use super::seat::LockSeat;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::slot::{LockSeat, Order};
 use crate::callbacks::LeaderCallbacks;
+use crate::health::Unhealthy;
 use crate::status::{LeaderHandle, StatusWriter};
 use crate::store_check::StoreUnfit;
 
@@ -70,12 +71,12 @@ pub enum LockNameError {
 
 impl Session {
     pub(super) fn new(settings: Settings) -> Self {
-        let (orders, receiver) = mpsc::unbounded_channel();
-        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings, receiver)));
-        Self { shared: Arc::new(Shared::new(settings, orders)), driver }
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings)));
+        Self { shared: Arc::new(Shared::new(settings)), driver }
     }
 
-    /// Returns an elector for the lock `name`. A session has one elector for each lock.
+    /// Returns an elector for the lock `name`. A session has one elector for each lock. An elector that is dropped frees
+    /// its name.
     ///
     /// # Errors
     ///
@@ -92,18 +93,24 @@ impl Session {
         let (status, receiver) = StatusWriter::new();
         let settings = &self.shared.settings;
         let identity = settings.rules.election.identity.as_str().into();
-        let handle = LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session();
-        let mut names = self.shared.names();
-        let index = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status));
-        if names.contains_key(&seat.name) {
+        let handle =
+            LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch());
+        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status, &self.shared.crew));
+        if !self.shared.join(&seat) {
             return Err(LockNameError::Taken { name });
         }
-        names.insert(Arc::clone(&seat.name), index);
-        // The order is sent under the lock, so that the driver counts the locks as the names do.
-        self.shared.order(Order::Add(Arc::clone(&seat)));
-        drop(names);
-        Ok(SessionElector::new(Arc::clone(&self.shared), seat, index, handle))
+        Ok(SessionElector::new(Arc::clone(&self.shared), seat, handle))
+    }
+
+    /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
+    /// checks one: the check fails if a term is open although the last renewal of the session is older than the lease
+    /// duration plus `tolerated_delay`. The time of the check grows with the number of electors.
+    ///
+    /// # Errors
+    ///
+    /// [`Unhealthy`] names one such lock.
+    pub fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        self.shared.check_health(tolerated_delay)
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

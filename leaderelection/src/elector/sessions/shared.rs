@@ -1,43 +1,135 @@
 //! The part of a session that its electors share with its driver.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
+use super::seat::{LockSeat, Orders};
 use super::settings::Settings;
-use super::slot::Order;
+use crate::elector::new_leader::Crew;
+use crate::elector::term::EarlierWork;
+use crate::health::{HealthCheck, Unhealthy};
+use crate::status::StatusWriter;
 use crate::store_check::StoreUnfit;
 
-/// The settings, the names of the locks, and the way of orders to the driver.
+/// The settings, the electors, and the way of their orders to the driver.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
-    orders: mpsc::UnboundedSender<Order>,
-    names: Mutex<HashMap<Arc<str>, u32>>,
+    desk: Mutex<Desk>,
+    bell: Notify,
+    pub(super) crew: Arc<Crew>,
+    /// The errors of the session, which are those of all its locks.
+    pub(super) status: StatusWriter,
     /// The refusal of the store in the last run.
     unfit: Mutex<Option<StoreUnfit>>,
-    /// `true` while the session runs, so that an order is carried out.
-    runs: AtomicBool,
     pub(super) span: tracing::Span,
 }
 
+#[derive(Debug, Default)]
+struct Desk {
+    electors: HashMap<Arc<str>, Arc<LockSeat>>,
+    /// The work that outlived its elector.
+    left_behind: HashMap<Arc<str>, EarlierWork>,
+    /// `true` while the session runs. Orders that are given meanwhile are in the queue.
+    runs: bool,
+    queue: VecDeque<Arc<LockSeat>>,
+}
+
 impl Shared {
-    pub(super) fn new(settings: Settings, orders: mpsc::UnboundedSender<Order>) -> Self {
+    pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
-        Self { settings, orders, names: Mutex::default(), unfit: Mutex::default(), runs: AtomicBool::new(false), span }
+        let (status, _) = StatusWriter::new();
+        let (desk, unfit) = (Mutex::default(), Mutex::default());
+        Self { settings, desk, bell: Notify::new(), crew: Arc::default(), status, unfit, span }
     }
 
-    pub(super) fn order(&self, order: Order) {
-        // The receiver lives as long as this sender.
-        let _ = self.orders.send(order);
+    /// Adds an elector. Returns `false` if there is an elector of this name.
+    pub(super) fn join(&self, seat: &Arc<LockSeat>) -> bool {
+        let mut desk = self.desk();
+        if desk.electors.contains_key(&seat.name) {
+            return false;
+        }
+        if let Some(work) = desk.left_behind.remove(&seat.name) {
+            seat.inherit(work);
+        }
+        desk.electors.insert(Arc::clone(&seat.name), Arc::clone(seat));
+        true
     }
 
-    pub(super) fn names(&self) -> MutexGuard<'_, HashMap<Arc<str>, u32>> {
-        // No code that could panic runs under the lock.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Removes an elector that is dropped.
+    pub(super) fn leave(&self, seat: &Arc<LockSeat>) {
+        let mut desk = self.desk();
+        desk.electors.remove(&seat.name);
+        desk.left_behind.retain(|_, work| !work.has_ended());
+        let work = seat.earlier_work();
+        if !work.has_ended() {
+            desk.left_behind.insert(Arc::clone(&seat.name), work);
+        }
+        drop(desk);
+        self.order(seat, |orders| orders.gone = true);
+    }
+
+    /// Changes the orders of an elector, and tells the driver.
+    pub(super) fn order<T>(&self, seat: &Arc<LockSeat>, change: impl FnOnce(&mut Orders) -> T) -> T {
+        let mut desk = self.desk();
+        let mut orders = seat.orders();
+        let output = change(&mut orders);
+        if desk.runs && !std::mem::replace(&mut orders.queued, true) {
+            desk.queue.push_back(Arc::clone(seat));
+            self.bell.notify_one();
+        }
+        output
+    }
+
+    /// The next elector with orders. Cancellation safe.
+    pub(super) async fn next_order(&self) -> Arc<LockSeat> {
+        loop {
+            if let Some(seat) = self.desk().queue.pop_front() {
+                seat.orders().queued = false;
+                return seat;
+            }
+            self.bell.notified().await;
+        }
+    }
+
+    /// Puts all orders into the queue that were given before the session ran.
+    pub(super) fn begin_run(&self) {
+        let mut desk = self.desk();
+        let seats: VecDeque<_> = desk.electors.values().cloned().collect();
+        seats.iter().for_each(|seat| seat.orders().queued = true);
+        (desk.runs, desk.queue) = (true, seats);
+    }
+
+    /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
+    pub(super) fn end_run(&self) {
+        let mut desk = self.desk();
+        desk.runs = false;
+        let queue = std::mem::take(&mut desk.queue);
+        drop(desk);
+        for seat in queue {
+            let candidacy = {
+                let mut orders = seat.orders();
+                orders.queued = false;
+                orders.candidacy.take()
+            };
+            // The caller's code is dropped outside of the lock.
+            drop(candidacy);
+        }
+    }
+
+    /// Checks every elector.
+    pub(super) fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        let seats: Vec<_> = self.desk().electors.values().cloned().collect();
+        seats.iter().try_for_each(|seat| self.health_check(seat, tolerated_delay).check())
+    }
+
+    pub(super) fn health_check(&self, seat: &LockSeat, tolerated_delay: Duration) -> HealthCheck {
+        let name = format!("{}/{}", self.settings.name, seat.name);
+        HealthCheck::new(seat.status.watch(), name, self.settings.rules.election.lease_duration, tolerated_delay)
     }
 
     pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
@@ -48,11 +140,8 @@ impl Shared {
         self.unfit.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn runs(&self) -> bool {
-        self.runs.load(Ordering::Acquire)
-    }
-
-    pub(super) fn set_runs(&self, runs: bool) {
-        self.runs.store(runs, Ordering::Release);
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        // No code that could panic runs under the locks.
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,363 @@
+//! Stores that fail, work that misbehaves, and the end of a session in good order.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use leaderelection::{EndReason, LeaderCallbacks, RunOutcome, SessionElector, StoreErrorKind};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::Level;
+
+use super::rough::{Call, Rough, builder, run, session};
+use super::{BOUND, LEASE, RETRY, until};
+use crate::support::{DEADLINE, Fault, Journal, logged};
+
+/// The electors of `locks` locks, each of which campaigns with these callbacks.
+fn campaigns(
+    session: &leaderelection::Session,
+    locks: usize,
+    cancel: &CancellationToken,
+    callbacks: impl Fn(usize) -> LeaderCallbacks,
+) -> (Vec<Arc<SessionElector>>, Vec<JoinHandle<()>>) {
+    let electors: Vec<_> =
+        (0..locks).map(|lock| Arc::new(session.elector(lock.to_string(), callbacks(lock)).unwrap())).collect();
+    let campaign = |elector: &Arc<SessionElector>| {
+        let (elector, cancel) = (Arc::clone(elector), cancel.clone());
+        tokio::spawn(async move { elector.campaign(cancel).await.unwrap() })
+    };
+    let tasks = electors.iter().map(campaign).collect();
+    (electors, tasks)
+}
+
+fn quiet(_lock: usize) -> LeaderCallbacks {
+    LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await })
+}
+
+fn led(electors: &[Arc<SessionElector>]) -> usize {
+    electors.iter().filter(|elector| elector.handle().is_leader()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_shorter_than_the_deadline_costs_nothing_and_a_longer_one_ends_leadership_at_the_deadline() {
+    for kind in [StoreErrorKind::Ambiguous, StoreErrorKind::Rejected, StoreErrorKind::Fatal] {
+        let store = Rough::default();
+        let session = session(&store, "a");
+        let cancel = CancellationToken::new();
+        let _running = run(&session, &cancel);
+        let journal = Journal::default();
+        let (electors, _tasks) = campaigns(&session, 20, &cancel, |_| journal.callbacks());
+        until(|| led(&electors) == 20).await;
+        sleep(RETRY * 3).await;
+        let leadership = electors[0].handle().leadership().unwrap();
+        store.begin_outage(kind);
+        sleep(Duration::from_secs(5)).await;
+        store.recover();
+        sleep(LEASE).await;
+        assert!(leadership.is_valid() && led(&electors) == 20, "{kind:?}");
+
+        store.begin_outage(kind);
+        let began = Instant::now();
+        timeout(BOUND, leadership.lost()).await.unwrap();
+        let took = began.elapsed();
+        assert!(took > DEADLINE - RETRY * 2 && took <= DEADLINE, "{kind:?}: {took:?}");
+        assert!(!leadership.is_valid());
+        sleep(Duration::from_secs(12).saturating_sub(took)).await;
+        assert_eq!(led(&electors), 0);
+        let stops = journal.entries().iter().filter(|entry| *entry == "stop").count();
+        assert_eq!(stops, 20);
+        store.recover();
+        until(|| led(&electors) == 20).await;
+        cancel.cancel();
+    }
+}
+
+#[test]
+fn an_outage_is_told_in_a_few_lines_however_many_locks_there_are() {
+    let lines = logged(Level::INFO, async || outage_of_many_locks().await);
+    assert!(lines.len() <= 12, "{} lines: {:#?}", lines.len(), &lines[..20.min(lines.len())]);
+    assert!(lines.iter().any(|line| line.contains("locks=300")), "{lines:#?}");
+    let lines = logged(Level::WARN, async || outage_of_many_locks().await);
+    assert!((1..=20).contains(&lines.len()), "{} lines: {:#?}", lines.len(), &lines[..20.min(lines.len())]);
+    let lines = logged(Level::ERROR, async || outage_of_many_locks().await);
+    assert!(lines.is_empty(), "{lines:#?}");
+}
+
+/// An outage that ends a session, while another session waits for the locks and cannot take them.
+async fn outage_of_many_locks() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let cancel = CancellationToken::new();
+    let _running = run(&session, &cancel);
+    let (electors, _tasks) = campaigns(&session, 300, &cancel, quiet);
+    until(|| led(&electors) == 300).await;
+    store.begin_outage(StoreErrorKind::Ambiguous);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(led(&electors), 0);
+    // Only the session can be written, and the locks cannot.
+    store.fail(|call, key| {
+        (call == Call::Put && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Ambiguous))
+    });
+    sleep(Duration::from_secs(60)).await;
+    store.recover();
+    until(|| led(&electors) == 300).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_in_good_order_waits_for_all_work_and_is_one_write() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let cancel = CancellationToken::new();
+    let running = run(&session, &cancel);
+    let ended = Arc::new(AtomicUsize::new(0));
+    let winding_down = |_| {
+        let ended = Arc::clone(&ended);
+        LeaderCallbacks::new().on_start_leading(move |leadership| {
+            let ended = Arc::clone(&ended);
+            async move {
+                leadership.lost().await;
+                sleep(Duration::from_secs(3)).await;
+                ended.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+    };
+    let (electors, tasks) = campaigns(&session, 50, &cancel, winding_down);
+    until(|| led(&electors) == 50).await;
+    sleep(RETRY / 2).await;
+    store.take_calls();
+    cancel.cancel();
+    sleep(Duration::from_millis(2_900)).await;
+    assert_eq!((store.take_writes().len(), ended.load(Ordering::SeqCst), led(&electors)), (0, 0, 0));
+    timeout(BOUND, running).await.unwrap().unwrap();
+    for task in tasks {
+        timeout(BOUND, task).await.unwrap().unwrap();
+    }
+    assert_eq!(ended.load(Ordering::SeqCst), 50);
+    let writes = store.take_writes();
+    assert!(writes.len() == 1 && writes[0].starts_with("fleet/sessions/"), "{writes:?}");
+}
+
+/// The work ends by the same token as the session, and each elector wants to release its lock at that moment.
+#[test]
+fn a_stop_by_one_token_is_one_write_on_many_threads() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Rough::default();
+        let session = leaderelection::Session::builder(store.clone(), "fleet", "a").build().unwrap();
+        let cancel = CancellationToken::new();
+        let running = run(&session, &cancel);
+        let (locks, begun) = (200, Arc::new(tokio::sync::Semaphore::new(0)));
+        let tasks: Vec<_> = (0..locks)
+            .map(|lock| {
+                let elector = session.elector(lock.to_string(), LeaderCallbacks::new()).unwrap();
+                let (token, work, begun) = (cancel.clone(), cancel.clone(), Arc::clone(&begun));
+                let work = move |_| async move {
+                    begun.add_permits(1);
+                    work.cancelled().await;
+                };
+                tokio::spawn(async move { elector.run_while_leading(token, work).await })
+            })
+            .collect();
+        timeout(BOUND, begun.acquire_many(locks)).await.unwrap().unwrap().forget();
+        store.take_calls();
+        cancel.cancel();
+        timeout(BOUND, running).await.unwrap().unwrap();
+        for task in tasks {
+            assert_eq!(timeout(BOUND, task).await.unwrap().unwrap(), Ok(()));
+        }
+        let writes = store.take_writes();
+        let of_locks = writes.iter().filter(|key| key.contains("/locks/")).count();
+        assert_eq!(of_locks, 0, "the end of the session frees the locks");
+        // A renewal may be on its way.
+        assert!((1..=2).contains(&writes.len()), "{writes:?}");
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let _running = run(&session, &CancellationToken::new());
+    let elector = session.elector("x", quiet(0)).unwrap();
+    let cancel = CancellationToken::new();
+    let mut leading = Box::pin(elector.run(cancel.clone()));
+    assert!(timeout(LEASE, &mut leading).await.is_err());
+    store.fail(|call, key| {
+        (call == Call::Put && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Fatal))
+    });
+    cancel.cancel();
+    let began = Instant::now();
+    let outcome = timeout(BOUND, leading).await.expect("an end").clone();
+    assert!(matches!(outcome, Ok(RunOutcome::Led { reason: EndReason::Cancelled, .. })), "{outcome:?}");
+    assert!(began.elapsed() <= LEASE, "{:?}", began.elapsed());
+    // The lock is released when that is possible again.
+    store.recover();
+    let record = async || store.record("fleet/locks/x").await.unwrap();
+    let released = async {
+        while !record().await.is_released() {
+            sleep(RETRY).await;
+        }
+    };
+    timeout(BOUND, released).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elector_that_is_cancelled_in_an_outage_ends() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let stop = CancellationToken::new();
+    let running = run(&session, &stop);
+    let elector = session.elector("x", quiet(0)).unwrap();
+    let cancel = CancellationToken::new();
+    let mut leading = Box::pin(elector.run(cancel.clone()));
+    assert!(timeout(LEASE, &mut leading).await.is_err());
+    store.fail(|_, _| Some(Fault::Hang));
+    cancel.cancel();
+    timeout(LEASE, leading).await.expect("an end").unwrap();
+    stop.cancel();
+    timeout(LEASE, running).await.expect("an end").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn panics_of_callbacks_end_one_term_and_nothing_else() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let cancel = CancellationToken::new();
+    let running = run(&session, &cancel);
+    let (electors, tasks) = campaigns(&session, 3, &cancel, |lock| {
+        let callbacks = LeaderCallbacks::new().on_stop_leading(|| panic!("on purpose"));
+        callbacks.on_start_leading(move |leadership| {
+            assert!(lock != 0 || leadership.fencing_token() > 0, "on purpose");
+            async move {
+                assert!(lock != 1 || leadership.fencing_token() > 0, "on purpose");
+                leadership.lost().await;
+            }
+        })
+    });
+    until(|| electors.iter().all(|elector| elector.handle().fencing_token().is_some())).await;
+    let tokens: Vec<_> = electors.iter().map(|elector| elector.handle().fencing_token().unwrap()).collect();
+    assert_eq!(tokens, [1, 1, 0]);
+    cancel.cancel();
+    for task in tasks.into_iter().chain([running]) {
+        timeout(BOUND, task).await.unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_panic_of_the_work_is_logged() {
+    let lines = logged(Level::ERROR, async || {
+        let session = session(&Rough::default(), "a");
+        let _running = run(&session, &CancellationToken::new());
+        let callbacks = LeaderCallbacks::new().on_start_leading(|_| async { panic!("on purpose") });
+        let elector = session.elector("x", callbacks).unwrap();
+        let outcome = timeout(BOUND, elector.run(CancellationToken::new())).await.unwrap();
+        assert_eq!(outcome.unwrap().reason(), Some(&EndReason::WorkPanicked));
+    });
+    assert!(lines.len() == 1 && lines[0].contains("panicked") && lines[0].contains('x'), "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn callbacks_that_block_hold_a_bounded_number_of_threads() {
+    let store = Rough::default();
+    let session = session(&store, "a");
+    let _running = run(&session, &CancellationToken::new());
+    let gate = Arc::new((Mutex::new((0, 0, 0, false)), Condvar::new()));
+    let callbacks = |_| {
+        let gate = Arc::clone(&gate);
+        LeaderCallbacks::new().on_new_leader(move |_| {
+            let (state, changed) = &*gate;
+            let mut state = state.lock().unwrap();
+            (state.0, state.2) = (state.0 + 1, state.2 + 1);
+            state.1 = state.1.max(state.0);
+            changed.notify_all();
+            while !state.3 {
+                state = changed.wait(state).unwrap();
+            }
+            state.0 -= 1;
+            changed.notify_all();
+        })
+    };
+    let (electors, _tasks) = campaigns(&session, 300, &CancellationToken::new(), callbacks);
+    until(|| led(&electors) == 300).await;
+    let (state, changed) = &*gate;
+    // Every callback is called once the first ones return.
+    state.lock().unwrap().3 = true;
+    changed.notify_all();
+    let state = state.lock().unwrap();
+    let state = changed.wait_timeout_while(state, BOUND, |state| state.2 < 300).unwrap().0;
+    assert_eq!(state.2, 300);
+    assert!(state.1 <= 16, "{} threads", state.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_leads() {
+    let store = Rough::default();
+    let (first, second) = (session(&store, "a"), builder(&store, "b").build().unwrap());
+    let cancel = CancellationToken::new();
+    let running = run(&first, &cancel);
+    let journal = Journal::default();
+    let (begun, stopped) = (journal.clone(), journal.clone());
+    let deaf = LeaderCallbacks::new()
+        .on_start_leading(move |_| {
+            begun.write("start");
+            std::future::pending()
+        })
+        .on_stop_leading(move || stopped.write("stop"));
+    let (electors, tasks) = campaigns(&first, 1, &cancel, |_| deaf.clone());
+    until(|| led(&electors) == 1).await;
+    let _other = run(&second, &CancellationToken::new());
+    let (others, _others) = campaigns(&second, 1, &CancellationToken::new(), |_| {
+        let journal = journal.clone();
+        LeaderCallbacks::new().on_start_leading(move |_| {
+            journal.write("other");
+            std::future::pending()
+        })
+    });
+    sleep(LEASE).await;
+    cancel.cancel();
+    until(|| led(&others) == 1).await;
+    assert_eq!(journal.entries(), ["start", "stop", "other"]);
+    timeout(BOUND, running).await.unwrap().unwrap();
+    for task in tasks {
+        timeout(BOUND, task).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answers_of_every_kind_of_request_are_resolved() {
+    // Of each kind of request, the n-th has its effect, and its answer is lost.
+    for kind in ["sessions", "locks"] {
+        for nth in 0..4 {
+            let store = Rough::default();
+            let seen = AtomicUsize::new(0);
+            store.fail(move |call, key| {
+                let is_meant = call == Call::Put && key.contains(kind);
+                (is_meant && seen.fetch_add(1, Ordering::SeqCst) == nth).then_some(Fault::ApplyThenHang)
+            });
+            let session = session(&store, "a");
+            let cancel = CancellationToken::new();
+            let running = run(&session, &cancel);
+            let (electors, tasks) = campaigns(&session, 2, &cancel, quiet);
+            until(|| led(&electors) == 2).await;
+            sleep(RETRY * 4).await;
+            assert_eq!(led(&electors), 2, "{kind} {nth}");
+            // The answer to the last write is lost as well.
+            store.fail(|call, _| (call == Call::Put).then_some(Fault::ApplyThenHang));
+            cancel.cancel();
+            for task in tasks.into_iter().chain([running]) {
+                timeout(LEASE, task).await.unwrap().unwrap();
+            }
+            let other = super::rough::session(&store, "b");
+            store.recover();
+            let _other = run(&other, &cancel.clone());
+            let began = Instant::now();
+            let cancel = CancellationToken::new();
+            let _other = run(&other, &cancel);
+            let (others, _tasks) = campaigns(&other, 2, &cancel, quiet);
+            until(|| led(&others) == 2).await;
+            // The first creation of a session may have landed although another ID was used.
+            assert!(began.elapsed() < RETRY * 3, "{kind} {nth}: {:?}", began.elapsed());
+        }
+    }
+}
