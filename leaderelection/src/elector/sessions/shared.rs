@@ -17,6 +17,7 @@ use crate::status::StatusWriter;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    pub(super) identity: Arc<str>,
     desk: Mutex<Desk>,
     bell: Notify,
     pub(super) crew: Arc<Crew>,
@@ -40,7 +41,8 @@ impl Shared {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
         let (status, _) = StatusWriter::new();
-        Self { settings, desk: Mutex::default(), bell: Notify::new(), crew: Arc::default(), status, span }
+        let identity = identity.as_str().into();
+        Self { settings, identity, desk: Mutex::default(), bell: Notify::new(), crew: Arc::default(), status, span }
     }
 
     /// Adds an elector. Returns `false` if there is an elector of this name.

@@ -97,9 +97,7 @@ async fn errors_of_the_session_are_told_by_the_handles_of_its_locks() {
     store.fail(|call, key| {
         (call == Call::Get && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Rejected))
     });
-    let newest = async {
-        while handle.next_error().await.unwrap().kind != StoreErrorKind::Rejected {}
-    };
+    let newest = async { while handle.next_error().await.unwrap().kind != StoreErrorKind::Rejected {} };
     timeout(BOUND, newest).await.unwrap();
     assert_eq!(handle.last_error().unwrap().kind, StoreErrorKind::Rejected);
     assert!(handle.is_leader());
