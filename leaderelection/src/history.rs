@@ -73,6 +73,8 @@ impl History {
         if self.0.len() == REMEMBERED_TRANSITIONS {
             self.0.pop_front();
         }
+        // Most locks change their leaders rarely, and a process may have thousands of locks.
+        self.0.reserve_exact(1);
         self.0.push_back(Transition { at, change });
     }
 

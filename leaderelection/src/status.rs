@@ -100,7 +100,8 @@ pub(crate) struct Status {
     pub(crate) holder: Option<String>,
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
-    pub(crate) mishap: Option<Mishap>,
+    /// Boxed, because most locks have none.
+    pub(crate) mishap: Option<Box<Mishap>>,
     /// The term from its start until its work has ended, which is longer than the term is valid.
     pub(crate) term: Option<Leadership>,
     /// The number of changes of leadership.
@@ -131,9 +132,15 @@ impl StatusWriter {
     /// Records an error between the elector and its lock.
     pub(crate) fn fail(&self, mishap: Mishap) {
         self.0.send_modify(|status| {
-            status.mishap = Some(mishap);
+            status.mishap = Some(Box::new(mishap));
             status.errors += 1;
         });
+    }
+
+    /// The elector's own term, if it is valid.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn leadership(&self) -> Option<Leadership> {
+        self.0.borrow().term.clone().filter(Leadership::is_valid)
     }
 
     #[cfg(feature = "sessions")]
@@ -237,9 +244,9 @@ impl LeaderHandle {
         }
     }
 
-    fn last_mishap(&self, status: &Status) -> Option<Mishap> {
+    fn last_mishap(&self, status: &Status) -> Option<Box<Mishap>> {
         let of_session = self.session.as_ref().and_then(|session| session.borrow().mishap.clone());
-        of_session.into_iter().chain(status.mishap.clone()).max_by_key(Mishap::told_at)
+        of_session.into_iter().chain(status.mishap.clone()).max_by_key(|mishap| mishap.told_at())
     }
 
     /// The lease as the elector last read or wrote it, and the age of this observation; `None` before the first read,

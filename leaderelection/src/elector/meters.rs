@@ -10,30 +10,43 @@ use super::request::Answered;
 use crate::election::{EndReason, Fact, Operation};
 use crate::store::StoreErrorKind;
 
-/// Handles to one elector's metrics. A run looks these handles up once, so a renewal allocates nothing for metrics.
+const SLOW_PATH: &str = "leader_election_slowpath_total";
+const TRANSITIONS: &str = "leader_election_transitions_total";
+const TERMS: &str = "leader_election_terms_total";
+const OVERRUNS: &str = "leader_election_overruns_total";
+const IDENTITY_CLASHES: &str = "leader_election_identity_clashes_total";
+
+/// One elector's metrics. What a renewal needs is looked up once, so a renewal allocates nothing for metrics. Everything
+/// else is rare, and a session has thousands of locks.
 #[derive(Debug)]
 pub(super) struct Meters {
     name: SharedString,
-    master: Gauge,
     /// `None` for a lock that a session holds, because only the session is renewed.
-    renewals: Option<Renewals>,
-    slow_path: Counter,
-    transitions: Counter,
-    terms: Counter,
-    overruns: Counter,
-    identity_clashes: Counter,
-    requests: Requests,
+    lease: Option<Box<Lease>>,
     doubts: Doubts,
     /// `true` while a counted term has not ended.
     leads: bool,
+}
+
+/// The metrics of a lease that is renewed.
+#[derive(Debug)]
+struct Lease {
+    renewals: Renewals,
+    requests: Requests,
+}
+
+impl Lease {
+    fn new(name: &SharedString) -> Self {
+        Self { renewals: Renewals::new(name), requests: Requests::default() }
+    }
 }
 
 impl Meters {
     /// The metrics of an elector whose lock has a lease.
     pub(super) fn of_elector(name: &str) -> Self {
         let name = SharedString::from_shared(name.into());
-        let renewals = Some(Renewals::new(&name));
-        Self::new(name, renewals)
+        let lease = Some(Box::new(Lease::new(&name)));
+        Self::new(name, lease)
     }
 
     /// The metrics of a lock that a session holds.
@@ -42,32 +55,24 @@ impl Meters {
         Self::new(SharedString::from_shared(name.into()), None)
     }
 
-    fn new(name: SharedString, renewals: Option<Renewals>) -> Self {
-        let master = gauge!("leader_election_master_status", "name" => name.clone());
-        master.set(0.0);
+    fn new(name: SharedString, lease: Option<Box<Lease>>) -> Self {
+        let doubts = Doubts::new(&name);
+        let meters = Self { name, lease, doubts, leads: false };
+        meters.master(false);
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
         for reason in EndReason::OF_TERMS {
-            ends(&name, reason).increment(0);
+            ends(&meters.name, reason).increment(0);
         }
-        Self {
-            master,
-            renewals,
-            slow_path: counter!("leader_election_slowpath_total", "name" => name.clone()),
-            transitions: counter!("leader_election_transitions_total", "name" => name.clone()),
-            terms: counter!("leader_election_terms_total", "name" => name.clone()),
-            overruns: counter!("leader_election_overruns_total", "name" => name.clone()),
-            identity_clashes: clashes(&name),
-            requests: Requests::new(&name),
-            doubts: Doubts::new(&name),
-            leads: false,
-            name,
+        for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
+            meters.add(counted, 0);
         }
+        meters
     }
 
     /// Counts a leader's request that is not a plain renewal, as client-go does.
     pub(super) fn sent(&self, operation: Operation) {
-        if self.leads && operation == Operation::Get && self.renewals.is_some() {
-            self.slow_path.increment(1);
+        if self.leads && operation == Operation::Get && self.lease.is_some() {
+            self.add(SLOW_PATH, 1);
         }
     }
 
@@ -78,44 +83,56 @@ impl Meters {
         answered: Answered,
         wall_time: DateTime<Utc>,
     ) {
-        self.requests.count(operation, answered);
-        if let Some(renewals) = &self.renewals {
-            renewals.answered(operation, took, answered, wall_time, self.leads);
+        match &mut self.lease {
+            None => requests(&self.name, operation, answered).increment(1),
+            Some(lease) => {
+                lease.requests.count(&self.name, operation, answered);
+                lease.renewals.answered(operation, took, answered, wall_time, self.leads);
+            }
         }
     }
 
     pub(super) fn fact(&mut self, fact: &Fact) {
         match fact {
-            Fact::LeaderChanged { leader: Some(_) } => self.transitions.increment(1),
-            fact => self.doubts.fact(fact),
+            Fact::LeaderChanged { leader: Some(_) } => self.add(TRANSITIONS, 1),
+            fact => self.doubts.fact(&self.name, fact),
         }
     }
 
     pub(super) fn overrun(&self) {
-        self.overruns.increment(1);
+        self.add(OVERRUNS, 1);
     }
 
     pub(super) fn identity_clash(&self) {
-        self.identity_clashes.increment(1);
+        self.add(IDENTITY_CLASHES, 1);
     }
 
     pub(super) fn term_started(&mut self) {
-        self.terms.increment(1);
-        self.master.set(1.0);
+        self.add(TERMS, 1);
+        self.master(true);
         self.leads = true;
     }
 
     pub(super) fn term_ended(&mut self, reason: &EndReason) {
         if replace(&mut self.leads, false) {
-            self.master.set(0.0);
+            self.master(false);
             ends(&self.name, reason.name()).increment(1);
         }
+    }
+
+    fn master(&self, leads: bool) {
+        gauge!("leader_election_master_status", "name" => self.name.clone()).set(f64::from(u8::from(leads)));
+    }
+
+    fn add(&self, counted: &'static str, more: u64) {
+        counter!(counted, "name" => self.name.clone()).increment(more);
     }
 }
 
 impl Drop for Meters {
     fn drop(&mut self) {
         self.term_ended(&EndReason::Cancelled);
+        self.doubts.end(&self.name);
     }
 }
 
@@ -123,12 +140,11 @@ impl Drop for Meters {
 #[cfg(feature = "sessions")]
 #[derive(Debug)]
 pub(super) struct SessionMeters {
+    name: SharedString,
     locks: Gauge,
     sessions: Gauge,
     takeovers: Counter,
-    identity_clashes: Counter,
-    renewals: Renewals,
-    requests: Requests,
+    lease: Lease,
     doubts: Doubts,
 }
 
@@ -137,14 +153,14 @@ impl SessionMeters {
     pub(super) fn new(name: &str) -> Self {
         let name = SharedString::from_shared(name.into());
         let (locks, sessions) = ("leader_election_session_locks", "leader_election_sessions");
+        counter!(IDENTITY_CLASHES, "name" => name.clone()).increment(0);
         Self {
             locks: gauge!(locks, "name" => name.clone()),
             sessions: gauge!(sessions, "name" => name.clone()),
             takeovers: counter!("leader_election_session_takeovers_total", "name" => name.clone()),
-            identity_clashes: clashes(&name),
-            renewals: Renewals::new(&name),
-            requests: Requests::new(&name),
+            lease: Lease::new(&name),
             doubts: Doubts::new(&name),
+            name,
         }
     }
 
@@ -164,16 +180,16 @@ impl SessionMeters {
     }
 
     pub(super) fn identity_clash(&self) {
-        self.identity_clashes.increment(1);
+        counter!(IDENTITY_CLASHES, "name" => self.name.clone()).increment(1);
     }
 
     pub(super) fn fact(&mut self, fact: &Fact) {
-        self.doubts.fact(fact);
+        self.doubts.fact(&self.name, fact);
     }
 
     /// Counts a request about another session, or a listing.
     pub(super) fn answered(&mut self, operation: Operation, answered: Answered) {
-        self.requests.count(operation, answered);
+        self.lease.requests.count(&self.name, operation, answered);
     }
 
     /// Counts a request about the own session.
@@ -184,8 +200,8 @@ impl SessionMeters {
         answered: Answered,
         wall_time: DateTime<Utc>,
     ) {
-        self.requests.count(operation, answered);
-        self.renewals.answered(operation, took, answered, wall_time, true);
+        self.lease.requests.count(&self.name, operation, answered);
+        self.lease.renewals.answered(operation, took, answered, wall_time, true);
     }
 }
 
@@ -194,6 +210,7 @@ impl Drop for SessionMeters {
     fn drop(&mut self) {
         self.leads(0);
         self.sees(0);
+        self.doubts.end(&self.name);
     }
 }
 
@@ -230,70 +247,57 @@ impl Renewals {
     }
 }
 
-/// The requests to the store.
-#[derive(Debug)]
-struct Requests {
-    name: SharedString,
-    /// A list, because it is short: an elector that nothing disturbs has two or three entries.
-    counters: Vec<(Operation, Answered, Counter)>,
-}
+/// The requests to the store, in a list, because it is short: an elector that nothing disturbs has two or three entries.
+#[derive(Debug, Default)]
+struct Requests(Vec<(Operation, Answered, Counter)>);
 
 impl Requests {
-    fn new(name: &SharedString) -> Self {
-        Self { name: name.clone(), counters: Vec::new() }
-    }
-
-    fn count(&mut self, operation: Operation, answered: Answered) {
-        let known = self.counters.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
+    fn count(&mut self, name: &SharedString, operation: Operation, answered: Answered) {
+        let known = self.0.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
         if let Some((_, _, counter)) = known {
             return counter.increment(1);
         }
-        let counter = counter!(
-            "leader_election_store_requests_total",
-            "name" => self.name.clone(), "operation" => operation.name(), "outcome" => label(answered)
-        );
+        let counter = requests(name, operation, answered);
         counter.increment(1);
-        self.counters.push((operation, answered, counter));
+        self.0.push((operation, answered, counter));
     }
 }
 
-/// The writes whose outcome is unknown.
+/// The number of writes whose outcome is unknown.
 #[derive(Debug)]
-struct Doubts {
-    name: SharedString,
-    doubted: u64,
-}
+struct Doubts(u64);
 
 impl Doubts {
     fn new(name: &SharedString) -> Self {
         for resolution in ["landed", "lost", "unknown"] {
             resolutions(name, resolution).increment(0);
         }
-        Self { name: name.clone(), doubted: 0 }
+        Self(0)
     }
 
-    fn fact(&mut self, fact: &Fact) {
+    fn fact(&mut self, name: &SharedString, fact: &Fact) {
         match fact {
-            Fact::Doubted => self.doubted += 1,
+            Fact::Doubted => self.0 += 1,
             Fact::Resolved { landed } => {
-                self.doubted = self.doubted.saturating_sub(1);
+                self.0 = self.0.saturating_sub(1);
                 let resolution = if *landed { "landed" } else { "lost" };
-                resolutions(&self.name, resolution).increment(1);
+                resolutions(name, resolution).increment(1);
             }
             _ => {}
         }
     }
-}
 
-impl Drop for Doubts {
-    fn drop(&mut self) {
-        // The run is over before the outcome became known.
-        resolutions(&self.name, "unknown").increment(self.doubted);
+    /// The run is over before the outcome became known.
+    fn end(&self, name: &SharedString) {
+        resolutions(name, "unknown").increment(self.0);
     }
 }
 
-fn clashes(name: &SharedString) -> Counter {
-    counter!("leader_election_identity_clashes_total", "name" => name.clone())
+fn requests(name: &SharedString, operation: Operation, answered: Answered) -> Counter {
+    counter!(
+        "leader_election_store_requests_total",
+        "name" => name.clone(), "operation" => operation.name(), "outcome" => label(answered)
+    )
 }
 
 fn resolutions(name: &SharedString, resolution: &'static str) -> Counter {

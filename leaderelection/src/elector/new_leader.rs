@@ -24,9 +24,11 @@ const MOST_THREADS: usize = 8;
 /// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
 /// would hold up the end of the program for ever.
 #[derive(Clone)]
-pub(super) struct NewLeaderCalls {
-    callback: Option<Arc<OnNewLeader>>,
-    queue: Arc<Mutex<Queue>>,
+pub(super) struct NewLeaderCalls(Option<Arc<Calls>>);
+
+struct Calls {
+    callback: Arc<OnNewLeader>,
+    queue: Mutex<Queue>,
     /// The threads that the calls of many locks share; `None` if the calls have a thread of their own.
     crew: Option<Arc<Crew>>,
 }
@@ -61,39 +63,58 @@ impl Queue {
 
 impl NewLeaderCalls {
     pub(super) fn new(callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self { callback, queue: Arc::default(), crew: None }
+        Self::with(callback, None)
     }
 
     /// Creates the calls of one of many locks, which share `crew`.
     #[cfg(feature = "sessions")]
     pub(super) fn by(crew: &Arc<Crew>, callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self { crew: Some(Arc::clone(crew)), ..Self::new(callback) }
+        Self::with(callback, Some(Arc::clone(crew)))
+    }
+
+    fn with(callback: Option<Arc<OnNewLeader>>, crew: Option<Arc<Crew>>) -> Self {
+        Self(callback.map(|callback| Arc::new(Calls { callback, queue: Mutex::default(), crew })))
     }
 
     pub(super) fn call(&self, leader: &str) {
-        let Some(callback) = self.callback.clone() else { return };
-        let mut queue = lock(&self.queue);
+        let Some(calls) = &self.0 else { return };
+        let mut queue = lock(&calls.queue);
         let begins_to_leave_out = queue.push(leader);
         let drained = std::mem::replace(&mut queue.draining, true);
         drop(queue);
         if begins_to_leave_out {
             log::left_out_new_leaders();
         }
-        if !drained {
-            let drain = Drain { callback, queue: Arc::clone(&self.queue) };
-            let begun = match &self.crew {
-                Some(crew) => crew.take_on(drain),
-                None => spawn(move || drain.run()),
-            };
-            if let Err(error) = begun {
-                lock(&self.queue).draining = false;
-                log::no_thread_for_new_leader(&error);
-            }
+        if drained {
+            return;
+        }
+        let waiting = Arc::clone(calls);
+        let begun = match &calls.crew {
+            Some(crew) => crew.take_on(waiting),
+            None => spawn(move || waiting.run()),
+        };
+        if let Err(error) = begun {
+            lock(&calls.queue).draining = false;
+            log::no_thread_for_new_leader(&error);
         }
     }
 
     pub(super) fn forget_waiting(&self) {
-        lock(&self.queue).leaders.clear();
+        if let Some(calls) = &self.0 {
+            lock(&calls.queue).leaders.clear();
+        }
+    }
+}
+
+impl Calls {
+    /// Calls until nothing waits.
+    fn run(&self) {
+        loop {
+            let Some(leader) = lock(&self.queue).pop() else { return };
+            if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
+                log::new_leader_panicked(&leader);
+            }
+        }
     }
 }
 
@@ -107,24 +128,6 @@ fn spawn(calls: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("on_new_leader".to_owned()).spawn(calls).map(drop)
 }
 
-/// The waiting calls of one lock.
-struct Drain {
-    callback: Arc<OnNewLeader>,
-    queue: Arc<Mutex<Queue>>,
-}
-
-impl Drain {
-    /// Calls until nothing waits.
-    fn run(self) {
-        loop {
-            let Some(leader) = lock(&self.queue).pop() else { return };
-            if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
-                log::new_leader_panicked(&leader);
-            }
-        }
-    }
-}
-
 /// A few threads for the calls of many locks, whose leaders may all change at once.
 #[derive(Default)]
 pub(super) struct Crew(Mutex<Hands>);
@@ -132,23 +135,23 @@ pub(super) struct Crew(Mutex<Hands>);
 #[derive(Default)]
 struct Hands {
     threads: usize,
-    waiting: VecDeque<Drain>,
+    waiting: VecDeque<Arc<Calls>>,
 }
 
 impl Crew {
-    fn take_on(self: &Arc<Self>, drain: Drain) -> io::Result<()> {
+    fn take_on(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
         let mut hands = self.hands();
         if hands.threads == MOST_THREADS {
-            hands.waiting.push_back(drain);
+            hands.waiting.push_back(calls);
             return Ok(());
         }
         hands.threads += 1;
         drop(hands);
         let crew = Arc::clone(self);
         let begun = spawn(move || {
-            let mut next = Some(drain);
-            while let Some(drain) = next {
-                drain.run();
+            let mut next = Some(calls);
+            while let Some(calls) = next {
+                calls.run();
                 next = crew.next();
             }
         });
@@ -158,7 +161,7 @@ impl Crew {
         begun
     }
 
-    fn next(&self) -> Option<Drain> {
+    fn next(&self) -> Option<Arc<Calls>> {
         let mut hands = self.hands();
         let next = hands.waiting.pop_front();
         hands.threads -= usize::from(next.is_none());
@@ -184,6 +187,6 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 
 impl fmt::Debug for NewLeaderCalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewLeaderCalls").field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("NewLeaderCalls").finish_non_exhaustive()
     }
 }

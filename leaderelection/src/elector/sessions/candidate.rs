@@ -30,13 +30,12 @@ use crate::store_check::StoreUnfit;
 pub struct SessionElector {
     shared: Arc<Shared>,
     seat: Arc<LockSeat>,
-    handle: LeaderHandle,
     turn: tokio::sync::Mutex<()>,
 }
 
 impl SessionElector {
-    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>, handle: LeaderHandle) -> Self {
-        Self { shared, seat, handle, turn: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>) -> Self {
+        Self { shared, seat, turn: tokio::sync::Mutex::new(()) }
     }
 
     /// The name of the lock.
@@ -48,7 +47,9 @@ impl SessionElector {
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        self.handle.clone()
+        let (settings, status) = (&self.shared.settings, self.seat.status.watch());
+        let identity = Arc::clone(&self.shared.identity);
+        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch())
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -189,7 +190,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if let Some(elector) = self.elector {
             // The driver ends the term when it next runs. Leadership ends now.
-            if let Some(leadership) = elector.handle.leadership() {
+            if let Some(leadership) = elector.seat.status.leadership() {
                 leadership.close();
             }
             drop(elector.shared.order(&elector.seat, |orders| orders.end(End::Dropped)));

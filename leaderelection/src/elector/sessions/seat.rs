@@ -62,7 +62,8 @@ pub(super) struct LockSeat {
 }
 
 impl LockSeat {
-    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, status: StatusWriter, crew: &Arc<Crew>) -> Self {
+    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, crew: &Arc<Crew>) -> Self {
+        let (status, _) = StatusWriter::new();
         let new_leader_calls = NewLeaderCalls::by(crew, callbacks.on_new_leader.clone());
         let (earlier_work, orders) = (Mutex::default(), Mutex::default());
         Self { name, callbacks, status, new_leader_calls, earlier_work, orders }

@@ -14,7 +14,6 @@ use super::settings::Settings;
 use super::shared::Shared;
 use crate::callbacks::LeaderCallbacks;
 use crate::health::Unhealthy;
-use crate::status::{LeaderHandle, StatusWriter};
 use crate::store_check::StoreUnfit;
 
 /// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
@@ -90,16 +89,11 @@ impl Session {
         if let Some(problem) = problem_with(&name) {
             return Err(LockNameError::Bad { name, problem });
         }
-        let (status, receiver) = StatusWriter::new();
-        let settings = &self.shared.settings;
-        let identity = settings.rules.election.identity.as_str().into();
-        let handle =
-            LeaderHandle::new(receiver, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch());
-        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, status, &self.shared.crew));
+        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, &self.shared.crew));
         if !self.shared.join(&seat) {
             return Err(LockNameError::Taken { name });
         }
-        Ok(SessionElector::new(Arc::clone(&self.shared), seat, handle))
+        Ok(SessionElector::new(Arc::clone(&self.shared), seat))
     }
 
     /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)

@@ -18,6 +18,7 @@ use crate::store_check::StoreUnfit;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    pub(super) identity: Arc<str>,
     desk: Mutex<Desk>,
     bell: Notify,
     pub(super) crew: Arc<Crew>,
@@ -43,8 +44,8 @@ impl Shared {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
         let (status, _) = StatusWriter::new();
-        let (desk, unfit) = (Mutex::default(), Mutex::default());
-        Self { settings, desk, bell: Notify::new(), crew: Arc::default(), status, unfit, span }
+        let (identity, desk, unfit) = (identity.as_str().into(), Mutex::default(), Mutex::default());
+        Self { settings, identity, desk, bell: Notify::new(), crew: Arc::default(), status, unfit, span }
     }
 
     /// Adds an elector. Returns `false` if there is an elector of this name.
