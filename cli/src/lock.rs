@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use leaderelection::{ConditionalStore, ObjectLock, StoreError, with_causes};
+use leaderelection::admin::Target;
+use leaderelection::{Bounded, ConditionalStore, ObjectLock, StoreError, TimeLimit, with_causes};
 use leaderelection_backends::url::{Location, UrlError};
 
 use crate::exit::Failure;
@@ -46,8 +47,26 @@ impl LockUrl {
 
     /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
-        let store: Arc<dyn ConditionalStore> = Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?));
-        Ok(Lock::new(store, self.0.key(), ONLOOKER))
+        Ok(Lock::new(self.store().await?, self.0.key(), ONLOOKER))
+    }
+
+    /// Opens the lock, or the session, for an operator.
+    pub(crate) async fn open_for_operator(&self) -> Result<Target, Failure> {
+        Ok(Target::new(self.store().await?, self.0.key()))
+    }
+
+    /// Opens the lock, or the session, for an operator whose requests are limited in time one by one.
+    pub(crate) async fn open_bounded(&self, limit: TimeLimit) -> Result<Target, Failure> {
+        Ok(Target::new(Bounded::new(self.store().await?, limit), self.0.key()))
+    }
+
+    async fn store(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
+        Ok(Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?)))
+    }
+
+    /// The URL of another object in the same store.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        Self(self.0.with_key(key))
     }
 
     /// Refuses a local directory that does not exist, and that a write would create.
@@ -110,9 +129,9 @@ impl PrefixUrl {
         self.0.key()
     }
 
-    /// The lock at `key`, and the URL of that lock.
-    pub(crate) fn lock(&self, store: &Arc<dyn ConditionalStore>, key: &str) -> (LockUrl, Lock) {
-        (LockUrl(self.0.with_key(key)), Lock::new(Arc::clone(store), key, ONLOOKER))
+    /// The URL of the lock or the session at `key`.
+    pub(crate) fn at(&self, key: &str) -> LockUrl {
+        LockUrl(self.0.with_key(key))
     }
 }
 
@@ -171,8 +190,7 @@ mod tests {
     #[test]
     fn the_urls_of_locks_under_a_prefix_are_whole() {
         let url = PrefixUrl::parse("s3://bucket/locks/?endpoint=http://127.0.0.1:1").unwrap();
-        let store: Arc<dyn ConditionalStore> = Arc::new(leaderelection::MemoryStore::new());
-        let (lock, _) = url.lock(&store, "locks/a b");
+        let lock = url.at("locks/a b");
         assert_eq!(lock.to_string(), "s3://bucket/locks/a%20b?endpoint=http%3A%2F%2F127.0.0.1%3A1");
     }
 }
