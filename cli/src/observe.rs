@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::Observation;
 use leaderelection::admin::Follower;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use serde::Serialize;
 
 use crate::exit::Failure;

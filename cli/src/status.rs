@@ -97,7 +97,8 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }
     if let Some(session) = &view.session {
-        let ended = if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
+        let ended =
+            if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
         line("session", plain, &format!("{}{ended}", session.id))?;
     }
     if let Some(times) = view.by_holders_clock {

@@ -69,7 +69,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     } else if intervention.after.holder_identity == args.to {
         format!("{} has taken over already", args.to)
     } else if seen.session().is_some() {
-        format!("the leader hands over when it next looks at its locks, {LOOK_AROUND} later at most, unless its program sets another look_around")
+        format!(
+            "the leader hands over when it next looks at its locks, {LOOK_AROUND} later at most, unless its program sets another look_around"
+        )
     } else {
         "the leader hands over when it next renews".to_owned()
     };

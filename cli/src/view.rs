@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::lock::LockUrl;
 
-pub(crate) use self::session::{SessionObject, SessionRow, SessionState, SessionView};
+pub(crate) use self::session::{SessionObject, SessionRow, SessionView};
 
 /// The result of one read of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -55,7 +55,7 @@ impl Found {
             if let Some((session, _)) = session {
                 *held.entry(session.key().to_owned()).or_default() += 1;
             }
-            (lock.key().to_owned(), view(prefix, &lock, read, session))
+            (prefix.shown(lock.key()).to_owned(), view(prefix, &lock, read, session))
         });
         Self { locks: locks.collect(), sessions: sessions.rows(prefix, &held) }
     }
@@ -77,7 +77,8 @@ impl Sessions {
     fn of(&self, lock: &Target, read: &Read) -> Option<(&Target, &Read)> {
         let mut read = places(lock, read).into_iter().filter_map(|target| self.0.get(target.key()));
         let first = read.next()?;
-        let (target, found) = std::iter::once(first).chain(read).find(|(_, read)| record(read).is_some()).unwrap_or(first);
+        let (target, found) =
+            std::iter::once(first).chain(read).find(|(_, read)| record(read).is_some()).unwrap_or(first);
         Some((target, found))
     }
 

@@ -21,13 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NAMED: usize = 20;
 
 /// Ends the session, after the operator was told which locks it leads.
-pub(super) async fn end(
-    args: &Args,
-    target: &Target,
-    id: &str,
-    seen: &Seen,
-    output: &Output,
-) -> Result<Exit, Failure> {
+pub(super) async fn end(args: &Args, target: &Target, id: &str, seen: &Seen, output: &Output) -> Result<Exit, Failure> {
     let url = &args.lock;
     output.progress(format_args!("reading the locks of the session {id}"));
     let limit = TimeLimit::new(PATIENCE).of_setting("for one request");

@@ -20,6 +20,7 @@ mod probe;
 mod run;
 mod s3;
 mod serve;
+mod sessions;
 mod signals;
 mod stderr;
 mod support;

@@ -43,7 +43,8 @@ const OPERATOR: &str = "operator";
 ///     stop.cancel();
 ///     look
 /// });
-/// let ((), look) = tokio::join!(session.run(shutdown), work);
+/// let (ended, look) = tokio::join!(session.run(shutdown), work);
+/// ended?;
 /// let look = look??;
 /// assert_eq!(look.holder(), Some("node-1"));
 /// assert!(look.session.is_some_and(|session| !session.has_ended()));

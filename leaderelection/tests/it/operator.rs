@@ -39,7 +39,7 @@ impl Process {
         let electors =
             (0..locks).map(|lock| Arc::new(session.elector(lock.to_string(), callbacks.clone()).unwrap())).collect();
         let token = shutdown.clone();
-        let session = tokio::spawn(async move { session.run(token).await });
+        let session = tokio::spawn(async move { session.run(token).await.unwrap() });
         Self { electors, shutdown, session }
     }
 
@@ -122,7 +122,8 @@ async fn a_slash_in_the_name_of_a_lock_does_not_hide_its_session() {
         stop.cancel();
         look
     });
-    let ((), look) = tokio::join!(session.run(shutdown), work);
+    let (ended, look) = tokio::join!(session.run(shutdown), work);
+    ended.unwrap();
     let session = look.unwrap().unwrap().session.unwrap();
     assert!(!session.has_ended() && session.target.key().starts_with("locks/fleet/sessions/"), "{session:?}");
 }
@@ -249,10 +250,9 @@ async fn a_change_hits_only_the_term_that_was_seen() {
     first.stop().await;
     second.leads().await;
     let before = record(&target).await;
-    for error in [
-        target.force_release(&seen).await.unwrap_err(),
-        target.request_transfer(&seen, "c").await.unwrap_err(),
-    ] {
+    for error in
+        [target.force_release(&seen).await.unwrap_err(), target.request_transfer(&seen, "c").await.unwrap_err()]
+    {
         assert!(matches!(error, AdminError::MovedOn { .. }), "{error}");
     }
     assert_eq!(record(&target).await, before);
