@@ -69,6 +69,12 @@ impl LockUrl {
         Self(self.with_sessions().0.with_key(key))
     }
 
+    /// The URL of the object at `key` in the store of this URL.
+    #[cfg(unix)]
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self(self.0.with_key(key))
+    }
+
     fn with_sessions(&self) -> Self {
         Self(root::with_sessions(self.0.clone()))
     }

@@ -22,6 +22,7 @@ mod s3;
 mod serve;
 mod sessions;
 mod signals;
+mod slots;
 mod stderr;
 mod support;
 mod terminal;

@@ -104,6 +104,12 @@ impl Target {
         Self::of(Arc::new(store), key)
     }
 
+    /// Creates the target of the lock `name` that the sessions under `prefix` compete for.
+    #[must_use]
+    pub fn lock_of_sessions(store: impl ConditionalStore, prefix: &str, name: &str) -> Self {
+        Self::new(store, fleet::key(prefix.trim_end_matches('/'), LOCKS, name))
+    }
+
     fn of(store: Arc<dyn ConditionalStore>, key: impl Into<String>) -> Self {
         Self { lock: AnyLock(ObjectLock::new(store, key, OPERATOR)) }
     }

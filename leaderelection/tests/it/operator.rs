@@ -73,7 +73,7 @@ async fn outcome(run: JoinHandle<RunOutcome>) -> RunOutcome {
 }
 
 fn lock(store: &MemoryStore, name: usize) -> Target {
-    Target::new(store.clone(), format!("fleet/locks/{name}"))
+    Target::lock_of_sessions(store.clone(), "fleet/", &name.to_string())
 }
 
 async fn record(target: &Target) -> LeaderElectionRecord {
