@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Place, Running, end};
+use crate::terminal::Terminal;
 
 const TIME: &str = "2026-02-02T10:15:30.000Z";
 const EARLIER: &str = "2026-02-02T10:15:00.000Z";
@@ -250,4 +251,33 @@ fn a_whole_session_is_ended_after_its_locks_were_named() {
 
     let ended = end(&["release", "--force", &url]);
     assert!(ended.code == Some(0) && ended.stdout.contains("nothing was changed"), "{ended:?}");
+}
+
+#[test]
+fn the_questions_say_what_a_release_and_a_transfer_mean() {
+    let place = fleet();
+    let (lock, session) = (place.lock("a"), place.file("sessions/s1"));
+    for (args, texts) in [
+        (
+            &["release", "--force", &lock][..],
+            &["through the session s1, which keeps its other locks", "30s later at most", "two leaders are possible"][..],
+        ),
+        (
+            &["release", "--force", &session],
+            &["the session s1 of node-1 leads 2 locks", "until its next renewal", "two leaders of each are possible"],
+        ),
+        (
+            &["transfer", "--to", "node-2", &lock],
+            &["node-1 leads", "through the session s1", "nobody leads for one lease of each candidate (now 15s)"],
+        ),
+    ] {
+        let before = (place.body("locks/a"), place.body("sessions/s1"));
+        let mut terminal = Terminal::start(args, &[]);
+        texts.iter().for_each(|text| terminal.wait_for(text));
+        terminal.wait_for("[y/N]");
+        terminal.press("n\r");
+        let (code, screen) = terminal.end();
+        assert!(code == 75 && screen.contains("nothing was changed"), "{screen:?}");
+        assert_eq!((place.body("locks/a"), place.body("sessions/s1")), before);
+    }
 }

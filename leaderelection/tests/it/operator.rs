@@ -47,7 +47,7 @@ impl Process {
     fn compete(&self) -> Vec<JoinHandle<RunOutcome>> {
         let run = |elector: &Arc<SessionElector>| {
             let (elector, token) = (Arc::clone(elector), self.shutdown.clone());
-            tokio::spawn(async move { elector.run(token).await })
+            tokio::spawn(async move { elector.run(token).await.unwrap() })
         };
         self.electors.iter().map(run).collect()
     }
@@ -179,7 +179,7 @@ async fn an_owner_notices_the_release_of_one_lock_within_one_look_around() {
             },
             again
         );
-        assert_eq!(again.fencing_token(), Some(1), "the token goes on");
+        assert_eq!(again.unwrap().fencing_token(), Some(1), "the token goes on");
     }
 }
 
