@@ -288,15 +288,13 @@ impl Watch<'_> {
                         self.shutdown.cancel();
                     }
                 }
-                () = self.locks.changed(), if given_up.is_none() => {
-                    let held = self.locks.held_by_others().filter(|_| !self.job.course.has_begun());
-                    if self.args.no_wait {
-                        if let Some(held) = held.filter(|_| !self.locks.is_led()) {
-                            given_up = Some(GivenUp::Held(held));
-                            self.shutdown.cancel();
-                        }
-                    } else if self.args.slots.is_some() {
+                () = self.locks.changed(), if given_up.is_none() && (self.args.no_wait || self.args.slots.is_some()) => {
+                    let held = self.locks.held_by_others();
+                    if !self.args.no_wait {
                         self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
+                    } else if let Some(held) = held.filter(|_| !self.job.course.has_begun() && !self.locks.is_led()) {
+                        given_up = Some(GivenUp::Held(held));
+                        self.shutdown.cancel();
                     }
                 }
             }
