@@ -131,6 +131,7 @@ impl From<ConfigError> for Failure {
             "retry_period" => "--retry",
             "request_timeout" => "--request-timeout",
             "identity" => "--identity",
+            "slots" => "--slots",
             _ => return Self::usage(error.to_string()),
         };
         Self::usage(format!("{error}; set {flag}, or leave the timing flags out"))

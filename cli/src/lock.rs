@@ -1,5 +1,7 @@
 //! The way from a lock's URL to its store.
 
+mod root;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +9,8 @@ use std::sync::Arc;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use leaderelection::{ConditionalStore, ObjectLock, StoreError, with_causes};
+use leaderelection::admin::Target;
+use leaderelection::{Bounded, ConditionalStore, ObjectLock, StoreError, TimeLimit, with_causes};
 use leaderelection_backends::url::{Location, UrlError};
 
 use crate::exit::Failure;
@@ -46,8 +49,38 @@ impl LockUrl {
 
     /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
-        let store: Arc<dyn ConditionalStore> = Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?));
-        Ok(Lock::new(store, self.0.key(), ONLOOKER))
+        Ok(Lock::new(self.store().await?, self.0.key(), ONLOOKER))
+    }
+
+    /// Opens the lock, or the session, for an operator.
+    pub(crate) async fn open_for_operator(&self) -> Result<Target, Failure> {
+        let url = self.with_sessions();
+        Ok(Target::new(url.store().await?, url.0.key()))
+    }
+
+    /// Opens the lock, or the session, for an operator whose requests are limited in time one by one.
+    pub(crate) async fn open_bounded(&self, limit: TimeLimit) -> Result<Target, Failure> {
+        let url = self.with_sessions();
+        Ok(Target::new(Bounded::new(url.store().await?, limit), url.0.key()))
+    }
+
+    /// The URL of another object of which an operator has heard, by its key.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        Self(self.with_sessions().0.with_key(key))
+    }
+
+    /// The URL of the object at `key` in the store of this URL.
+    #[cfg(unix)]
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self(self.0.with_key(key))
+    }
+
+    fn with_sessions(&self) -> Self {
+        Self(root::with_sessions(self.0.clone()))
+    }
+
+    async fn store(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
+        Ok(Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?)))
     }
 
     /// Refuses a local directory that does not exist, and that a write would create.
@@ -75,10 +108,12 @@ impl fmt::Display for LockUrl {
 
 /// A part of a store: all keys with the same prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PrefixUrl(
+pub(crate) struct PrefixUrl {
     /// A location whose key is the prefix.
-    Location,
-);
+    location: Location,
+    /// The length of the part of every key that people do not see, because it is a part of a path to them.
+    hidden: usize,
+}
 
 impl PrefixUrl {
     /// Parses the URL of a prefix. Error messages do not repeat the URL.
@@ -98,27 +133,35 @@ impl PrefixUrl {
         };
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let location: Location = format!("{path}{slash}{REST}{query}").parse()?;
+        let visible = location.key().len();
+        let location = root::with_sessions(location);
+        let hidden = location.key().len() - visible;
         let prefix = location.key().strip_suffix(REST).unwrap_or_default();
-        Ok(Self(location.with_key(prefix)))
+        Ok(Self { location: location.with_key(prefix), hidden })
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<dyn ConditionalStore>, Failure> {
-        Ok(Arc::new(Logged::new(self.0.open().await.map_err(wrong_settings)?)))
+        Ok(Arc::new(Logged::new(self.location.open().await.map_err(wrong_settings)?)))
     }
 
     pub(crate) fn prefix(&self) -> &str {
-        self.0.key()
+        self.location.key()
     }
 
-    /// The lock at `key`, and the URL of that lock.
-    pub(crate) fn lock(&self, store: &Arc<dyn ConditionalStore>, key: &str) -> (LockUrl, Lock) {
-        (LockUrl(self.0.with_key(key)), Lock::new(Arc::clone(store), key, ONLOOKER))
+    /// The part of a key that people see.
+    pub(crate) fn shown<'a>(&self, key: &'a str) -> &'a str {
+        key.get(self.hidden..).unwrap_or(key)
+    }
+
+    /// The URL of the lock or the session at `key`.
+    pub(crate) fn at(&self, key: &str) -> LockUrl {
+        LockUrl(self.location.with_key(key))
     }
 }
 
 impl fmt::Display for PrefixUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.location.fmt(f)
     }
 }
 
@@ -155,6 +198,7 @@ mod tests {
             ("memory:lo", "lo", "memory:lo"),
             ("file:///dir/sub/", "", "file:///dir/sub/"),
             ("file:///dir/sub", "sub", "file:///dir/sub"),
+            ("file:///dir/locks/", "locks/", "file:///dir/locks/"),
             ("file:///", "", "file:///"),
             ("s3://bucket", "", "s3://bucket/"),
             ("s3://bucket/locks/?region=eu-west-1", "locks/", "s3://bucket/locks/?region=eu-west-1"),
@@ -169,10 +213,20 @@ mod tests {
     }
 
     #[test]
+    fn people_see_the_keys_below_the_folder_that_they_named() {
+        let url = PrefixUrl::parse("file:///dir/locks/").unwrap();
+        assert_eq!(
+            (url.shown("locks/a/b"), url.at("locks/a/b").to_string().as_str()),
+            ("a/b", "file:///dir/locks/a/b")
+        );
+        let url = PrefixUrl::parse("s3://bucket/locks/").unwrap();
+        assert_eq!(url.shown("locks/a/b"), "locks/a/b");
+    }
+
+    #[test]
     fn the_urls_of_locks_under_a_prefix_are_whole() {
         let url = PrefixUrl::parse("s3://bucket/locks/?endpoint=http://127.0.0.1:1").unwrap();
-        let store: Arc<dyn ConditionalStore> = Arc::new(leaderelection::MemoryStore::new());
-        let (lock, _) = url.lock(&store, "locks/a b");
+        let lock = url.at("locks/a b");
         assert_eq!(lock.to_string(), "s3://bucket/locks/a%20b?endpoint=http%3A%2F%2F127.0.0.1%3A1");
     }
 }

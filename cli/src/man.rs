@@ -40,7 +40,8 @@ GOOGLE_APPLICATION_CREDENTIALS, STORAGE_EMULATOR_HOST
 AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, ...
     Credentials for az:// and https:// URLs, as the Azure libraries read them.
 
-`leaderelect run` sets LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK for its command.";
+`leaderelect run` sets LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK for its command,
+and LEADERELECTION_SLOT with --slots.";
 
 pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit, Failure> {
     let pages = pages(command);

@@ -1,13 +1,14 @@
-//! The age of a lease, which needs more than one read of the lock.
+//! The age of a lease, which needs more than one read of the lock, or of the session that holds it.
 
 use std::time::Duration;
 
+use leaderelection::Observation;
+use leaderelection::admin::Follower;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{Bounded, Observation};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::lock::{Lock, LockUrl};
+use crate::lock::LockUrl;
 use crate::timing::request_limit;
 use crate::view::{State, View, as_seconds};
 
@@ -15,7 +16,7 @@ use crate::view::{State, View, as_seconds};
 #[derive(Debug)]
 pub(crate) struct Observer<'a> {
     url: &'a LockUrl,
-    inner: leaderelection::Observer<Bounded<Lock>>,
+    inner: Follower,
     began: LocalInstant,
 }
 
@@ -54,15 +55,15 @@ impl Look {
 
 impl<'a> Observer<'a> {
     pub(crate) async fn new(url: &'a LockUrl, request_timeout: Duration, period: Duration) -> Result<Self, Failure> {
-        let lock = Bounded::new(url.open_to_look().await?, request_limit(request_timeout));
-        Ok(Self { url, inner: leaderelection::observe(lock, period), began: SystemClock.now() })
+        let target = url.open_bounded(request_limit(request_timeout)).await?;
+        Ok(Self { url, inner: target.follow(period), began: SystemClock.now() })
     }
 
     /// Reads again when the period is over, or when the lease runs out. The first read is at once.
     pub(crate) async fn next(&mut self) -> Result<Look, Failure> {
         let seen = self.inner.next().await;
-        let age = seen.as_ref().ok().and_then(|seen| self.age(seen));
-        let view = View::of(self.url, seen.map(|seen| seen.found))?;
+        let age = seen.as_ref().ok().and_then(|seen| self.age(seen.lease()));
+        let view = View::of_look(self.url, seen.map(|seen| seen.look))?;
         Ok(Look { age: age.filter(|_| view.state == State::Held), view })
     }
 

@@ -1,10 +1,10 @@
 //! `leaderelect release`.
 
-use leaderelection::admin::force_release;
+mod session;
 
 use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
-use crate::intervene;
+use crate::intervene::{self, LOOK_AROUND, Seen};
 use crate::lock::LockUrl;
 use crate::output::{Format, Output};
 
@@ -14,9 +14,18 @@ use crate::output::{Format, Output};
 /// leaders are possible: a living holder goes on leading until its next renewal, while another candidate begins
 /// at once. For a living holder, prefer `leaderelect transfer`. The release keeps the fencing token, and the
 /// next term raises it.
+///
+/// The URL of a lock that a session holds, PREFIX/locks/NAME: the lock alone is released, and the session keeps its
+/// other locks. A living holder goes on leading until it next looks at its locks: 30 seconds later at most, unless
+/// its program sets another look_around. The other members notice the release when they look at the locks, so that
+/// a new leader may take that long too.
+///
+/// The URL of a session, PREFIX/sessions/ID: the session is ended, with all its locks, which are named first. A
+/// living holder goes on leading all of them until its next renewal, while other members take them at once. It then
+/// opens another session and competes again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
+    /// The lock, such as s3://bucket/key or file:///directory/name, or the session
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
     /// Confirm that two leaders are possible. The command asks once more, unless --yes is given too
@@ -35,23 +44,41 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
                        --force if the holder is dead";
         return Err(Failure::usage(message));
     }
-    let lock = args.lock.open_to_look().await?;
-    let seen = intervene::look(&args.lock, &lock).await?;
-    if !seen.is_released() {
-        let question = format!(
-            "{} holds {} (fencing token {}). If it is alive, two leaders are possible. Take the lease away?",
-            seen.holder_identity, args.lock, seen.leader_transitions
-        );
-        if !args.confirmation.of(&question, output)? {
-            output.say("nothing was changed");
-            return Ok(Exit::Held);
-        }
+    let target = args.lock.open_for_operator().await?;
+    let seen = intervene::look(&args.lock, &target).await?;
+    if let Some(id) = target.session_id(&seen.record) {
+        return session::end(&args, &target, id, &seen, output).await;
     }
-    let intervention = intervene::within(&args.lock, force_release(&lock, &seen)).await?;
-    let next = match intervention.after.is_released() {
-        true => "the next candidate that looks takes over, with a larger fencing token",
-        false => "another candidate has taken over already",
+    if let Some(holder) = seen.look.holder()
+        && !args.confirmation.of(&question(&args.lock, &seen, holder), output)?
+    {
+        output.say("nothing was changed");
+        return Ok(Exit::Held);
+    }
+    let intervention = intervene::within(&args.lock, target.force_release(&seen.record)).await?;
+    let next = match (intervention.after.is_released(), seen.session()) {
+        (true, None) => "the next candidate that looks takes over, with a larger fencing token".to_owned(),
+        (true, Some(_)) => format!(
+            "the next member that looks takes over, with a larger fencing token, {LOOK_AROUND} later at most unless its \
+             program sets another look_around"
+        ),
+        (false, _) => "another candidate has taken over already".to_owned(),
     };
-    intervene::print(&args.lock, &intervention, next, args.output, output)?;
+    intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     Ok(Exit::Done)
+}
+
+/// The question to the operator, which says what the release means.
+fn question(lock: &LockUrl, seen: &Seen, holder: &str) -> String {
+    let token = seen.record.leader_transitions;
+    match seen.session() {
+        None => format!(
+            "{holder} holds {lock} (fencing token {token}). If it is alive, two leaders are possible. Take the lease away?"
+        ),
+        Some(id) => format!(
+            "{holder} holds {lock} (fencing token {token}) through the session {id}, which keeps its other locks. If it is \
+             alive, it leads this lock until it next looks at its locks, {LOOK_AROUND} later at most unless its program sets \
+             another look_around, and two leaders are possible. Take the lock away?"
+        ),
+    }
 }

@@ -7,9 +7,11 @@ mod family;
 mod first_look;
 mod helper;
 mod itself;
+mod locks;
 mod orphans;
 mod refusal;
 mod signals;
+mod slots;
 mod start;
 mod term;
 mod terminal;
@@ -34,7 +36,9 @@ use tokio_util::sync::CancellationToken;
 use self::command::CommandLine;
 use self::course::Ended;
 use self::first_look::{Held, Patience};
+use self::locks::{Locks, Refusals};
 use self::signals::Signals;
+use self::slots::Numbered;
 use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
@@ -67,12 +71,17 @@ pub(crate) use self::terminal::write_from_the_background;
 /// does the same even if leaderelect itself is killed or stopped. If the watchdog is killed, leaderelect ends the
 /// command.
 ///
+/// With --slots N, N processes run the command at a time. Each holds one of the slots 0 to N - 1, whose number is in
+/// LEADERELECTION_SLOT, and LEADERELECTION_LOCK is the slot's own lock, with tokens of its own. Each process leads
+/// through a session, which it renews: `leaderelect list --sessions PREFIX-URL` shows the sessions. Processes with
+/// different numbers of slots compete for the slots that they have in common.
+///
 /// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
 /// resource that the command writes to, and let those resources refuse smaller tokens.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
+    /// The lock, such as s3://bucket/key or file:///directory/name; with --slots, their prefix
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
     lock: LockUrl,
     /// Run the command for one term, then end. This is the default
@@ -90,6 +99,10 @@ pub(crate) struct Args {
     /// holder counts as held until some candidate has waited for its end: use --wait-timeout if that may be needed
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
+    /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
+    /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    slots: Option<u32>,
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
@@ -104,15 +117,25 @@ Examples:
   A nightly job on every node's crontab, which never runs twice at a time:
     leaderelect run --lock s3://bucket/locks/nightly --wait-timeout 1m -- /usr/local/bin/nightly
   A service of which one instance works:
-    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml";
+    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml
+  Three workers at a time, numbered from 0 to 2:
+    leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker";
 
 /// The reason for which this process gave up waiting.
 #[derive(Debug)]
 enum GivenUp {
     Signal(Signal),
     TimedOut,
-    Held(Held),
+    Held(Vec<Held>),
     Refused(Failure),
+}
+
+/// The election that this process takes part in.
+enum Election {
+    /// One leader at a time.
+    Plain(Box<DefaultLeaderElector>),
+    /// Several holders at a time.
+    Slots(Box<Numbered>),
 }
 
 impl Args {
@@ -131,53 +154,78 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     let timings = args.timing.timings()?;
     let identity = args.timing.identity();
     let lock = args.lock.open(&identity).await?;
-    let command = CommandLine::new(&args.command, &identity, &args.lock)?;
+    let urls = match args.slots {
+        None => vec![args.lock.to_string()],
+        Some(count) => slots::urls(&args.lock, &lock, count),
+    };
+    let command = CommandLine::new(&args.command, &identity, urls)?;
     let shutdown = CancellationToken::new();
     let job = Arc::new(Job::new(command, args.campaign, &timings, shutdown.clone(), output.clone()));
-    let callbacks = callbacks(&job, &identity, output);
-    let config = LeaderElectionConfig::builder(lock.clone(), callbacks)
-        .timings(timings)
-        .release_on_cancel(true)
-        .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.probe.apply(config).build()?;
+    let election = match args.slots {
+        None => {
+            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output))
+                .timings(timings)
+                .release_on_cancel(true)
+                .request_timeout_setting(REQUEST_TIMEOUT);
+            Election::Plain(Box::new(DefaultLeaderElector::new(args.probe.apply(config).build()?)))
+        }
+        Some(count) => Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?)),
+    };
 
     let mut signals = Signals::listen()?;
     let looking = match args.no_wait {
         true => Patience::Once,
         false => Patience::For(args.timing.lease.min(patience), began),
     };
+    let first_look = async {
+        match args.slots {
+            None => Ok(first_look::holder(&lock, &timings, looking).await?.map(|held| vec![held])),
+            Some(count) => {
+                let read = async |limit: &_| slots::holders(&lock, count, limit).await;
+                first_look::until_read(&args.lock.to_string(), &timings, looking, read).await
+            }
+        }
+    };
     let found = tokio::select! {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
-        found = first_look::holder(&lock, &timings, looking) => found?,
+        found = first_look => found?,
     };
     if let Some(held) = &found
         && args.no_wait
     {
-        return Err(held.failure(&args.lock));
+        return Err(first_look::held(held, &args.lock));
     }
-    if found.is_none_or(|held| held.holder == identity) {
+    if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
         output.say(format_args!("competing for {} as {identity}", args.lock));
     }
 
-    let elector = DefaultLeaderElector::new(config);
-    let handle = elector.handle();
-    let election = async {
-        if args.campaign {
-            elector.campaign(shutdown.clone()).await.map(|()| None)
-        } else {
-            elector.run(shutdown.clone()).await.map(|outcome| outcome.reason().cloned())
-        }
-    };
-    let watch =
-        Watch { args: &args, identity: &identity, job: &job, errors: handle.clone(), handle, shutdown: &shutdown };
-    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
+    let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
+    let watch = Watch { args: &args, job: &job, locks, refusals, shutdown: &shutdown, output };
+    let (end, given_up) = watch.until_over(election.run(&args, &job, &shutdown), &mut signals, give_up).await?;
     conclude(&args, &job, end, given_up)
+}
+
+impl Election {
+    fn handles(&self) -> Vec<LeaderHandle> {
+        match self {
+            Self::Plain(elector) => vec![elector.handle()],
+            Self::Slots(slots) => slots.handles(),
+        }
+    }
+
+    async fn run(&self, args: &Args, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+        match self {
+            Self::Plain(elector) if args.campaign => elector.campaign(shutdown.clone()).await.map(|()| None),
+            Self::Plain(elector) => elector.run(shutdown.clone()).await.map(|outcome| outcome.reason().cloned()),
+            Self::Slots(slots) => slots.run(job, args.campaign, shutdown).await,
+        }
+    }
 }
 
 fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks {
     let (job, identity, output) = (Arc::clone(job), identity.to_owned(), output.clone());
-    LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership)).on_new_leader(
+    LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership, None)).on_new_leader(
         move |leader| {
             if leader != identity {
                 output.say(format_args!("waiting: {leader} leads"));
@@ -189,12 +237,11 @@ fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks
 /// The tasks beside the election.
 struct Watch<'a> {
     args: &'a Args,
-    identity: &'a str,
     job: &'a Job,
-    handle: LeaderHandle,
-    /// The handle again, for its errors.
-    errors: LeaderHandle,
+    locks: Locks,
+    refusals: Refusals,
     shutdown: &'a CancellationToken,
+    output: &'a Output,
 }
 
 impl Watch<'_> {
@@ -206,7 +253,7 @@ impl Watch<'_> {
         signals: &mut Signals,
         mut give_up: Pin<&mut Sleep>,
     ) -> Result<(ElectionEnd, Option<GivenUp>), Failure> {
-        let mut given_up = None;
+        let (mut given_up, mut waits_for) = (None, None);
         let mut election = std::pin::pin!(election);
         let mut election = poll_fn(|context| {
             let polled = election.as_mut().poll(context);
@@ -230,21 +277,23 @@ impl Watch<'_> {
                 () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
                     // The election is not polled in between, so the check and the cancellation see the same
                     // state.
-                    if !self.handle.is_leader() {
-                        given_up = Some(self.after_timeout());
+                    if !self.locks.is_led() {
+                        given_up = Some(self.locks.after_timeout());
                         self.shutdown.cancel();
                     }
                 }
-                refused = refusal::next(&mut self.errors), if self.args.no_wait && given_up.is_none() => {
-                    if !self.job.course.has_begun() && !self.handle.is_leader() {
+                refused = self.refusals.next(), if self.args.no_wait && given_up.is_none() => {
+                    if !self.job.course.has_begun() && !self.locks.is_led() {
                         given_up = Some(GivenUp::Refused(refused));
                         self.shutdown.cancel();
                     }
                 }
-                Ok(()) = self.handle.changed(), if self.args.no_wait && given_up.is_none() => {
-                    let other = self.other_holder();
-                    if let Some(other) = other.filter(|_| !self.job.course.has_begun() && !self.handle.is_leader()) {
-                        given_up = Some(GivenUp::Held(other));
+                () = self.locks.changed(), if given_up.is_none() && (self.args.no_wait || self.args.slots.is_some()) => {
+                    let held = self.locks.held_by_others();
+                    if !self.args.no_wait {
+                        self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
+                    } else if let Some(held) = held.filter(|_| !self.job.course.has_begun() && !self.locks.is_led()) {
+                        given_up = Some(GivenUp::Held(held));
                         self.shutdown.cancel();
                     }
                 }
@@ -252,22 +301,15 @@ impl Watch<'_> {
         }
     }
 
-    fn other_holder(&self) -> Option<Held> {
-        let status = self.handle.status();
-        let holder = status.leader.filter(|leader| leader != self.identity)?;
-        let (lease, seen_for) =
-            status.observed.map(|seen| (seen.lease_duration, seen.unchanged_for)).unwrap_or_default();
-        Some(Held { holder, lease, seen_for })
-    }
-
-    /// Tells apart a wait for another holder and a wait for a store that fails.
-    fn after_timeout(&self) -> GivenUp {
-        let is_held = self.handle.leader().is_some_and(|leader| leader != self.identity);
-        let failed = || {
-            let error = self.handle.last_error().filter(|_| !is_held)?;
-            Some(Failure::new(Exit::Unavailable, error.message))
-        };
-        refusal::last(&self.handle).or_else(failed).map_or(GivenUp::TimedOut, GivenUp::Refused)
+    /// Tells the user which processes hold all slots, once for all of them.
+    fn tell_of_a_wait(&self, held: Option<String>, waits_for: &mut Option<String>) {
+        if held != *waits_for {
+            if let Some(names) = &held {
+                let what = if self.args.slots == Some(1) { "the slot is" } else { "all slots are" };
+                self.output.say(format_args!("waiting: {what} held, by {names}"));
+            }
+            *waits_for = held;
+        }
     }
 }
 
@@ -289,7 +331,7 @@ fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>)
             Err(Failure::new(Exit::Lost, message))
         }
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
-        (None, Some(GivenUp::Held(held))) => Err(held.failure(&args.lock)),
+        (None, Some(GivenUp::Held(held))) => Err(first_look::held(&held, &args.lock)),
         (None, Some(GivenUp::Refused(failure))) => Err(failure),
         (None, Some(GivenUp::TimedOut)) => {
             let patience = humantime::format_duration(args.patience().unwrap_or_default());

@@ -20,9 +20,13 @@ use crate::view::{self, State, View};
 /// One read shows the holder of the lease, but not whether the holder is alive, because clocks of different
 /// machines are not compared. An observer has to watch until it sees a renewal, or until it sees the lease
 /// expire: use --watch-for.
+///
+/// A lock of a session has no lease of its own. The command shows the session, when the session was last renewed,
+/// and the lease of the session. --watch-for watches the session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
+    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
+    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
     #[arg(value_name = "URL", value_parser = LockUrl::parser())]
     lock: LockUrl,
     /// Watch until it is known whether the lease is alive, but no longer than this
@@ -76,8 +80,9 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     let (plain, good, bad) = (Style::new(), colour(AnsiColor::Green), colour(AnsiColor::Yellow));
     let expired = observed.is_some_and(|age| age.expired);
     let style = if view.holder.is_some() && !expired { good } else { bad };
+    let what = if view.session.is_some() { "session" } else { "lease" };
     let leader = match &view.holder {
-        Some(holder) if expired => format!("nobody: the lease of {holder} has run out"),
+        Some(holder) if expired => format!("nobody: the {what} of {holder} has run out"),
         _ => view.leader().to_owned(),
     };
     line("leader", style, &leader)?;
@@ -91,18 +96,23 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }
+    if let Some(session) = &view.session {
+        let ended =
+            if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
+        line("session", plain, &format!("{}{ended}", session.id))?;
+    }
     if let Some(times) = view.by_holders_clock {
         let now = SystemClock.wall_time();
         let (first, second) = if view.holder.is_some() { ("since", "renewed") } else { ("free since", "") };
         let whose = if view.holder.is_some() { "the holder's" } else { "the last holder's" };
-        for (name, time) in [(first, times.acquire_time), (second, times.renew_time)] {
+        for (name, time) in [(first, times.acquire_time), (second, view.renewed())] {
             if let Some(time) = time.filter(|_| !name.is_empty()) {
                 let text = format!("{} ({}, by {whose} clock)", view::time(time), view::ago(time, now));
                 line(name, plain, &text)?;
             }
         }
     }
-    if let (Some(lease), Some(_)) = (view.lease_duration, &view.holder) {
+    if let (Some(lease), Some(_)) = (view.lease(), &view.holder) {
         line("lease", plain, &humantime::format_duration(lease).to_string())?;
         let (is_bad, text) = time_left(observed, lease);
         line("time left", if is_bad { bad } else { plain }, &text)?;

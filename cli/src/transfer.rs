@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use leaderelection::admin::request_transfer;
+use leaderelection::admin::AdminError;
 
 use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
-use crate::intervene;
+use crate::intervene::{self, LOOK_AROUND};
 use crate::lock::LockUrl;
 use crate::observe::Observer;
 use crate::output::{Format, Output};
@@ -18,6 +18,9 @@ use crate::timing::duration;
 /// candidate takes over at once. The other candidates wait for one lease, and compete if the named candidate
 /// does not take over. The command returns when the request is written: `leaderelect watch` shows the result, and
 /// --wait-for waits for it.
+///
+/// A leader through a session sees the request when it next looks at its locks: 30 seconds later at most, unless
+/// its program sets another look_around. The leader keeps its other locks. A session itself has no next leader.
 ///
 /// A store knows leaders and no candidates, so that no check finds a mistake in the name. With a wrong name, the leader
 /// stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
@@ -41,28 +44,39 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let lock = args.lock.open_to_look().await?;
-    let seen = intervene::look(&args.lock, &lock).await?;
-    let lease = humantime::format_duration(seen.lease_duration);
+    let target = args.lock.open_for_operator().await?;
+    let seen = intervene::look(&args.lock, &target).await?;
+    if target.session_id(&seen.record).is_some() {
+        return Err(AdminError::IsSession { session: args.lock.to_string() }.into());
+    }
+    let lease = humantime::format_duration(seen.lease());
     let risk = format!("If no candidate has this name, nobody leads for one lease of each candidate (now {lease}).");
-    let question = match seen.holder_identity.as_str() {
-        "" => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
-        holder => format!("{holder} leads {}. Ask it to stop its work and hand over to {}? {risk}", args.lock, args.to),
+    let through = seen.session().map(|id| format!(" through the session {id}")).unwrap_or_default();
+    let question = match seen.look.holder() {
+        None => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
+        Some(holder) => format!(
+            "{holder} leads {}{through}. Ask it to stop its work and hand over to {}? {risk}",
+            args.lock, args.to
+        ),
     };
     if !args.confirmation.of(&question, output)? {
         output.say("nothing was changed");
         return Ok(Exit::Held);
     }
-    let intervention = intervene::within(&args.lock, request_transfer(&lock, &seen, &args.to)).await?;
-    let next = if intervention.after.is_released() {
+    let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
+    let next = if intervention.after.is_released() || seen.look.holder().is_none() {
         format!("{} takes over when it next looks, and the others hold back for one lease", args.to)
     } else if intervention.after.holder_identity == args.to {
         format!("{} has taken over already", args.to)
+    } else if seen.session().is_some() {
+        format!(
+            "the leader hands over when it next looks at its locks, {LOOK_AROUND} later at most, unless its program sets another look_around"
+        )
     } else {
         "the leader hands over when it next renews".to_owned()
     };
     let next = format!("{next}; `leaderelect watch` shows it");
-    intervene::print(&args.lock, &intervention, &next, args.output, output)?;
+    intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
     match args.wait_for {
         Some(patience) => taken_over(&args, patience, output).await,
         None => {

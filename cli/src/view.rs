@@ -1,13 +1,18 @@
 //! A view of a lock, for people and as JSON.
 
+mod session;
+
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use leaderelection::admin::Look;
 use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord, with_causes};
 use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::lock::LockUrl;
+
+pub(crate) use self::session::{SessionObject, SessionRow, SessionView};
 
 /// The result of one read of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,8 +24,12 @@ pub(crate) struct View {
     pub(crate) holder: Option<String>,
     /// The fencing token of the holder's term, or of the last term.
     pub(crate) fencing_token: Option<u64>,
+    /// The lock's own lease; `None` if a session holds the lock.
     #[serde(serialize_with = "as_seconds", rename = "leaseDurationSeconds")]
     pub(crate) lease_duration: Option<Duration>,
+    /// The session that holds the lock, or held it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<SessionView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
     /// The times of the record, by the holder's clock.
@@ -58,7 +67,29 @@ pub(crate) struct Times {
     pub(crate) renew_time: Option<DateTime<Utc>>,
 }
 
+impl Times {
+    fn of(record: &LeaderElectionRecord) -> Self {
+        Self { acquire_time: record.acquire_time, renew_time: record.renew_time }
+    }
+}
+
 impl View {
+    /// The view of one look. Only errors of the store are errors.
+    pub(crate) fn of_look(url: &LockUrl, answer: Result<Look, LockError>) -> Result<Self, Failure> {
+        let Look { found, session, .. } = match answer {
+            Ok(look) => look,
+            Err(error) => return Self::of(url, Err(error)),
+        };
+        let view = Self::of(url, Ok(found))?;
+        Ok(match session {
+            Some(session) => {
+                let object = SessionObject::of(&url.at(session.target.key()), session.found.as_ref());
+                view.with_session(object)
+            }
+            None => view,
+        })
+    }
+
     /// The view of one answer. Only errors of the store are errors.
     pub(crate) fn of(url: &LockUrl, answer: Result<Option<VersionedRecord>, LockError>) -> Result<Self, Failure> {
         match answer {
@@ -74,9 +105,10 @@ impl View {
         Self {
             holder: Some(record.holder_identity.clone()).filter(|holder| !holder.is_empty()),
             fencing_token: Some(record.leader_transitions),
-            lease_duration: Some(record.lease_duration),
+            lease_duration: Some(record.lease_duration).filter(|_| record.session.is_none()),
+            session: SessionView::of_record(record),
             preferred_holder: record.preferred_holder.clone(),
-            by_holders_clock: Some(Times { acquire_time: record.acquire_time, renew_time: record.renew_time }),
+            by_holders_clock: Some(Times::of(record)),
             ..Self::empty(url, state)
         }
     }
@@ -98,6 +130,7 @@ impl View {
             holder: None,
             fencing_token: None,
             lease_duration: None,
+            session: None,
             preferred_holder: None,
             by_holders_clock: None,
             problem: None,
@@ -112,6 +145,7 @@ impl View {
             (None, State::Absent) => "nobody: there is no such object yet; the first candidate creates it",
             (None, State::Unreadable) => "unknown: the object is not a record, and no candidate writes over it",
             (None, State::Unreachable) => "unknown",
+            (None, _) if self.session.is_some() => "nobody: the session that held the lock has ended",
             (None, State::Free | State::Held) => "nobody: the lease is free",
         }
     }

@@ -21,6 +21,9 @@ use crate::view::{self, State, View};
 ///
 /// The command reads the lock at regular intervals. A change that is undone between two reads is not seen.
 /// Times are those at which this machine saw the change.
+///
+/// Of a lock that a session holds, the command reads the session too, and shows the session's end. A renewal is
+/// then one of the session. Each look costs two requests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The lock, such as s3://bucket/key or file:///directory/name
@@ -51,6 +54,8 @@ enum Event {
     Expired,
     /// The lease has no holder.
     Free,
+    /// The session that held the lock has ended, and nobody has taken the lock yet.
+    SessionEnded,
     HandoverRequested,
     Absent,
     Unreadable,
@@ -115,6 +120,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
 fn first(view: &View) -> Event {
     match view.state {
         State::Held => Event::Leading,
+        State::Free if view.session.is_some() => Event::SessionEnded,
         State::Free => Event::Free,
         State::Absent => Event::Absent,
         State::Unreadable => Event::Unreadable,
@@ -130,7 +136,8 @@ fn change(before: &View, after: &View) -> Option<Event> {
     if after.preferred_holder.is_some() && before.preferred_holder != after.preferred_holder {
         return Some(Event::HandoverRequested);
     }
-    (before.state == State::Held && before.version != after.version).then_some(Event::Renewed)
+    let versions = |view: &View| (view.version.clone(), view.session.clone());
+    (before.state == State::Held && versions(before) != versions(after)).then_some(Event::Renewed)
 }
 
 fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
@@ -140,14 +147,22 @@ fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), 
     }
     let holder = view.holder.as_deref().unwrap_or("nobody");
     let token = view.fencing_token.unwrap_or_default();
-    let lease = humantime::format_duration(view.lease_duration.unwrap_or_default());
+    let lease = humantime::format_duration(view.lease().unwrap_or_default());
+    let (what, session) = match &view.session {
+        Some(session) => ("session", format!(", session {}", session.id)),
+        None => ("lease", String::new()),
+    };
     let next = view.preferred_holder.as_deref().unwrap_or("somebody else");
     let problem = view.problem.as_deref().unwrap_or_default();
     let text = match event {
-        Event::Leading => format!("{holder} leads (fencing token {token}, lease {lease})"),
-        Event::Renewed => format!("{holder} renewed the lease"),
-        Event::Expired => format!("{holder} has not renewed the lease for {lease}: it has expired"),
+        Event::Leading => format!("{holder} leads (fencing token {token}{session}, lease {lease})"),
+        Event::Renewed => format!("{holder} renewed the {what}"),
+        Event::Expired => format!("{holder} has not renewed the {what} for {lease}: it has expired"),
         Event::Free => format!("nobody leads: the lease is free (last fencing token {token})"),
+        Event::SessionEnded => {
+            let holder = view.session.as_ref().map(|session| session.holder.as_str()).unwrap_or_default();
+            format!("nobody leads: the session of {holder} has ended (last fencing token {token})")
+        }
         Event::HandoverRequested => format!("{holder} is asked to hand over to {next}"),
         Event::Absent => "nobody leads: there is no such object".to_owned(),
         Event::Unreadable => format!("the object is not a record: {problem}"),

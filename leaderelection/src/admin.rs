@@ -3,6 +3,11 @@
 //! No function here competes for the lock, and none lowers or reuses a fencing token. A change of a held lock is bound to
 //! the term that the operator has seen: it never hits the next leader.
 
+#[cfg(feature = "sessions")]
+mod follow;
+#[cfg(feature = "sessions")]
+mod target;
+
 use crate::clock::{Clock, SystemClock};
 use crate::identity;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
@@ -10,6 +15,11 @@ use crate::random;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
 use crate::refused::RefusedWrites;
 use crate::store::StoreErrorKind;
+
+#[cfg(feature = "sessions")]
+pub use follow::{Followed, Follower};
+#[cfg(feature = "sessions")]
+pub use target::{HoldingSession, Look, Target};
 
 /// The number of times that a change is tried while a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;
@@ -67,6 +77,12 @@ pub enum AdminError {
         identity: String,
         /// The problem with the identity.
         problem: String,
+    },
+    /// A session was asked to hand over. Only a lock has a next leader.
+    #[error("{session} is a session, which nobody else can lead; transfer the locks that it holds, one by one")]
+    IsSession {
+        /// The session.
+        session: String,
     },
     /// The fencing token leaves no larger token for the next term.
     #[error("fencing token {token} is too large: it must be less than {MAX_LEADER_TRANSITIONS}")]

@@ -95,6 +95,8 @@ pub mod election;
 mod election;
 mod elector;
 pub mod fence;
+#[cfg(feature = "sessions")]
+mod fleet;
 mod health;
 mod history;
 mod identity;

@@ -7,8 +7,11 @@ use async_trait::async_trait;
 
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
-use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
+use crate::record::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, RecordError};
 use crate::store::{ConditionalStore, Precondition, StoreErrorKind, Version};
+
+/// Makes a record of an object's body, with the longest lease that is accepted.
+type Parse = fn(&[u8], Duration) -> Result<LeaderElectionRecord, RecordError>;
 
 /// A lock that is one object in a [`ConditionalStore`].
 ///
@@ -58,6 +61,16 @@ impl<S: ConditionalStore> ObjectLock<S> {
         &self.key
     }
 
+    /// Reads the object with `parse`.
+    pub(crate) async fn read(&self, parse: Parse) -> Result<Option<VersionedRecord>, LockError> {
+        let object =
+            (*self.store).get(&self.key).await.map_err(|error| LockError::from_store(READ, self.describe(), error))?;
+        let Some(object) = object else { return Ok(None) };
+        let record = parse(&object.body, self.max_lease_duration)
+            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
+        Ok(Some(VersionedRecord { record, version: object.version }))
+    }
+
     async fn put(
         &self,
         action: &'static str,
@@ -75,12 +88,7 @@ impl<S: ConditionalStore> ObjectLock<S> {
 #[async_trait]
 impl<S: ConditionalStore> ObjectStoreBasedLock for ObjectLock<S> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        let object =
-            (*self.store).get(&self.key).await.map_err(|error| LockError::from_store(READ, self.describe(), error))?;
-        let Some(object) = object else { return Ok(None) };
-        let record = LeaderElectionRecord::from_json(&object.body, self.max_lease_duration)
-            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
-        Ok(Some(VersionedRecord { record, version: object.version }))
+        self.read(LeaderElectionRecord::from_json).await
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {

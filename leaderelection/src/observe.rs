@@ -8,6 +8,7 @@ use futures_util::stream::{Stream, unfold};
 use crate::clock::{Clock, LocalInstant, SystemClock};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::observation::{ObservedLease, Sighting, Terms};
+use crate::record::LeaderElectionRecord;
 
 /// Reads `lock` every `period`, for a process that does not compete for it.
 ///
@@ -108,7 +109,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    fn new(
+    pub(crate) fn new(
         found: Option<VersionedRecord>,
         asked_at: LocalInstant,
         answered_at: LocalInstant,
@@ -150,10 +151,11 @@ impl Observation {
     }
 
     /// The moment at which the lease will have been unchanged for its whole duration; `None` if the lease has
-    /// no holder.
+    /// no holder, or if a session holds the lock, which then has no lease.
     #[must_use]
     pub fn expires_at(&self) -> Option<LocalInstant> {
-        let found = self.found.as_ref().filter(|found| !found.record.is_released())?;
+        let has_lease = |record: &LeaderElectionRecord| !record.is_released() && record.session.is_none();
+        let found = self.found.as_ref().filter(|found| has_lease(&found.record))?;
         Some(self.first_seen_at + found.record.lease_duration)
     }
 

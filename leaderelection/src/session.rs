@@ -28,6 +28,7 @@ use std::time::Duration;
 pub use effect::{Effect, Fact, PeerRequest, Refusal};
 pub use input::{DrawSession, Input};
 pub use machine::Member;
+pub(crate) use peer::is_session;
 pub use rules::{MAX_WEIGHT, Rules};
 
 use crate::record::{LeaderElectionRecord, RecordError};

@@ -20,26 +20,32 @@ use super::orphans::Orphans;
 use super::words::{Order, Report};
 use super::{itself, start};
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
 
 /// The program, its arguments, and its environment.
 #[derive(Debug)]
 pub(super) struct CommandLine {
     words: Vec<OsString>,
     identity: String,
-    lock: String,
+    /// The URL of the lock, or those of the slots' locks.
+    locks: Vec<String>,
 }
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(super) fn new(words: &[OsString], identity: &str, lock: &LockUrl) -> Result<Self, Failure> {
+    pub(super) fn new(words: &[OsString], identity: &str, locks: Vec<String>) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
             let message = format!("{}: command not found", program.display());
             return Err(Failure::new(Exit::Code(127), message));
         }
-        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), lock: lock.to_string() })
+        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), locks })
+    }
+
+    /// The URL of the lock that is led, which is that of the slot if there are slots.
+    fn lock(&self, slot: Option<u32>) -> &str {
+        let index = usize::try_from(slot.unwrap_or_default()).unwrap_or(usize::MAX);
+        self.locks.get(index).map(String::as_str).unwrap_or_default()
     }
 
     /// The failure if the program cannot be executed.
@@ -100,7 +106,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts the command in a process group of its own, under a watchdog.
-    pub(super) fn start(line: &CommandLine, fencing_token: u64, limits: Limits) -> io::Result<Self> {
+    pub(super) fn start(line: &CommandLine, fencing_token: u64, slot: Option<u32>, limits: Limits) -> io::Result<Self> {
         adopt_orphans();
         // The signal handler is installed before the start, so that no end of a child is missed.
         let children = signal(SignalKind::child())?;
@@ -112,9 +118,12 @@ impl Running {
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())
-            .env("LEADERELECTION_LOCK", &line.lock)
+            .env("LEADERELECTION_LOCK", line.lock(slot))
             // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
+        if let Some(slot) = slot {
+            command.env("LEADERELECTION_SLOT", slot.to_string());
+        }
         // Only the terminal's foreground process group may read from the terminal: the system stops other readers.
         let nothing = if io::stdin().is_terminal() { Some(File::open("/dev/null")?) } else { None };
         let socket = channel::give(&mut command, nothing.as_ref().map_or(stdin(), AsFd::as_fd))?;

@@ -26,36 +26,67 @@ pub(super) struct Held {
     pub(super) seen_for: Duration,
 }
 
-impl Held {
-    /// The failure of a candidate that does not wait.
-    pub(super) fn failure(&self, lock: &LockUrl) -> Failure {
-        let Self { holder, lease, seen_for } = self;
-        let [lease, seen, enough] = [*lease, (*seen_for).min(*lease), lease.saturating_mul(2)].map(|time| {
+/// The failure of a candidate that does not wait for these holders.
+pub(super) fn held(held: &[Held], lock: &LockUrl) -> Failure {
+    let [lease, seen, enough] = {
+        let lease = held.iter().map(|held| held.lease).max().unwrap_or_default();
+        let seen_for = held.iter().map(|held| held.seen_for).min().unwrap_or_default();
+        [lease, seen_for.min(lease), lease.saturating_mul(2)].map(|time| {
             humantime::format_duration(Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)))
-        });
-        let message = format!(
+        })
+    };
+    let instead = format!("to wait that long, use --wait-timeout {enough} in place of --no-wait");
+    let message = match held {
+        [Held { holder, .. }] => format!(
             "{lock} is held by {holder}; its lease of {lease} was seen for {seen}, and only a holder that does not renew \
-             it for {lease} is dead; to wait that long, use --wait-timeout {enough} in place of --no-wait"
-        );
-        Failure::new(Exit::Held, message)
-    }
+             it for {lease} is dead; {instead}"
+        ),
+        held => format!(
+            "all {} slots of {lock} are held, by {}; only a holder that does not renew its session for {lease} is dead; \
+             {instead}",
+            held.len(),
+            names(held)
+        ),
+    };
+    Failure::new(Exit::Held, message)
 }
 
-/// Returns the holder of the lock. A refusal by the store fails at once, and an unreachable store fails when
-/// `patience` is over: an error in the URL must not cause an endless wait.
+/// The names of the holders.
+pub(super) fn names(held: &[Held]) -> String {
+    held.iter().map(|held| held.holder.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the holder of the lock, as `until_read` does.
 pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -> Result<Option<Held>, Failure> {
+    let read = async |limit: &TimeLimit| Bounded::new(lock.clone(), limit.clone()).get().await;
+    let found = until_read(&lock.describe(), timings, patience, read).await?.map(|found| found.record);
+    Ok(found.filter(|record| !record.is_released()).map(|record| Held {
+        holder: record.holder_identity,
+        lease: record.lease_duration,
+        seen_for: Duration::ZERO,
+    }))
+}
+
+/// Reads until an answer comes. A refusal by the store fails at once, and an unreachable store fails when `patience` is
+/// over: an error in the URL must not cause an endless wait.
+pub(super) async fn until_read<T>(
+    name: &str,
+    timings: &Timings,
+    patience: Patience,
+    read: impl AsyncFn(&TimeLimit) -> Result<T, LockError>,
+) -> Result<T, Failure> {
     let (limit, began) = match patience {
         Patience::Once => (timings.request_timeout(), SystemClock.now()),
         Patience::For(limit, began) => (limit, began),
     };
     let request_timeout = timings.request_timeout();
     let setting = if request_timeout <= limit { "--request-timeout" } else { "--wait-timeout" };
-    let lock = Bounded::new(lock.clone(), TimeLimit::new(request_timeout.min(limit)).of_setting(setting));
+    let each = TimeLimit::new(request_timeout.min(limit)).of_setting(setting);
     let mut last = None;
     let attempts = async {
         loop {
-            match lock.get().await {
-                Ok(found) => return Ok(found.map(|found| found.record)),
+            match read(&each).await {
+                Ok(found) => return Ok(found),
                 Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
                 Err(error) => last = Some(error),
             }
@@ -63,12 +94,8 @@ pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -
         }
     };
     match TimeLimit::new(limit).of_setting(setting).answer_since(began, attempts).await {
-        Ok(record) => Ok(record?.filter(|record| !record.is_released()).map(|record| Held {
-            holder: record.holder_identity,
-            lease: record.lease_duration,
-            seen_for: Duration::ZERO,
-        })),
-        Err(silence) => Err(last.map_or_else(|| silence.of(&lock.describe()).into(), Failure::from)),
+        Ok(found) => Ok(found?),
+        Err(silence) => Err(last.map_or_else(|| silence.of(name).into(), Failure::from)),
     }
 }
 

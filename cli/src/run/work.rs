@@ -56,15 +56,18 @@ impl Job {
         }
     }
 
-    /// Does the work of one term.
-    pub(super) async fn lead(self: Arc<Self>, leadership: Leadership) {
+    /// Does the work of one term, of a slot if there are slots.
+    pub(super) async fn lead(self: Arc<Self>, leadership: Leadership, slot: Option<u32>) {
         if !leadership.is_valid() {
             return;
         }
         let token = leadership.fencing_token();
-        self.output.say(format_args!("leading with fencing token {token}"));
+        match slot {
+            None => self.output.say(format_args!("leading with fencing token {token}")),
+            Some(slot) => self.output.say(format_args!("holding slot {slot} with fencing token {token}")),
+        }
         let limits = self.course.limits(&leadership);
-        let running = match Running::start(&self.command, token, limits) {
+        let running = match Running::start(&self.command, token, slot, limits) {
             Ok(running) => running,
             Err(error) => return self.cannot_start(&error),
         };

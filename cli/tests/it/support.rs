@@ -48,23 +48,28 @@ impl Place {
         self.0.path().join(name)
     }
 
-    fn generations(&self, name: &str) -> PathBuf {
-        self.0.path().join("locks").join(name).join("@")
+    fn generations(&self, key: &str) -> PathBuf {
+        self.0.path().join(key).join("@")
     }
 
-    /// The lock's newest body.
-    fn newest(&self, name: &str) -> Option<(u64, Vec<u8>)> {
-        let entries = fs::read_dir(self.generations(name)).ok()?;
+    /// The newest body of an object.
+    fn newest(&self, key: &str) -> Option<(u64, Vec<u8>)> {
+        let entries = fs::read_dir(self.generations(key)).ok()?;
         let names = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u64>().ok());
         let newest = names.max()?;
-        Some((newest, fs::read(self.generations(name).join(newest.to_string())).ok()?))
+        Some((newest, fs::read(self.generations(key).join(newest.to_string())).ok()?))
+    }
+
+    /// The content of the object at `key`.
+    pub(crate) fn body(&self, key: &str) -> Vec<u8> {
+        // A newer one may take its place while it is read.
+        let (_, body) = (0..100).find_map(|_| self.newest(key)).expect("no object");
+        assert!(body.len() < MAX_BODY_BYTES);
+        body
     }
 
     pub(crate) fn record(&self, name: &str) -> LeaderElectionRecord {
-        // A newer one may take its place while it is read.
-        let (_, body) = (0..100).find_map(|_| self.newest(name)).expect("no record");
-        assert!(body.len() < MAX_BODY_BYTES);
-        LeaderElectionRecord::from_json(&body, Duration::MAX).unwrap()
+        LeaderElectionRecord::from_json(&self.body(&format!("locks/{name}")), Duration::MAX).unwrap()
     }
 
     /// Waits until nobody holds the lock any more.
@@ -75,12 +80,17 @@ impl Place {
 
     /// Puts something in the place of the lock's object, whoever holds it.
     pub(crate) fn overwrite(&self, name: &str, body: &str) {
-        fs::create_dir_all(self.generations(name)).unwrap();
+        self.put(&format!("locks/{name}"), body);
+    }
+
+    /// Puts an object at `key`, whatever was there.
+    pub(crate) fn put(&self, key: &str, body: &str) {
+        fs::create_dir_all(self.generations(key)).unwrap();
         for _ in 0..1000 {
-            let next = self.newest(name).map_or(0, |(newest, _)| newest) + 1;
+            let next = self.newest(key).map_or(0, |(newest, _)| newest) + 1;
             let scratch = self.0.path().join("scratch");
             fs::write(&scratch, body).unwrap();
-            let linked = fs::hard_link(&scratch, self.generations(name).join(next.to_string()));
+            let linked = fs::hard_link(&scratch, self.generations(key).join(next.to_string()));
             // Or the next one would write over it.
             fs::remove_file(&scratch).unwrap();
             if linked.is_ok() {

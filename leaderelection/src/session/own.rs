@@ -96,9 +96,7 @@ impl Member {
 
     fn send_own(&mut self, mut request: Request) {
         let Some(own) = &self.own else { return };
-        if let Request::Write(Write { record, .. }) = &mut request
-            && !record.is_released()
-        {
+        if let Request::Write(Write { record, .. }) = &mut request {
             peer::mark(Arc::make_mut(record), self.rules.weight, self.released);
         }
         self.effects.push_back(Effect::Own { session: own.id.clone(), request });

@@ -107,6 +107,11 @@ pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64
     record.unknown.set_number(RELEASED, released);
 }
 
+/// Returns `true` if the record is that of a session, and not of a lock.
+pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
+    record.unknown.number(RELEASED).is_some()
+}
+
 /// Returns the number of released locks in a session's record.
 pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
     record.unknown.number(RELEASED).unwrap_or_default()

@@ -16,6 +16,7 @@ mod metrics;
 mod new_leader;
 mod observe;
 mod observers;
+mod operator;
 mod record;
 mod refused;
 mod retry_after;

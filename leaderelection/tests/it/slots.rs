@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::{MemoryStore, RunError, Session, Slots};
+use leaderelection::{LeaderCallbacks, MemoryStore, RunError, Session, Slots};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ fn session(store: &MemoryStore, identity: &str) -> Session {
     Session::builder(store.clone(), "fleet", identity).clock(TokioClock::new()).build().unwrap()
 }
 
-/// One process that works in one of three slots until its slot is lost.
+/// One process that works in a slot until its slot is lost.
 struct Process {
     shutdown: CancellationToken,
     running: JoinHandle<()>,
@@ -27,9 +27,14 @@ struct Process {
 }
 
 impl Process {
+    /// Starts a process that competes for three slots.
     fn start(store: &MemoryStore, identity: &'static str, held: &Held) -> Self {
+        Self::of(store, identity, 3, held)
+    }
+
+    fn of(store: &MemoryStore, identity: &'static str, count: u32, held: &Held) -> Self {
         let session = session(store, identity);
-        let slots = session.slots("worker", 3).unwrap();
+        let slots = session.slots("worker", count).unwrap();
         let (shutdown, held) = (CancellationToken::new(), Arc::clone(held));
         let token = shutdown.clone();
         let work = tokio::spawn(async move {
@@ -99,6 +104,26 @@ async fn the_free_slot_with_the_smallest_number_comes_first() {
     let _second = Process::start(&store, "b", &held);
     until(&held, |held| held.contains_key(&1)).await;
     assert_eq!(*held.lock().unwrap(), BTreeMap::from([(0, "a"), (1, "b")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_of_many_slots_is_found_without_a_wait_for_each_slot_before_it() {
+    const SLOTS: u32 = 30;
+    let (store, held) = (MemoryStore::new(), Held::default());
+    let holder = session(&store, "a");
+    let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+    let running = holder.clone();
+    tokio::spawn(async move { running.run(CancellationToken::new()).await });
+    for slot in 0..SLOTS - 1 {
+        let elector = holder.elector(format!("worker/{slot}"), callbacks.clone()).unwrap();
+        let mut handle = elector.handle();
+        tokio::spawn(async move { elector.run(CancellationToken::new()).await });
+        handle.elected().await.unwrap();
+    }
+    let begun = Instant::now();
+    let _last = Process::of(&store, "b", SLOTS, &held);
+    until(&held, |held| held.contains_key(&(SLOTS - 1))).await;
+    assert!(begun.elapsed() < LEASE, "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,27 +105,18 @@ impl SessionElector {
         W: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        self.run_while_leading_after(Duration::ZERO, cancel, work).await
-    }
-
-    /// Does the same, and lets others go first for `stand_back`.
-    pub(super) async fn run_while_leading_after<F, W, T>(
-        &self,
-        stand_back: Duration,
-        cancel: CancellationToken,
-        work: F,
-    ) -> Result<T, RunError>
-    where
-        F: FnOnce(Leadership) -> W + Send + 'static,
-        W: Future<Output = T> + Send + 'static,
-        T: Send + 'static,
-    {
         let (work, output) = Output::of(work);
-        output.after(self.run_term(&cancel, work, stand_back).await?)
+        output.after(self.run_term(&cancel, work, Duration::ZERO).await?)
     }
 
     pub(super) fn retry_period(&self) -> Duration {
         self.shared.settings.rules.election.retry_period
+    }
+
+    /// Waits by the session's clock, from the first poll on.
+    pub(super) async fn pause(&self, duration: Duration) {
+        let clock = &self.shared.settings.clock;
+        clock.sleep_until(clock.now() + duration).await;
     }
 
     fn callback(&self) -> StartWork {

@@ -7,15 +7,11 @@ use std::time::Duration;
 
 use crate::bounded::TimeLimit;
 use crate::election::Write;
+use crate::fleet::{self, LOCKS, SESSIONS};
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::{LockError, VersionedRecord};
 use crate::session::read_record;
 use crate::store::{ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version};
-
-/// The folder of the sessions, under the prefix.
-const SESSIONS: &str = "sessions";
-/// The folder of the locks, under the prefix.
-const LOCKS: &str = "locks";
 
 /// The sessions and the locks under one prefix of a store.
 #[derive(Clone, Debug)]
@@ -35,16 +31,16 @@ impl Place {
         max_lease_duration: Duration,
     ) -> Self {
         let prefix = prefix.trim_end_matches('/');
-        let beside = key(prefix, SESSIONS).into();
+        let beside = fleet::key(prefix, SESSIONS, "").trim_end_matches('/').into();
         Self { store, prefix: prefix.into(), beside, limit, max_lease_duration }
     }
 
     pub(super) fn session(&self, id: &str) -> String {
-        self.key(SESSIONS, id)
+        fleet::key(&self.prefix, SESSIONS, id)
     }
 
     pub(super) fn lock(&self, name: &str) -> String {
-        self.key(LOCKS, name)
+        fleet::key(&self.prefix, LOCKS, name)
     }
 
     /// The store, and a key beside those of the sessions and locks. No object has this key.
@@ -92,17 +88,13 @@ impl Place {
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<(String, Option<Version>)>, LockError> {
-        let prefix = self.key(folder, "");
+        let prefix = fleet::key(&self.prefix, folder, "");
         let listed = self.ask("cannot list", &prefix, (*self.store).list(&prefix)).await?;
         let named = |object: ListedObject| {
             let name = object.key.strip_prefix(&prefix)?.to_owned();
             Some((name, object.version))
         };
         Ok(listed.into_iter().filter_map(named).collect())
-    }
-
-    fn key(&self, folder: &str, name: &str) -> String {
-        key(&self.prefix, &format!("{folder}/{name}"))
     }
 
     async fn ask<T>(
@@ -117,10 +109,6 @@ impl Place {
             Err(silence) => Err(LockError::new(StoreErrorKind::Ambiguous, action, describe(), silence)),
         }
     }
-}
-
-fn key(prefix: &str, name: &str) -> String {
-    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") }
 }
 
 impl Display for Place {

@@ -130,14 +130,26 @@ impl Slots {
                 // A slot that was won beside the first one has no work, and is released.
                 async move { Some(work?.await) }
             };
-            // Each slot is tried one retry period after the slot before, so that rarely more than one is won.
-            let wait = elector.retry_period().saturating_mul(number);
-            ends.push(async move { (number, elector.run_while_leading_after(wait, candidacy, work).await) });
+            let before = self.electors.iter().take(number as usize).map(SessionElector::handle).collect();
+            let turn = elector.pause(elector.retry_period().saturating_mul(number));
+            ends.push(async move {
+                // Each slot is tried after the slots before it, so that rarely more than one is won.
+                tokio::select! {
+                    biased;
+                    () = candidacy.cancelled() => {}
+                    () = all_held_by_others(before) => {}
+                    () = turn => {}
+                }
+                (number, elector.run_while_leading(candidacy, work).await)
+            });
         }
         let mut outcome = Err(RunError::Cancelled);
         while let Some((number, end)) = ends.next().await {
             match end {
-                Err(error @ RunError::StoreUnfit(_)) => outcome = Err(error),
+                Err(error @ RunError::StoreUnfit(_)) => {
+                    candidacies.iter().for_each(CancellationToken::cancel);
+                    outcome = Err(error);
+                }
                 end if First::is(&first, number) => {
                     outcome = end.and_then(|output| output.ok_or(RunError::Cancelled));
                 }
@@ -145,6 +157,17 @@ impl Slots {
             }
         }
         outcome
+    }
+}
+
+/// Completes when other processes hold all these slots.
+async fn all_held_by_others(slots: Vec<LeaderHandle>) {
+    for mut slot in slots {
+        while slot.leader().is_none_or(|leader| leader == slot.identity()) {
+            if slot.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 }
 

@@ -1,0 +1,80 @@
+//! The tables of `list`.
+
+use chrono::{DateTime, Utc};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use crate::plain::plain;
+use crate::view::{self, SessionRow, State, View};
+
+pub(super) fn of_locks(locks: &[(String, View)], now: DateTime<Utc>) -> String {
+    let has_sessions = locks.iter().any(|(_, view)| view.session.is_some());
+    let session = has_sessions.then_some("SESSION");
+    let mut table = table(["LOCK", "HOLDER"].into_iter().chain(session).chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]));
+    for (key, view) in locks {
+        let is_held = view.holder.is_some();
+        let holder = match view.state {
+            State::Held => view.holder.clone().unwrap_or_default(),
+            State::Free => "-".to_owned(),
+            State::Absent => "(gone)".to_owned(),
+            State::Unreadable => "(not a record)".to_owned(),
+            State::Unreachable => "(cannot be read)".to_owned(),
+        };
+        let session = has_sessions.then(|| match &view.session {
+            Some(session) if session.has_ended() => format!("{} (ended)", session.id),
+            Some(session) => session.id.clone(),
+            None => "-".to_owned(),
+        });
+        let since = view.by_holders_clock.and_then(|times| times.acquire_time);
+        let mut row = vec![Cell::new(plain(key)), Cell::new(plain(holder))];
+        row.extend(session.map(|session| Cell::new(plain(session))));
+        row.push(number(view.fencing_token));
+        row.push(duration(view.lease().filter(|_| is_held)));
+        row.push(age(since.filter(|_| is_held), now));
+        row.push(age(view.renewed().filter(|_| is_held), now));
+        table.add_row(row);
+    }
+    text(table)
+}
+
+pub(super) fn of_sessions(sessions: &[SessionRow], now: DateTime<Utc>) -> String {
+    let mut table = table(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter());
+    for session in sessions {
+        let is_open = session.holder.is_some();
+        let times = session.object.by_holders_clock.filter(|_| is_open);
+        table.add_row([
+            Cell::new(plain(&session.id)),
+            Cell::new(plain(session.holder.as_deref().unwrap_or("(ended)"))),
+            number(session.locks.map(|locks| locks as u64)),
+            duration(session.object.lease_duration),
+            age(times.and_then(|times| times.acquire_time), now),
+            age(times.and_then(|times| times.renew_time), now),
+        ]);
+    }
+    text(table)
+}
+
+fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+fn number(number: Option<u64>) -> Cell {
+    Cell::new(number.map_or_else(|| "-".to_owned(), |number| number.to_string())).set_alignment(CellAlignment::Right)
+}
+
+fn duration(duration: Option<std::time::Duration>) -> Cell {
+    Cell::new(duration.map_or_else(|| "-".to_owned(), |duration| humantime::format_duration(duration).to_string()))
+}
+
+fn age(time: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Cell {
+    Cell::new(time.map_or_else(|| "-".to_owned(), |time| view::ago(time, now)))
+}
+
+fn text(mut table: Table) -> String {
+    let columns: Vec<_> = table.column_iter_mut().collect();
+    for column in columns {
+        column.set_padding((0, 3));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
