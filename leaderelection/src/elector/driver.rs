@@ -1,10 +1,11 @@
 //! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the
 //! effects. The loop knows none of the protocol's rules.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::fitness::Fitness;
 use super::log;
@@ -15,7 +16,6 @@ use super::stamper::Stamper;
 use super::store_time::StoreTime;
 use super::term::{EarlierWork, OpenTerm, TermEvents};
 use super::work::StartWork;
-use crate::bounded::TimeLimit;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::election::{
@@ -40,7 +40,6 @@ pub(super) struct Driver {
     new_leader_calls: NewLeaderCalls,
     earlier_work: EarlierWork,
     fitness: Fitness,
-    limit: TimeLimit,
 }
 
 /// One run of the loop.
@@ -74,9 +73,6 @@ impl Driver {
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            limit: TimeLimit::new(config.timings.request_timeout())
-                .of_setting(config.request_timeout_setting)
-                .on_shared_clock(Arc::clone(&config.clock)),
             status,
             config,
         }
@@ -89,6 +85,8 @@ impl Driver {
         work: StartWork,
         stand_back: Duration,
     ) -> Result<RunOutcome, StoreUnfit> {
+        // One future for the whole run: each new one would be entered into the token's list of waiters.
+        let mut cancelled = pin!(cancel.cancelled());
         let Self { fitness, stamper, config, earlier_work, .. } = self;
         let ready = async {
             earlier_work.ended().await;
@@ -96,7 +94,7 @@ impl Driver {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
         let report = Report::new(
@@ -129,18 +127,18 @@ impl Driver {
                 // its turn after the work. A mere yield would be over as soon as anything else wakes this task.
                 let _ = tokio::spawn(std::future::ready(())).await;
             }
-            woken = self.wait(cancel, &mut run).await;
+            woken = self.wait(cancelled.as_mut(), &mut run).await;
         }
     }
 
-    async fn wait(&self, cancel: &CancellationToken, run: &mut Run) -> Woken {
+    async fn wait(&self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, run: &mut Run) -> Woken {
         let Run { in_flight, events, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
             input = next_of_term(events.as_mut()) => Woken::Input(input),
-            () = cancel.cancelled(), if !*cancel_told => {
+            () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }
@@ -255,7 +253,7 @@ impl Driver {
 
     fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
         run.report.sending(request.operation());
-        run.in_flight = Some(request::send(Arc::clone(&self.config.lock), self.limit.clone(), request, now));
+        run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
     }
 
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
