@@ -96,11 +96,16 @@ impl TimeLimit {
         tokio::select! {
             biased;
             answer = watched => Ok(answer),
-            // Through the `Arc`, the sleep would be boxed once more.
-            () = (*self.clock).sleep_until(deadline) => {
+            () = self.sleep_until(deadline) => {
                 Err(NoAnswer { limit: self.limit, setting: self.setting, step })
             }
         }
+    }
+
+    /// Sets no timer before it is polled, so a request that is answered at once needs none.
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        // Through the `Arc`, the sleep would be boxed once more.
+        (*self.clock).sleep_until(deadline).await;
     }
 
     /// Waits for the answer of `lock`, whose time counts from `began`. Silence becomes the error of a lock whose request

@@ -1,6 +1,5 @@
 //! The randomness and the wall time of an elector's steps.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -57,24 +56,26 @@ impl Stamper {
         // A renewal needs one id, so the id is allocated once.
         let mut id = String::with_capacity(LONGEST_ID);
         let mut digits = [0; Simple::LENGTH];
-        id.push_str(self.prefix(&mut digits));
-        let _ = write!(id, "-{:x}-", self.made);
+        let (prefix, number) = spell(self.prefix, self.made, &mut digits);
+        id.extend([prefix, "-", number.trim_start_matches('0'), "-"]);
         id.push_str(Uuid::from_bytes(random).simple().encode_lower(&mut digits));
         id
-    }
-
-    /// Spells the beginning of all write ids.
-    fn prefix<'a>(&self, digits: &'a mut [u8; Simple::LENGTH]) -> &'a str {
-        &Uuid::from_u64_pair(self.prefix, 0).simple().encode_lower(digits)[..PREFIX]
     }
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
     /// larger numbers.
     pub(super) fn number_of(&self, write_id: &str) -> Option<u64> {
-        let rest = write_id.strip_prefix(self.prefix(&mut [0; Simple::LENGTH]))?;
-        let (number, _) = rest.strip_prefix('-')?.split_once('-')?;
+        let mut digits = [0; Simple::LENGTH];
+        let (prefix, _) = spell(self.prefix, 0, &mut digits);
+        let (number, _) = write_id.strip_prefix(prefix)?.strip_prefix('-')?.split_once('-')?;
         u64::from_str_radix(number, 16).ok()
     }
+}
+
+/// Spells two numbers in hexadecimal.
+fn spell(prefix: u64, number: u64, digits: &mut [u8; Simple::LENGTH]) -> (&str, &str) {
+    let spelled: &str = Uuid::from_u64_pair(prefix, number).simple().encode_lower(digits);
+    spelled.split_at(PREFIX)
 }
 
 impl Draw for Stamper {

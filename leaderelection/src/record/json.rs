@@ -259,7 +259,13 @@ impl Body {
     }
 
     fn duration(&mut self, name: &'static str, duration: Duration) {
-        self.value(name, &format_args!("{}", Spelled(duration)));
+        self.name(name);
+        self.0.push(b'"');
+        for (number, unit) in Spelled(duration).parts() {
+            self.json(&number);
+            self.0.extend_from_slice(unit.as_bytes());
+        }
+        self.0.push(b'"');
     }
 
     fn time(&mut self, name: &'static str, time: DateTime<Utc>) {
@@ -303,20 +309,27 @@ fn spell_time(time: DateTime<Utc>) -> [u8; 29] {
 /// Spells a duration as Go does (`1m30s`), but in whole units below a second (`1500ms`, not `1.5s`).
 struct Spelled(Duration);
 
-impl fmt::Display for Spelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Spelled {
+    /// The numbers and their units, largest first.
+    fn parts(&self) -> impl Iterator<Item = (u128, &'static str)> {
         let Self(duration) = self;
         let seconds = duration.as_secs();
-        match duration.subsec_nanos() {
-            0 => match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-                (0, 0, s) => write!(f, "{s}s"),
-                (0, m, s) => write!(f, "{m}m{s}s"),
-                (h, m, s) => write!(f, "{h}h{m}m{s}s"),
-            },
-            nanos if nanos.is_multiple_of(1_000_000) => write!(f, "{}ms", duration.as_millis()),
-            nanos if nanos.is_multiple_of(1_000) => write!(f, "{}us", duration.as_micros()),
-            _ => write!(f, "{}ns", duration.as_nanos()),
-        }
+        let units = match duration.subsec_nanos() {
+            0 => {
+                [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")].map(|(n, unit)| (n.into(), unit))
+            }
+            nanos if nanos.is_multiple_of(1_000_000) => [(0, ""), (0, ""), (duration.as_millis(), "ms")],
+            nanos if nanos.is_multiple_of(1_000) => [(0, ""), (0, ""), (duration.as_micros(), "us")],
+            _ => [(0, ""), (0, ""), (duration.as_nanos(), "ns")],
+        };
+        let first = units.iter().position(|(number, _)| *number > 0).unwrap_or(units.len() - 1);
+        units.into_iter().skip(first)
+    }
+}
+
+impl fmt::Display for Spelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().try_for_each(|(number, unit)| write!(f, "{number}{unit}"))
     }
 }
 
