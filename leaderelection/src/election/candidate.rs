@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::effect::{Effect, Fact, Purpose};
-use super::input::{Jitter, Stamp};
+use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
 use super::reason::BeginReason;
@@ -118,16 +120,20 @@ impl Election {
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).
-    pub(super) fn candidacy(&self, stamp: &Stamp) -> (u64, LeaderElectionRecord, Option<Version>) {
+    pub(super) fn candidacy(
+        &self,
+        write_id: String,
+        time: DateTime<Utc>,
+    ) -> (u64, LeaderElectionRecord, Option<Version>) {
         let seen = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
         let token = self.highest_token.map_or(0, |highest| highest + 1);
         let record = LeaderElectionRecord {
             holder_identity: self.rules.identity.clone(),
             lease_duration: self.rules.lease_duration,
-            acquire_time: Some(stamp.time),
-            renew_time: Some(stamp.time),
+            acquire_time: Some(time),
+            renew_time: Some(time),
             leader_transitions: token,
-            write_id: Some(stamp.write_id.clone()),
+            write_id: Some(write_id),
             preferred_holder: None,
             session: None,
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),

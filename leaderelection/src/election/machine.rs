@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::attempts::{Attempt, Attempts};
 use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
-use super::input::{Answer, Draw, Input, Jitter, WorkEnd};
+use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
 use super::pacing::Pacing;
 use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
 use super::reason::EndReason;
@@ -153,8 +153,8 @@ impl Election {
                 self.tell(Fact::Observed);
                 self.on_landed(now, attempt, Seen { record, version });
             }
-            (Some(InFlight::Write { attempt, .. }), Answer::Written(Err(failure))) => {
-                self.on_write_failure(now, attempt, failure, jitter);
+            (Some(InFlight::Write { attempt, record }), Answer::Written(Err(failure))) => {
+                self.on_write_failure(now, (attempt, record.write_id.clone()), failure, jitter);
             }
             (in_flight, _) => self.in_flight = in_flight,
         }
@@ -177,7 +177,7 @@ impl Election {
     /// Takes a write that is known to have landed. The record is now this candidate's, and no other attempt can land.
     fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: Seen) {
         for other in self.attempts.clear() {
-            self.tell(Fact::Resolved { landed: other.write_id == attempt.write_id });
+            self.tell(Fact::Resolved { landed: other.write_id == written.record.write_id });
         }
         self.pacing.made_progress();
         self.saw_token(attempt.token);
@@ -214,21 +214,21 @@ impl Election {
             self.effects.push_back(Effect::Send(Request::Look));
             return;
         }
-        let stamp = draw.stamp();
+        let Stamp { write_id, time } = draw.stamp();
         let (purpose, token, record, expected) = match &self.phase {
             Phase::Won { hold, .. } | Phase::Leading(hold) => {
-                (Purpose::Renew, hold.token, hold.renewed(&self.rules, &stamp), Some(hold.seen.version.clone()))
+                (Purpose::Renew, hold.token, hold.renewed(&self.rules, write_id, time), Some(hold.seen.version.clone()))
             }
             Phase::Releasing { held: Some(hold), .. } => {
-                (Purpose::Release, hold.token, hold.released(&stamp), Some(hold.seen.version.clone()))
+                (Purpose::Release, hold.token, hold.released(write_id, time), Some(hold.seen.version.clone()))
             }
             _ => {
-                let (token, record, expected) = self.candidacy(&stamp);
+                let (token, record, expected) = self.candidacy(write_id, time);
                 (Purpose::Acquire, token, record, expected)
             }
         };
         // The term is valid from this moment, before the request is sent (rule 4).
-        let attempt = Attempt { write_id: stamp.write_id, token, sent_at: now, purpose, doubted: false };
+        let attempt = Attempt { token, sent_at: now, purpose };
         let record = Arc::new(record);
         self.in_flight = Some(InFlight::Write { attempt, record: Arc::clone(&record) });
         self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));

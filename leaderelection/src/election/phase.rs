@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use super::attempts::Attempt;
-use super::input::Stamp;
 use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
@@ -184,14 +185,14 @@ impl Hold {
     }
 
     /// The record of the next renewal (rule 5).
-    pub(super) fn renewed(&self, rules: &Rules, stamp: &Stamp) -> LeaderElectionRecord {
+    pub(super) fn renewed(&self, rules: &Rules, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: rules.identity.clone(),
             lease_duration: rules.lease_duration,
             acquire_time: self.seen.record.acquire_time,
-            renew_time: Some(stamp.time),
+            renew_time: Some(time),
             leader_transitions: self.token,
-            write_id: Some(stamp.write_id.clone()),
+            write_id: Some(write_id),
             preferred_holder: self.successor(),
             session: None,
             unknown: self.seen.record.unknown.clone(),
@@ -199,14 +200,14 @@ impl Hold {
     }
 
     /// The record that releases the lease (rule 9).
-    pub(super) fn released(&self, stamp: &Stamp) -> LeaderElectionRecord {
+    pub(super) fn released(&self, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: String::new(),
             lease_duration: RELEASED_LEASE,
-            acquire_time: Some(stamp.time),
-            renew_time: Some(stamp.time),
+            acquire_time: Some(time),
+            renew_time: Some(time),
             leader_transitions: self.token,
-            write_id: Some(stamp.write_id.clone()),
+            write_id: Some(write_id),
             preferred_holder: self.seen.record.preferred_holder.clone(),
             session: None,
             unknown: self.seen.record.unknown.clone(),

@@ -32,7 +32,6 @@ impl Election {
         }
         self.attempts.visit(visitor);
         if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
-            visitor.write_id(&mut attempt.write_id);
             visitor.moment(&mut attempt.sent_at);
             visit_record(Arc::make_mut(record), visitor);
         }

@@ -58,6 +58,8 @@ struct Run {
 
 /// The event that woke the loop.
 enum Woken {
+    /// The machine's next tick is due, and this is the time.
+    Tick(LocalInstant),
     Input(Input),
     Answer(Result<Answer, LockError>),
 }
@@ -143,27 +145,34 @@ impl Driver {
                 Woken::Input(Input::Command(Command::Stop))
             }
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
-            () = self.sleep() => Woken::Input(Input::Tick),
+            now = self.sleep() => Woken::Tick(now),
         }
     }
 
-    /// Sleeps until the machine wants a tick.
-    async fn sleep(&self) {
+    /// Sleeps until the machine wants a tick, and returns the time.
+    async fn sleep(&self) -> LocalInstant {
         let Some(wake_at) = self.election.wake_at() else { return std::future::pending().await };
         // Through the `Arc`, the sleep would be boxed once more.
         let clock = &*self.config.clock;
         clock.sleep_until(wake_at).await;
         // After a stop of the process, events that have happened come before deadlines that are due. Work that was
         // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
-        if self.election.deadline().is_some_and(|deadline| deadline <= clock.now()) {
-            tokio::task::yield_now().await;
+        let now = clock.now();
+        if self.election.deadline().is_none_or(|deadline| now < deadline) {
+            return now;
         }
+        tokio::task::yield_now().await;
+        clock.now()
     }
 
-    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
+    /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of that step.
     fn step(&mut self, woken: Woken, run: &mut Run) {
-        let now = self.config.clock.now();
+        let now = match woken {
+            Woken::Tick(now) => now,
+            Woken::Input(_) | Woken::Answer(_) => self.config.clock.now(),
+        };
         match woken {
+            Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
             Woken::Input(input) => {
                 if input == Input::WorkEnded(WorkEnd::Panicked) {
                     log::work_panicked();

@@ -345,7 +345,7 @@ mod tests {
         fn times_are_spelled_as_chrono_does(seconds in -62_167_219_200_i64..253_402_300_800, nanos in 0_u32..1_000_000_000) {
             let time = DateTime::from_timestamp(seconds, nanos).unwrap();
             let expected = format!("{:?}", time.to_rfc3339_opts(SecondsFormat::Micros, true));
-            prop_assert_eq!(std::str::from_utf8(&spell_time(time)).unwrap(), expected);
+            prop_assert_eq!(String::from_utf8(spell_time(time).to_vec()).unwrap(), expected);
         }
     }
 
