@@ -96,22 +96,29 @@ impl TimeLimit {
         tokio::select! {
             biased;
             answer = watched => Ok(answer),
-            // Through the `Arc`, the sleep would be boxed once more.
-            () = (*self.clock).sleep_until(deadline) => {
+            () = self.sleep_until(deadline) => {
                 Err(NoAnswer { limit: self.limit, setting: self.setting, step })
             }
         }
     }
 
-    /// Waits for the answer of `lock`. Silence becomes the error of a lock whose request may still take effect.
+    /// Sets no timer before it is polled, so a request that is answered at once needs none.
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        // Through the `Arc`, the sleep would be boxed once more.
+        (*self.clock).sleep_until(deadline).await;
+    }
+
+    /// Waits for the answer of `lock`, whose time counts from `began`. Silence becomes the error of a lock whose request
+    /// may still take effect.
     pub(crate) async fn ask<T>(
         &self,
+        began: LocalInstant,
         action: &'static str,
         lock: &(impl ObjectStoreBasedLock + ?Sized),
         call: impl Future<Output = Result<T, LockError>>,
     ) -> Result<T, LockError> {
         let silent = |silence| Err(LockError::new(StoreErrorKind::Ambiguous, action, lock.describe(), silence));
-        self.answer(call).await.unwrap_or_else(silent)
+        self.answer_since(began, call).await.unwrap_or_else(silent)
     }
 }
 
@@ -214,15 +221,15 @@ impl<T> Bounded<T> {
 #[async_trait]
 impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
     async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        self.limit.ask(READ, &self.inner, self.inner.get()).await
+        self.limit.ask(self.limit.clock.now(), READ, &self.inner, self.inner.get()).await
     }
 
     async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
-        self.limit.ask(CREATE, &self.inner, self.inner.create(record)).await
+        self.limit.ask(self.limit.clock.now(), CREATE, &self.inner, self.inner.create(record)).await
     }
 
     async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
-        self.limit.ask(UPDATE, &self.inner, self.inner.update(record, expected)).await
+        self.limit.ask(self.limit.clock.now(), UPDATE, &self.inner, self.inner.update(record, expected)).await
     }
 
     fn identity(&self) -> &str {

@@ -2,7 +2,8 @@
 
 mod instant;
 #[cfg_attr(not(feature = "test-util"), allow(unreachable_pub, reason = "public for tests only"))]
-mod slices;
+mod sleep;
+mod suspend;
 #[cfg(feature = "test-util")]
 mod tokio_clock;
 
@@ -15,9 +16,9 @@ use chrono::{DateTime, Utc};
 
 pub use instant::LocalInstant;
 #[cfg(not(feature = "test-util"))]
-use slices::sleep_in_slices;
+use sleep::sleep_through_suspends;
 #[cfg(feature = "test-util")]
-pub use slices::{SLICE, sleep_in_slices};
+pub use sleep::{SLICE, sleep_through_suspends};
 #[cfg(feature = "test-util")]
 pub use tokio_clock::TokioClock;
 
@@ -56,9 +57,10 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 /// since one boot can be compared, because the clock starts with the machine. Elsewhere, the clock starts with
 /// the process.
 ///
-/// tokio's timers do not count suspend on every system, so no timer is set for longer than a second. When the
-/// machine resumes after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at once, and
-/// [`Leadership::lost`](crate::Leadership::lost) completes within that second.
+/// tokio's timers do not count suspend on every system. On Unix, one thread for all electors of the process compares
+/// the two clocks once a second, as long as anything sleeps by this clock. Elsewhere, no timer is set for longer than a
+/// second. When the machine resumes after a suspend, [`Leadership::is_valid`](crate::Leadership::is_valid) is right at
+/// once, and [`Leadership::lost`](crate::Leadership::lost) completes within a second.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -73,7 +75,7 @@ impl Clock for SystemClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_in_slices(|| self.now(), tokio::time::sleep, deadline).await;
+        sleep_through_suspends(system_now, tokio::time::sleep, suspend::resumed, deadline).await;
     }
 }
 

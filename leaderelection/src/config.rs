@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bounded::TimeLimit;
 use crate::callbacks::LeaderCallbacks;
 use crate::clock::{Clock, SystemClock};
 use crate::config_error::ConfigError;
@@ -22,7 +23,7 @@ pub struct LeaderElectionConfig {
     pub(crate) timings: Timings,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
     pub(crate) step_down_cool_down: Duration,
-    pub(crate) request_timeout_setting: &'static str,
+    pub(crate) limit: TimeLimit,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
@@ -269,6 +270,9 @@ impl LeaderElectionConfigBuilder {
             let problem = format!("({check:?}) needs a lock that names its store, such as ObjectLock; {lock} does not");
             return Err(ConfigError::new("store_check", problem));
         }
+        let limit = TimeLimit::new(timings.request_timeout())
+            .of_setting(self.request_timeout_setting)
+            .on_shared_clock(Arc::clone(&self.clock));
         Ok(LeaderElectionConfig {
             rules: Arc::new(Rules {
                 identity: self.lock.identity().to_owned(),
@@ -282,7 +286,7 @@ impl LeaderElectionConfigBuilder {
             timings,
             store_check: self.store_check,
             step_down_cool_down: self.step_down_cool_down.unwrap_or(lease_duration),
-            request_timeout_setting: self.request_timeout_setting,
+            limit,
             name: self.name.unwrap_or_else(|| self.lock.describe()),
             lock: self.lock,
             callbacks: self.callbacks,

@@ -5,7 +5,7 @@ pub(crate) mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
@@ -75,6 +75,11 @@ impl Leadership {
     /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
     pub async fn lost(&self) {
         self.term.lost.cancelled().await;
+    }
+
+    /// Returns a future of its own that completes as [`lost`](Self::lost) does.
+    pub(crate) fn lost_owned(&self) -> WaitForCancellationFutureOwned {
+        self.term.lost.clone().cancelled_owned()
     }
 
     /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.

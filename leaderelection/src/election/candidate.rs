@@ -1,14 +1,16 @@
 //! Rules 1 to 4, 10 and 14: a candidate watches the lease of another holder, and takes the lease when it is free.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::effect::{Effect, Fact, Purpose};
-use super::input::{Jitter, Stamp};
+use super::input::Jitter;
 use super::machine::Election;
-use super::phase::{InFlight, Phase, Sight, is_annotation};
+use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
 use super::reason::BeginReason;
 use crate::clock::LocalInstant;
-use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
@@ -18,7 +20,7 @@ const SPREAD: u32 = 10;
 
 impl Election {
     /// Takes a read of the object that shows none of the candidate's unanswered writes.
-    pub(super) fn follow(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+    pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
         self.pacing.looked(&self.rules, now, jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
@@ -33,7 +35,7 @@ impl Election {
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate
     /// (rules 1, 2 and 14).
-    pub(super) fn see(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+    pub(super) fn see(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
         let before = self.sight.take();
         let Some(found) = found else {
             if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
@@ -49,19 +51,19 @@ impl Election {
         if is_exhausted(&found.record) {
             self.tell(Fact::TokensExhausted);
         }
+        let record = Arc::clone(&found.record);
         let sight = match before {
             Some(before) if before.found.as_ref().is_some_and(|old| is_annotation(&found.record, &old.record)) => {
                 self.see_annotation(now, before, found)
             }
             _ => self.see_write(now, found, jitter),
         };
-        let holder = sight.found.as_ref().map(|found| found.record.holder_identity.clone()).unwrap_or_default();
         self.sight = Some(sight);
-        self.announce(&holder);
+        self.announce(&record.holder_identity);
     }
 
     /// Returns the sight of a write that was not seen before. The lease of that write runs from now.
-    fn see_write(&self, now: LocalInstant, found: VersionedRecord, jitter: Jitter) -> Sight {
+    fn see_write(&self, now: LocalInstant, found: Seen, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
         // A lease that is free at once needs no spread, because no other candidate waits for the same moment.
@@ -73,7 +75,7 @@ impl Election {
 
     /// Returns the sight of a request to hand over. Such a request is no renewal, so the lease runs on. A request that
     /// replaces another request begins no second courtesy, because requests without end would then bar every candidate.
-    fn see_annotation(&self, now: LocalInstant, before: Sight, found: VersionedRecord) -> Sight {
+    fn see_annotation(&self, now: LocalInstant, before: Sight, found: Seen) -> Sight {
         let begins_now = || self.courtesy(&found.record).map(|courtesy| before.lease_until.max(now) + courtesy);
         let courtesy_until = before.courtesy_until.or_else(begins_now);
         Sight { found: Some(found), lease_until: before.lease_until, courtesy_until }
@@ -85,7 +87,7 @@ impl Election {
     }
 
     /// Remembers a write of this candidate by which no candidate leads any more.
-    pub(super) fn remember_our_write(&mut self, now: LocalInstant, written: VersionedRecord) {
+    pub(super) fn remember_our_write(&mut self, now: LocalInstant, written: Seen) {
         let courtesy_until = self.courtesy(&written.record).map(|courtesy| now + courtesy);
         self.sight = Some(Sight { found: Some(written), lease_until: now, courtesy_until });
     }
@@ -95,17 +97,17 @@ impl Election {
     pub(super) fn opening(&self) -> BeginReason {
         match self.sight.as_ref().and_then(|sight| sight.found.as_ref()) {
             None => BeginReason::Created,
-            Some(VersionedRecord { record, .. }) if record.is_released() => {
+            Some(Seen { record, .. }) if record.is_released() => {
                 if record.preferred_holder.as_ref() == Some(&self.rules.identity) {
                     BeginReason::Transferred
                 } else {
                     BeginReason::Released
                 }
             }
-            Some(VersionedRecord { record, .. }) if self.is_us(record) && self.rules.reclaim_own_identity => {
+            Some(Seen { record, .. }) if self.is_us(record) && self.rules.reclaim_own_identity => {
                 BeginReason::Reclaimed
             }
-            Some(VersionedRecord { record, .. }) => BeginReason::Expired { of: record.holder_identity.clone() },
+            Some(Seen { record, .. }) => BeginReason::Expired { of: record.holder_identity.clone() },
         }
     }
 
@@ -118,16 +120,20 @@ impl Election {
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).
-    pub(super) fn candidacy(&self, stamp: &Stamp) -> (u64, LeaderElectionRecord, Option<Version>) {
+    pub(super) fn candidacy(
+        &self,
+        write_id: String,
+        time: DateTime<Utc>,
+    ) -> (u64, LeaderElectionRecord, Option<Version>) {
         let seen = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
         let token = self.highest_token.map_or(0, |highest| highest + 1);
         let record = LeaderElectionRecord {
             holder_identity: self.rules.identity.clone(),
             lease_duration: self.rules.lease_duration,
-            acquire_time: Some(stamp.time),
-            renew_time: Some(stamp.time),
+            acquire_time: Some(time),
+            renew_time: Some(time),
             leader_transitions: token,
-            write_id: Some(stamp.write_id.clone()),
+            write_id: Some(write_id),
             preferred_holder: None,
             session: None,
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
@@ -154,8 +160,8 @@ impl Election {
                 self.phase = Phase::Leading(hold);
                 self.work_end = None;
                 self.effects.push_back(Effect::Start { term, reason });
-                let identity = self.rules.identity.clone();
-                self.announce(&identity);
+                let rules = Arc::clone(&self.rules);
+                self.announce(&rules.identity);
             }
             other => self.phase = other,
         }

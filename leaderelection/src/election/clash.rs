@@ -12,7 +12,7 @@ use crate::store::Version;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClashWatch {
     identity: String,
-    /// The version and the write id of the last record, if that record had this identity.
+    /// The version of the last record, if that record had this identity, and the write id, if it was another's.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
@@ -41,7 +41,9 @@ impl ClashWatch {
         if self.last.as_ref().is_some_and(|(last, _)| last == version) {
             return false;
         }
-        let before = self.last.replace((version.clone(), record.write_id.clone()));
+        // Another process never writes an id of this elector, so no such id has to be remembered.
+        let write_id = if is_ours { None } else { record.write_id.clone() };
+        let before = self.last.replace((version.clone(), write_id));
         let is_alive = before.is_some_and(|(_, before)| record.write_id.is_none() || record.write_id != before);
         is_alive && !is_ours && !replace(&mut self.reported, true)
     }

@@ -5,10 +5,9 @@ use std::mem::replace;
 use super::effect::{Effect, Fact};
 use super::input::{Command, WorkEnd};
 use super::machine::Election;
-use super::phase::{Ended, Hold, Phase};
+use super::phase::{Ended, Hold, Phase, Seen};
 use super::reason::EndReason;
 use crate::clock::LocalInstant;
-use crate::lock::VersionedRecord;
 
 impl Election {
     /// Ends the term, the wait for its work, or the release, if its time is over.
@@ -92,7 +91,7 @@ impl Election {
             }
         };
         if let EndReason::Transferred { to } = &reason {
-            hold.record.preferred_holder = Some(to.clone());
+            hold.name_successor(Some(to.clone()));
         }
         let fencing_token = hold.token;
         // This is shortly before the first moment at which another candidate may take the lease.
@@ -105,7 +104,7 @@ impl Election {
     /// Ends the term if the record asks for another leader (rule 14).
     pub(super) fn hand_over_if_asked(&mut self, now: LocalInstant) {
         if let Phase::Leading(hold) = &self.phase
-            && let Some(to) = hold.record.prefers_other_than(&self.rules.identity)
+            && let Some(to) = hold.seen.record.prefers_other_than(&self.rules.identity)
         {
             let to = to.to_owned();
             self.end_term(EndReason::Transferred { to }, true);
@@ -154,7 +153,7 @@ impl Election {
         }
     }
 
-    pub(super) fn on_released(&mut self, now: LocalInstant, written: VersionedRecord) {
+    pub(super) fn on_released(&mut self, now: LocalInstant, written: Seen) {
         self.tell(Fact::Released);
         self.announce("");
         if let Phase::Releasing { held, .. } = &mut self.phase {

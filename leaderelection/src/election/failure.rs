@@ -1,6 +1,6 @@
 //! Rule 6: the meaning of a request without a positive answer.
 
-use super::attempts::Attempt;
+use super::attempts::{Attempt, Unanswered};
 use super::effect::Fact;
 use super::input::{Failure, Jitter};
 use super::machine::Election;
@@ -12,16 +12,16 @@ impl Election {
     pub(super) fn on_write_failure(
         &mut self,
         now: LocalInstant,
-        mut attempt: Attempt,
+        write: (Attempt, Option<String>),
         failure: Failure,
         jitter: Jitter,
     ) {
-        if failure.kind == StoreErrorKind::Ambiguous {
-            attempt.doubted = true;
+        let ((attempt, write_id), doubted) = (write, failure.kind == StoreErrorKind::Ambiguous);
+        if doubted {
             self.tell(Fact::Doubted);
         }
         // Even a "refused" write is remembered, because a proxy may have lied.
-        self.attempts.remember(now, self.rules.lease_duration, attempt);
+        self.attempts.remember(now, self.rules.lease_duration, Unanswered { write_id, attempt, doubted });
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 self.attempts.must_read = true;

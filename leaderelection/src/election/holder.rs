@@ -2,21 +2,20 @@
 
 use super::input::Jitter;
 use super::machine::Election;
-use super::phase::{Phase, Sight, is_annotation};
+use super::phase::{Phase, Seen, Sight, is_annotation};
 use super::reason::EndReason;
 use crate::clock::LocalInstant;
-use crate::lock::VersionedRecord;
 
 impl Election {
     /// Takes a read that showed the holder's last known write, or the write of another process.
-    pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+    pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
         match (self.phase.hold_mut(), &found) {
-            (Some(hold), Some(found)) if hold.version == found.version => {
+            (Some(hold), Some(found)) if hold.seen.version == found.version => {
                 self.attempts.forget_old(now, self.rules.lease_duration);
                 return self.pacing.write_again(&self.rules, now, jitter);
             }
-            (Some(hold), Some(found)) if is_annotation(&found.record, &hold.record) => {
-                hold.annotate(found.clone());
+            (Some(hold), Some(found)) if is_annotation(&found.record, &hold.seen.record) => {
+                hold.annotate(found);
                 // The unanswered writes name a version that no longer exists, so none of them can land.
                 self.give_up_attempts();
                 return self.pacing.write_at_once(now);
@@ -45,9 +44,9 @@ impl Election {
         // If the object has vanished, rule 3 makes this candidate wait for the end of its own lease. If the record comes
         // back, the candidate that it names goes first (rule 14).
         if let Some(hold) = self.phase.hold() {
-            let found = VersionedRecord { record: hold.record.clone(), version: hold.version.clone() };
-            let lease_until = (hold.sent_at + hold.record.lease_duration).max(now);
-            let courtesy_until = self.courtesy(&hold.record).map(|courtesy| lease_until + courtesy);
+            let found = hold.seen.clone();
+            let lease_until = (hold.sent_at + found.record.lease_duration).max(now);
+            let courtesy_until = self.courtesy(&found.record).map(|courtesy| lease_until + courtesy);
             self.sight = Some(Sight { found: Some(found), lease_until, courtesy_until });
         }
         match &mut self.phase {

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use super::attempts::{Attempt, Attempts};
 use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
-use super::input::{Answer, Draw, Input, Jitter, WorkEnd};
+use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
 use super::pacing::Pacing;
-use super::phase::{Ended, Hold, InFlight, Phase, Sight};
+use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
 use super::reason::EndReason;
 use super::rules::Rules;
 use crate::clock::LocalInstant;
-use crate::lock::VersionedRecord;
 use crate::record::LeaderElectionRecord;
 use crate::store::Version;
 
@@ -125,8 +124,11 @@ impl Election {
     /// The object as the store last showed it; `None` if no object exists, or before the first read.
     #[must_use]
     pub fn observed(&self) -> Option<(&LeaderElectionRecord, &Version)> {
-        let ours = self.phase.hold().map(|hold| (&hold.record, &hold.version));
-        ours.or_else(|| self.sight.as_ref()?.found.as_ref().map(|found| (&found.record, &found.version)))
+        let seen = match self.phase.hold() {
+            Some(hold) => &hold.seen,
+            None => self.sight.as_ref()?.found.as_ref()?,
+        };
+        Some((&seen.record, &seen.version))
     }
 
     /// Returns `true` if nothing is left to do before the next [`Input::Begin`].
@@ -144,21 +146,21 @@ impl Election {
             (Some(InFlight::Read), Answer::Read(Ok(found))) => {
                 self.tell(Fact::Observed);
                 self.attempts.must_read = false;
-                self.on_read(now, found, jitter);
+                self.on_read(now, found.map(Seen::from), jitter);
             }
             (Some(InFlight::Read), Answer::Read(Err(failure))) => self.on_read_failure(now, failure, jitter),
             (Some(InFlight::Write { attempt, record }), Answer::Written(Ok(version))) => {
                 self.tell(Fact::Observed);
-                self.on_landed(now, attempt, VersionedRecord { record: Arc::unwrap_or_clone(record), version });
+                self.on_landed(now, attempt, Seen { record, version });
             }
-            (Some(InFlight::Write { attempt, .. }), Answer::Written(Err(failure))) => {
-                self.on_write_failure(now, attempt, failure, jitter);
+            (Some(InFlight::Write { attempt, record }), Answer::Written(Err(failure))) => {
+                self.on_write_failure(now, (attempt, record.write_id.clone()), failure, jitter);
             }
             (in_flight, _) => self.in_flight = in_flight,
         }
     }
 
-    fn on_read(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
+    fn on_read(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
         if let Some(found) = &found
             && let Some(attempt) = self.attempts.written_by_us(&found.record)
         {
@@ -173,17 +175,16 @@ impl Election {
     }
 
     /// Takes a write that is known to have landed. The record is now this candidate's, and no other attempt can land.
-    fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: VersionedRecord) {
+    fn on_landed(&mut self, now: LocalInstant, attempt: Attempt, written: Seen) {
         for other in self.attempts.clear() {
-            self.tell(Fact::Resolved { landed: other.write_id == attempt.write_id });
+            self.tell(Fact::Resolved { landed: other.write_id == written.record.write_id });
         }
         self.pacing.made_progress();
         self.saw_token(attempt.token);
         if attempt.purpose == Purpose::Release {
             return self.on_released(now, written);
         }
-        let VersionedRecord { record, version } = written;
-        let hold = Hold { token: attempt.token, record, version, sent_at: attempt.sent_at };
+        let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at };
         let term = self.term(&hold);
         match &mut self.phase {
             Phase::Idle => {}
@@ -213,21 +214,21 @@ impl Election {
             self.effects.push_back(Effect::Send(Request::Look));
             return;
         }
-        let stamp = draw.stamp();
+        let Stamp { write_id, time } = draw.stamp();
         let (purpose, token, record, expected) = match &self.phase {
             Phase::Won { hold, .. } | Phase::Leading(hold) => {
-                (Purpose::Renew, hold.token, hold.renewed(&self.rules, &stamp), Some(hold.version.clone()))
+                (Purpose::Renew, hold.token, hold.renewed(&self.rules, write_id, time), Some(hold.seen.version.clone()))
             }
             Phase::Releasing { held: Some(hold), .. } => {
-                (Purpose::Release, hold.token, hold.released(&stamp), Some(hold.version.clone()))
+                (Purpose::Release, hold.token, hold.released(write_id, time), Some(hold.seen.version.clone()))
             }
             _ => {
-                let (token, record, expected) = self.candidacy(&stamp);
+                let (token, record, expected) = self.candidacy(write_id, time);
                 (Purpose::Acquire, token, record, expected)
             }
         };
         // The term is valid from this moment, before the request is sent (rule 4).
-        let attempt = Attempt { write_id: stamp.write_id, token, sent_at: now, purpose, doubted: false };
+        let attempt = Attempt { token, sent_at: now, purpose };
         let record = Arc::new(record);
         self.in_flight = Some(InFlight::Write { attempt, record: Arc::clone(&record) });
         self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));
@@ -277,10 +278,9 @@ impl Election {
         self.in_flight = None;
         self.pacing.restart(now);
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
-        if let Some(Hold { record, version, .. }) = phase.hold() {
+        if let Some(Hold { seen, .. }) = phase.hold() {
             // No candidate leads by this version: this candidate wrote it, and has stopped.
-            let found = VersionedRecord { record: record.clone(), version: version.clone() };
-            self.remember_our_write(now, found);
+            self.remember_our_write(now, seen.clone());
         }
     }
 

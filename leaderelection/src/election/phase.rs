@@ -2,14 +2,29 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use super::attempts::Attempt;
-use super::input::Stamp;
 use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::Version;
+
+/// A state of the object, as a read or an own write showed it. The record is shared, because requests and phases pass
+/// it on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Seen {
+    pub(super) record: Arc<LeaderElectionRecord>,
+    pub(super) version: Version,
+}
+
+impl From<VersionedRecord> for Seen {
+    fn from(VersionedRecord { record, version }: VersionedRecord) -> Self {
+        Self { record: Arc::new(record), version }
+    }
+}
 
 /// The phase of a candidacy.
 ///
@@ -77,15 +92,14 @@ pub(super) struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Hold {
     pub(super) token: u64,
-    pub(super) record: LeaderElectionRecord,
-    pub(super) version: Version,
+    pub(super) seen: Seen,
     pub(super) sent_at: LocalInstant,
 }
 
 /// The object as a candidate saw it at its last change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sight {
-    pub(super) found: Option<VersionedRecord>,
+    pub(super) found: Option<Seen>,
     /// The moment at which the lease runs out, if the object does not change (rules 2 and 3).
     pub(super) lease_until: LocalInstant,
     /// The moment until which the named candidate goes first (rule 14).
@@ -120,7 +134,7 @@ impl Phase {
 
 impl Sight {
     /// Creates the sight of a lease without a courtesy.
-    pub(super) fn new(found: Option<VersionedRecord>, lease_until: LocalInstant) -> Self {
+    pub(super) fn new(found: Option<Seen>, lease_until: LocalInstant) -> Self {
         Self { found, lease_until, courtesy_until: None }
     }
 
@@ -143,51 +157,60 @@ impl Hold {
     /// Takes over a newer write of a term that is ending, but keeps the name of the next leader.
     pub(super) fn replace(held: &mut Option<Self>, mut newer: Self) {
         let successor = held.take().and_then(|hold| hold.successor());
-        newer.record.preferred_holder = successor.or(newer.record.preferred_holder);
+        if successor.is_some() {
+            newer.name_successor(successor);
+        }
         *held = Some(newer);
     }
 
     /// Takes over an [annotation](is_annotation) of the own record. A next leader that this process has named has
     /// precedence.
-    pub(super) fn annotate(&mut self, annotated: VersionedRecord) {
-        self.version = annotated.version;
-        self.record.unknown = annotated.record.unknown;
-        self.record.preferred_holder = self.successor().or(annotated.record.preferred_holder);
+    pub(super) fn annotate(&mut self, annotated: &Seen) {
+        let successor = self.successor().or_else(|| annotated.record.preferred_holder.clone());
+        self.seen.version = annotated.version.clone();
+        Arc::make_mut(&mut self.seen.record).unknown = annotated.record.unknown.clone();
+        self.name_successor(successor);
+    }
+
+    /// Names the candidate that is to lead next.
+    pub(super) fn name_successor(&mut self, successor: Option<String>) {
+        Arc::make_mut(&mut self.seen.record).preferred_holder = successor;
     }
 
     /// The candidate that is to lead next. A request that names the leader itself has no effect, and must not hinder a
     /// later request.
     fn successor(&self) -> Option<String> {
-        self.record.prefers_other_than(&self.record.holder_identity).map(str::to_owned)
+        let record = &self.seen.record;
+        record.prefers_other_than(&record.holder_identity).map(str::to_owned)
     }
 
     /// The record of the next renewal (rule 5).
-    pub(super) fn renewed(&self, rules: &Rules, stamp: &Stamp) -> LeaderElectionRecord {
+    pub(super) fn renewed(&self, rules: &Rules, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: rules.identity.clone(),
             lease_duration: rules.lease_duration,
-            acquire_time: self.record.acquire_time,
-            renew_time: Some(stamp.time),
+            acquire_time: self.seen.record.acquire_time,
+            renew_time: Some(time),
             leader_transitions: self.token,
-            write_id: Some(stamp.write_id.clone()),
+            write_id: Some(write_id),
             preferred_holder: self.successor(),
             session: None,
-            unknown: self.record.unknown.clone(),
+            unknown: self.seen.record.unknown.clone(),
         }
     }
 
     /// The record that releases the lease (rule 9).
-    pub(super) fn released(&self, stamp: &Stamp) -> LeaderElectionRecord {
+    pub(super) fn released(&self, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
         LeaderElectionRecord {
             holder_identity: String::new(),
             lease_duration: RELEASED_LEASE,
-            acquire_time: Some(stamp.time),
-            renew_time: Some(stamp.time),
+            acquire_time: Some(time),
+            renew_time: Some(time),
             leader_transitions: self.token,
-            write_id: Some(stamp.write_id.clone()),
-            preferred_holder: self.record.preferred_holder.clone(),
+            write_id: Some(write_id),
+            preferred_holder: self.seen.record.preferred_holder.clone(),
             session: None,
-            unknown: self.record.unknown.clone(),
+            unknown: self.seen.record.unknown.clone(),
         }
     }
 }

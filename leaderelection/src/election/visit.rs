@@ -17,7 +17,7 @@ impl Election {
             }
             if let Some(found) = &mut sight.found {
                 visitor.version(&mut found.version);
-                visit_record(&mut found.record, visitor);
+                visit_record(Arc::make_mut(&mut found.record), visitor);
             }
         }
         match &mut self.phase {
@@ -32,7 +32,6 @@ impl Election {
         }
         self.attempts.visit(visitor);
         if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
-            visitor.write_id(&mut attempt.write_id);
             visitor.moment(&mut attempt.sent_at);
             visit_record(Arc::make_mut(record), visitor);
         }
@@ -41,6 +40,6 @@ impl Election {
 
 fn visit_hold(hold: &mut Hold, visitor: &mut impl Visitor) {
     visitor.moment(&mut hold.sent_at);
-    visitor.version(&mut hold.version);
-    visit_record(&mut hold.record, visitor);
+    visitor.version(&mut hold.seen.version);
+    visit_record(Arc::make_mut(&mut hold.seen.record), visitor);
 }

@@ -1,10 +1,11 @@
 //! The loop that drives the state machine: it waits for events, passes them to the machine, and carries out the
 //! effects. The loop knows none of the protocol's rules.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::fitness::Fitness;
 use super::log;
@@ -15,7 +16,6 @@ use super::stamper::Stamper;
 use super::store_time::StoreTime;
 use super::term::{EarlierWork, OpenTerm, TermEvents};
 use super::work::StartWork;
-use crate::bounded::TimeLimit;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::election::{
@@ -40,7 +40,6 @@ pub(super) struct Driver {
     new_leader_calls: NewLeaderCalls,
     earlier_work: EarlierWork,
     fitness: Fitness,
-    limit: TimeLimit,
 }
 
 /// One run of the loop.
@@ -59,6 +58,8 @@ struct Run {
 
 /// The event that woke the loop.
 enum Woken {
+    /// The machine's next tick is due, and this is the time.
+    Tick(LocalInstant),
     Input(Input),
     Answer(Result<Answer, LockError>),
 }
@@ -74,9 +75,6 @@ impl Driver {
             new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            limit: TimeLimit::new(config.timings.request_timeout())
-                .of_setting(config.request_timeout_setting)
-                .on_shared_clock(Arc::clone(&config.clock)),
             status,
             config,
         }
@@ -89,6 +87,8 @@ impl Driver {
         work: StartWork,
         stand_back: Duration,
     ) -> Result<RunOutcome, StoreUnfit> {
+        // One future for the whole run: each new one would be entered into the token's list of waiters.
+        let mut cancelled = pin!(cancel.cancelled());
         let Self { fitness, stamper, config, earlier_work, .. } = self;
         let ready = async {
             earlier_work.ended().await;
@@ -96,7 +96,7 @@ impl Driver {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
+            () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
         let report = Report::new(
@@ -129,43 +129,50 @@ impl Driver {
                 // its turn after the work. A mere yield would be over as soon as anything else wakes this task.
                 let _ = tokio::spawn(std::future::ready(())).await;
             }
-            woken = self.wait(cancel, &mut run).await;
+            woken = self.wait(cancelled.as_mut(), &mut run).await;
         }
     }
 
-    async fn wait(&self, cancel: &CancellationToken, run: &mut Run) -> Woken {
+    async fn wait(&self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, run: &mut Run) -> Woken {
         let Run { in_flight, events, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
             input = next_of_term(events.as_mut()) => Woken::Input(input),
-            () = cancel.cancelled(), if !*cancel_told => {
+            () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
-            () = self.sleep() => Woken::Input(Input::Tick),
+            now = self.sleep() => Woken::Tick(now),
         }
     }
 
-    /// Sleeps until the machine wants a tick.
-    async fn sleep(&self) {
+    /// Sleeps until the machine wants a tick, and returns the time.
+    async fn sleep(&self) -> LocalInstant {
         let Some(wake_at) = self.election.wake_at() else { return std::future::pending().await };
         // Through the `Arc`, the sleep would be boxed once more.
         let clock = &*self.config.clock;
         clock.sleep_until(wake_at).await;
         // After a stop of the process, events that have happened come before deadlines that are due. Work that was
         // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
-        if self.election.deadline().is_some_and(|deadline| deadline <= clock.now()) {
-            tokio::task::yield_now().await;
+        let now = clock.now();
+        if self.election.deadline().is_none_or(|deadline| now < deadline) {
+            return now;
         }
+        tokio::task::yield_now().await;
+        clock.now()
     }
 
-    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
+    /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of that step.
     fn step(&mut self, woken: Woken, run: &mut Run) {
-        let now = self.config.clock.now();
+        let now = match woken {
+            Woken::Tick(now) => now,
+            Woken::Input(_) | Woken::Answer(_) => self.config.clock.now(),
+        };
         match woken {
+            Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
             Woken::Input(input) => {
                 if input == Input::WorkEnded(WorkEnd::Panicked) {
                     run.report.work_panicked();
@@ -255,7 +262,7 @@ impl Driver {
 
     fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
         run.report.sending(request.operation());
-        run.in_flight = Some(request::send(Arc::clone(&self.config.lock), self.limit.clone(), request, now));
+        run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
     }
 
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {

@@ -3,10 +3,10 @@
 use std::mem::replace;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
 use super::request::Answered;
+use crate::clock::Clock;
 use crate::election::{EndReason, Fact, Operation};
 use crate::store::StoreErrorKind;
 
@@ -76,18 +76,12 @@ impl Meters {
         }
     }
 
-    pub(super) fn answered(
-        &mut self,
-        operation: Operation,
-        took: Duration,
-        answered: Answered,
-        wall_time: DateTime<Utc>,
-    ) {
+    pub(super) fn answered(&mut self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock) {
         match &mut self.lease {
             None => requests(&self.name, operation, answered).increment(1),
             Some(lease) => {
                 lease.requests.count(&self.name, operation, answered);
-                lease.renewals.answered(operation, took, answered, wall_time, self.leads);
+                lease.renewals.answered(operation, took, answered, clock, self.leads);
             }
         }
     }
@@ -193,15 +187,9 @@ impl SessionMeters {
     }
 
     /// Counts a request about the own session.
-    pub(super) fn answered_own(
-        &mut self,
-        operation: Operation,
-        took: Duration,
-        answered: Answered,
-        wall_time: DateTime<Utc>,
-    ) {
+    pub(super) fn answered_own(&mut self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock) {
         self.lease.requests.count(&self.name, operation, answered);
-        self.lease.renewals.answered(operation, took, answered, wall_time, true);
+        self.lease.renewals.answered(operation, took, answered, clock, true);
     }
 }
 
@@ -229,18 +217,11 @@ impl Renewals {
         }
     }
 
-    fn answered(
-        &self,
-        operation: Operation,
-        took: Duration,
-        answered: Answered,
-        wall_time: DateTime<Utc>,
-        leads: bool,
-    ) {
+    fn answered(&self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock, leads: bool) {
         if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
             return;
         }
-        self.last.set((wall_time - took).timestamp_micros() as f64 / 1e6);
+        self.last.set((clock.wall_time() - took).timestamp_micros() as f64 / 1e6);
         if leads && operation == Operation::Update {
             self.duration.record(took);
         }
@@ -259,6 +240,7 @@ impl Requests {
         }
         let counter = requests(name, operation, answered);
         counter.increment(1);
+        self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
     }
 }

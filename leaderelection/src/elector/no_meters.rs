@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use super::request::Answered;
+use crate::clock::Clock;
 use crate::election::{EndReason, Fact, Operation};
 
 #[derive(Debug)]
@@ -22,7 +21,7 @@ impl Meters {
 
     pub(super) fn sent(&self, _operation: Operation) {}
 
-    pub(super) fn answered(&mut self, _: Operation, _took: Duration, _: Answered, _wall_time: DateTime<Utc>) {}
+    pub(super) fn answered(&mut self, _: Operation, _took: Duration, _: Answered, _clock: &dyn Clock) {}
 
     pub(super) fn fact(&mut self, _fact: &Fact) {}
 
@@ -57,5 +56,5 @@ impl SessionMeters {
 
     pub(super) fn answered(&mut self, _: Operation, _: Answered) {}
 
-    pub(super) fn answered_own(&mut self, _: Operation, _took: Duration, _: Answered, _wall_time: DateTime<Utc>) {}
+    pub(super) fn answered_own(&mut self, _: Operation, _took: Duration, _: Answered, _clock: &dyn Clock) {}
 }

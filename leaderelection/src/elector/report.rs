@@ -73,8 +73,7 @@ impl Report {
         answered: Answered,
         error: Option<&LockError>,
     ) {
-        let (at, took) = (self.clock.wall_time(), now.saturating_since(sent_at));
-        self.meters.answered(operation, took, answered, at);
+        self.meters.answered(operation, now.saturating_since(sent_at), answered, &*self.clock);
         match error {
             // A conflict is a normal event of an election, and no failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(self.lock(), error),

@@ -4,11 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::bounded::TimeLimit;
 use crate::clock::LocalInstant;
+use crate::config::LeaderElectionConfig;
 use crate::election::{Answer, Failure, Operation, Request, Write};
+use crate::lock::LockError;
 use crate::lock::action::{CREATE, READ, UPDATE};
-use crate::lock::{LockError, ObjectStoreBasedLock};
 use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
@@ -56,12 +56,7 @@ impl Answered {
 }
 
 /// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
-pub(super) fn send(
-    lock: Arc<dyn ObjectStoreBasedLock>,
-    limit: TimeLimit,
-    request: Request,
-    sent_at: LocalInstant,
-) -> Sent {
+pub(super) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let operation = request.operation();
     let replaces = match &request {
         Request::Look => None,
@@ -69,16 +64,16 @@ pub(super) fn send(
     };
     let answer = Box::pin(async move {
         // Through the `Arc`, each call would be boxed once more.
-        let lock = &*lock;
+        let (lock, limit) = (&*config.lock, &config.limit);
         match request {
             Request::Look => {
-                let found = limit.ask(READ, lock, lock.get()).await?;
+                let found = limit.ask(sent_at, READ, lock, lock.get()).await?;
                 Ok(Answer::Read(Ok(found)))
             }
             Request::Write(Write { record, expected, .. }) => {
                 let version = match expected {
-                    None => limit.ask(CREATE, lock, lock.create(&record)).await?,
-                    Some(expected) => limit.ask(UPDATE, lock, lock.update(&record, &expected)).await?,
+                    None => limit.ask(sent_at, CREATE, lock, lock.create(&record)).await?,
+                    Some(expected) => limit.ask(sent_at, UPDATE, lock, lock.update(&record, &expected)).await?,
                 };
                 Ok(Answer::Written(Ok(version)))
             }

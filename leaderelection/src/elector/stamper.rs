@@ -1,19 +1,22 @@
 //! The randomness and the wall time of an elector's steps.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use uuid::Uuid;
+use uuid::fmt::Simple;
 
 use super::wall_clock::WallClock;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Draw, Jitter, Stamp};
 use crate::random;
 
+/// The length of the number that all ids of an elector begin with, in hexadecimal.
+const PREFIX: usize = 16;
+
 /// The elector's prefix, the number of the write, and 16 random bytes, each in hexadecimal, with hyphens between them.
-const LONGEST_ID: usize = 16 + 1 + 16 + 1 + 32;
+const LONGEST_ID: usize = PREFIX + 1 + 16 + 1 + Simple::LENGTH;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
@@ -52,18 +55,27 @@ impl Stamper {
         self.made += 1;
         // A renewal needs one id, so the id is allocated once.
         let mut id = String::with_capacity(LONGEST_ID);
-        let _ = write!(id, "{:016x}-{:x}-{}", self.prefix, self.made, Uuid::from_bytes(random).simple());
+        let mut digits = [0; Simple::LENGTH];
+        let (prefix, number) = spell(self.prefix, self.made, &mut digits);
+        id.extend([prefix, "-", number.trim_start_matches('0'), "-"]);
+        id.push_str(Uuid::from_bytes(random).simple().encode_lower(&mut digits));
         id
     }
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
     /// larger numbers.
     pub(super) fn number_of(&self, write_id: &str) -> Option<u64> {
-        let (prefix, rest) = write_id.split_once('-')?;
-        let (number, _) = rest.split_once('-')?;
-        let is_ours = u64::from_str_radix(prefix, 16).is_ok_and(|prefix| prefix == self.prefix);
-        is_ours.then(|| u64::from_str_radix(number, 16).ok())?
+        let mut digits = [0; Simple::LENGTH];
+        let (prefix, _) = spell(self.prefix, 0, &mut digits);
+        let (number, _) = write_id.strip_prefix(prefix)?.strip_prefix('-')?.split_once('-')?;
+        u64::from_str_radix(number, 16).ok()
     }
+}
+
+/// Spells two numbers in hexadecimal.
+fn spell(prefix: u64, number: u64, digits: &mut [u8; Simple::LENGTH]) -> (&str, &str) {
+    let spelled: &str = Uuid::from_u64_pair(prefix, number).simple().encode_lower(digits);
+    spelled.split_at(PREFIX)
 }
 
 impl Draw for Stamper {

@@ -1,11 +1,12 @@
 //! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::{AbortHandle, JoinError};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::callbacks::{OnStop, Start};
@@ -27,6 +28,8 @@ pub(super) struct OpenTerm {
 #[derive(Debug)]
 pub(super) struct TermEvents {
     leadership: Leadership,
+    /// One future for the whole term: each new one would be entered into a list of waiters.
+    lost: Pin<Box<WaitForCancellationFutureOwned>>,
     work: Option<AbortOnDropHandle<(WorkEnd, Concluder)>>,
     close: Arc<Mutex<Close>>,
 }
@@ -72,6 +75,7 @@ impl OpenTerm {
         let task = tokio::spawn(task);
         let (work, close) = (task.abort_handle(), Arc::new(Mutex::default()));
         let events = TermEvents {
+            lost: Box::pin(leadership.lost_owned()),
             leadership: leadership.clone(),
             work: Some(AbortOnDropHandle::new(task)),
             close: Arc::clone(&close),
@@ -110,11 +114,11 @@ impl Drop for OpenTerm {
 impl TermEvents {
     /// Completes when code of this process closes the term, or when the work ends. Cancellation safe.
     pub(super) async fn next(&mut self) -> Input {
-        let Self { leadership, work, close } = self;
+        let Self { leadership, lost, work, close } = self;
         let stopped = lock(close).stopped;
         let result = tokio::select! {
             biased;
-            command = command(leadership), if !stopped => return Input::Command(command),
+            command = command(leadership, lost.as_mut()), if !stopped => return Input::Command(command),
             result = ended(work) => result,
         };
         self.work = None;
@@ -138,8 +142,8 @@ fn lock(close: &Mutex<Close>) -> MutexGuard<'_, Close> {
     close.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn command(leadership: &Leadership) -> Command {
-    leadership.lost().await;
+async fn command(leadership: &Leadership, lost: Pin<&mut WaitForCancellationFutureOwned>) -> Command {
+    lost.await;
     match leadership.take_command() {
         Some(command) => command,
         // The work panicked. The next input reports its end.

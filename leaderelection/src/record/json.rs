@@ -1,11 +1,12 @@
 //! Reads and writes the record's JSON, strictly in every field on which a decision depends.
 
+use std::fmt;
 use std::time::Duration;
 
-use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::unknown::UnknownFields;
 use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
@@ -67,12 +68,30 @@ impl LeaderElectionRecord {
     /// Returns the record as one line of JSON.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut body = Vec::with_capacity(320);
-        if let Err(error) = serde_json::to_writer(&mut body, &Fields(self)) {
-            // Writing to memory does not fail, and every key is a string.
-            unreachable!("a record is always JSON: {error}");
+        let mut body = Body(Vec::with_capacity(320));
+        body.text(HOLDER_IDENTITY, &self.holder_identity);
+        match &self.session {
+            None => body.duration(LEASE_DURATION, self.lease_duration),
+            Some(session) => body.text(SESSION, session),
         }
-        body
+        for (name, time) in [(ACQUIRE_TIME, self.acquire_time), (RENEW_TIME, self.renew_time)] {
+            // A wall clock can be wrong by thousands of years. The times are for people and are optional.
+            if let Some(time) = time.filter(|time| has_four_digit_year(*time)) {
+                body.time(name, time);
+            }
+        }
+        body.value(LEADER_TRANSITIONS, &self.leader_transitions);
+        if let Some(write_id) = &self.write_id {
+            body.text(WRITE_ID, write_id);
+        }
+        if let Some(preferred_holder) = &self.preferred_holder {
+            body.text(PREFERRED_HOLDER, preferred_holder);
+        }
+        for (name, value) in &self.unknown.0 {
+            body.unknown(name, value);
+        }
+        body.0.push(b'}');
+        body.0
     }
 }
 
@@ -95,7 +114,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         None => return Err(RecordError::new(LEASE_DURATION, "missing")),
         Some(duration) => {
             let problem =
-                format!("{} contradicts {SESSION}: a lock that a session holds has no lease", spell(duration));
+                format!("{} contradicts {SESSION}: a lock that a session holds has no lease", Spelled(duration));
             return Err(RecordError::new(LEASE_DURATION, problem));
         }
     };
@@ -149,7 +168,7 @@ fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Opti
         .transpose()?;
     let (name, duration) = match (from_text, from_seconds) {
         (Some(text), Some(seconds)) if text != seconds => {
-            let problem = format!("{} contradicts {LEASE_DURATION_SECONDS} {}", spell(text), seconds.as_secs());
+            let problem = format!("{} contradicts {LEASE_DURATION_SECONDS} {}", Spelled(text), seconds.as_secs());
             return Err(RecordError::new(LEASE_DURATION, problem));
         }
         (Some(duration), _) => (LEASE_DURATION, duration),
@@ -160,7 +179,7 @@ fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Opti
         return Err(RecordError::new(name, "must not be zero"));
     }
     if duration > max {
-        let problem = format!("{} is longer than the longest lease allowed, {}", spell(duration), spell(max));
+        let problem = format!("{} is longer than the longest lease allowed, {}", Spelled(duration), Spelled(max));
         return Err(RecordError::new(name, problem));
     }
     Ok(Some(duration))
@@ -207,49 +226,132 @@ fn has_four_digit_year(time: DateTime<Utc>) -> bool {
     (0..=9999).contains(&time.year())
 }
 
-struct Fields<'a>(&'a LeaderElectionRecord);
+/// An object of JSON that is being written. A map of serde would escape the names of the known fields in every renewal.
+struct Body(Vec<u8>);
 
-impl Serialize for Fields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let record = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(HOLDER_IDENTITY, &record.holder_identity)?;
-        match &record.session {
-            None => map.serialize_entry(LEASE_DURATION, &spell(record.lease_duration))?,
-            Some(session) => map.serialize_entry(SESSION, session)?,
+impl Body {
+    fn separate(&mut self) {
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+    }
+
+    /// Writes the name of a known field, which needs no escapes.
+    fn name(&mut self, name: &'static str) {
+        self.separate();
+        self.0.push(b'"');
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b"\":");
+    }
+
+    fn value(&mut self, name: &'static str, value: &impl Serialize) {
+        self.name(name);
+        self.json(value);
+    }
+
+    fn unknown(&mut self, name: &str, value: &RawValue) {
+        self.separate();
+        self.json(name);
+        self.0.push(b':');
+        self.json(value);
+    }
+
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.value(name, &text);
+    }
+
+    fn duration(&mut self, name: &'static str, duration: Duration) {
+        self.name(name);
+        self.0.push(b'"');
+        for (number, unit) in Spelled(duration).parts() {
+            self.json(&number);
+            self.0.extend_from_slice(unit.as_bytes());
         }
-        for (name, time) in [(ACQUIRE_TIME, record.acquire_time), (RENEW_TIME, record.renew_time)] {
-            // A wall clock can be wrong by thousands of years. The times are for people and are optional.
-            if let Some(time) = time.filter(|time| has_four_digit_year(*time)) {
-                map.serialize_entry(name, &time.to_rfc3339_opts(SecondsFormat::Micros, true))?;
-            }
+        self.0.push(b'"');
+    }
+
+    fn time(&mut self, name: &'static str, time: DateTime<Utc>) {
+        self.name(name);
+        self.0.extend_from_slice(&spell_time(time));
+    }
+
+    fn json(&mut self, value: &(impl Serialize + ?Sized)) {
+        if let Err(error) = serde_json::to_writer(&mut self.0, value) {
+            // Writing to memory does not fail, and every key is a string.
+            unreachable!("a record is always JSON: {error}");
         }
-        map.serialize_entry(LEADER_TRANSITIONS, &record.leader_transitions)?;
-        if let Some(write_id) = &record.write_id {
-            map.serialize_entry(WRITE_ID, write_id)?;
-        }
-        if let Some(preferred_holder) = &record.preferred_holder {
-            map.serialize_entry(PREFERRED_HOLDER, preferred_holder)?;
-        }
-        for (name, value) in &record.unknown.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
     }
 }
 
-/// Formats a duration as Go does (`1m30s`), but in whole units below a second (`1500ms`, not `1.5s`).
-fn spell(duration: Duration) -> String {
-    let nanos = duration.as_nanos();
-    let seconds = duration.as_secs();
-    match nanos {
-        _ if nanos.is_multiple_of(1_000_000_000) => match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-            (0, 0, s) => format!("{s}s"),
-            (0, m, s) => format!("{m}m{s}s"),
-            (h, m, s) => format!("{h}h{m}m{s}s"),
-        },
-        _ if nanos.is_multiple_of(1_000_000) => format!("{}ms", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1_000) => format!("{}us", nanos / 1_000),
-        _ => format!("{nanos}ns"),
+/// Spells a time of a four-digit year as RFC 3339 does, with microseconds, and in quotation marks.
+fn spell_time(time: DateTime<Utc>) -> [u8; 29] {
+    let time = time.naive_utc();
+    let (year, nanos) = (time.year().unsigned_abs(), time.nanosecond());
+    // chrono counts a leap second as the second before it, with more than a second's nanoseconds.
+    let (second, micros) = (time.second() + nanos / 1_000_000_000, nanos / 1_000 % 1_000_000);
+    let mut text = *b"\"0000-00-00T00:00:00.000000Z\"";
+    for (at, number) in [
+        (1, year / 100),
+        (3, year % 100),
+        (6, time.month()),
+        (9, time.day()),
+        (12, time.hour()),
+        (15, time.minute()),
+        (18, second),
+        (21, micros / 10_000),
+        (23, micros / 100 % 100),
+        (25, micros % 100),
+    ] {
+        text[at] += (number / 10) as u8;
+        text[at + 1] += (number % 10) as u8;
+    }
+    text
+}
+
+/// Spells a duration as Go does (`1m30s`), but in whole units below a second (`1500ms`, not `1.5s`).
+struct Spelled(Duration);
+
+impl Spelled {
+    /// The numbers and their units, largest first.
+    fn parts(&self) -> impl Iterator<Item = (u128, &'static str)> {
+        let Self(duration) = self;
+        let seconds = duration.as_secs();
+        let units = match duration.subsec_nanos() {
+            0 => {
+                [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")].map(|(n, unit)| (n.into(), unit))
+            }
+            nanos if nanos.is_multiple_of(1_000_000) => [(0, ""), (0, ""), (duration.as_millis(), "ms")],
+            nanos if nanos.is_multiple_of(1_000) => [(0, ""), (0, ""), (duration.as_micros(), "us")],
+            _ => [(0, ""), (0, ""), (duration.as_nanos(), "ns")],
+        };
+        let first = units.iter().position(|(number, _)| *number > 0).unwrap_or(units.len() - 1);
+        units.into_iter().skip(first)
+    }
+}
+
+impl fmt::Display for Spelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().try_for_each(|(number, unit)| write!(f, "{number}{unit}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::SecondsFormat;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn times_are_spelled_as_chrono_does(seconds in -62_167_219_200_i64..253_402_300_800, nanos in 0_u32..1_000_000_000) {
+            let time = DateTime::from_timestamp(seconds, nanos).unwrap();
+            let expected = format!("{:?}", time.to_rfc3339_opts(SecondsFormat::Micros, true));
+            prop_assert_eq!(String::from_utf8(spell_time(time).to_vec()).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_the_sixtieth() {
+        let time = DateTime::parse_from_rfc3339("2016-12-31T23:59:60.250000Z").unwrap().to_utc();
+        assert_eq!(&spell_time(time), b"\"2016-12-31T23:59:60.250000Z\"");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use leaderelection::clock::{Clock, LocalInstant, sleep_in_slices};
+use leaderelection::clock::{Clock, LocalInstant, SLICE, sleep_through_suspends};
 use tokio::time::Instant;
 
 use super::dice::Dice;
@@ -106,6 +106,16 @@ impl NodeClock {
         }
     }
 
+    /// Completes at the end of the first slice in which the timers stood still.
+    fn resumed(&self) -> impl Future<Output = ()> {
+        let lost_before = self.timers_lost();
+        async move {
+            while self.timers_lost() == lost_before {
+                self.timer(SLICE).await;
+            }
+        }
+    }
+
     fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
         self.0.pieces.iter().rev().find(|piece| has_begun(piece)).unwrap_or(&self.0.pieces[0])
     }
@@ -134,7 +144,7 @@ impl Clock for NodeClock {
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_in_slices(|| self.now(), |lasts| self.timer(lasts), deadline).await;
+        sleep_through_suspends(|| self.now(), |lasts| self.timer(lasts), || Some(self.resumed()), deadline).await;
     }
 }
 

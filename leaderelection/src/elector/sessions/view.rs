@@ -85,8 +85,8 @@ impl View {
         error: Option<&LockError>,
     ) {
         if matches!(input, Input::Own { .. }) {
-            let (took, at) = (now.saturating_since(sent_at), self.shared.settings.clock.wall_time());
-            self.meters.answered_own(operation, took, answered, at);
+            let took = now.saturating_since(sent_at);
+            self.meters.answered_own(operation, took, answered, &*self.shared.settings.clock);
         } else {
             self.meters.answered(operation, answered);
         }

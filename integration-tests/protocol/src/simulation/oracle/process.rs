@@ -148,8 +148,8 @@ impl Watched {
     }
 
     /// Records the end of a stop. After a stop, the elector reads the clock when it next runs. The process may
-    /// run its work before the elector, at the same moment. After a suspend, the timer that wakes the elector
-    /// continues with its remaining time, at most one slice.
+    /// run its work before the elector, at the same moment. After a suspend, the timer that wakes the elector, or
+    /// tells it of the suspend, continues with its remaining time, at most one slice.
     pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
         self.went_on_at = Some(now);
         let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };

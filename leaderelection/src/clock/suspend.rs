@@ -1,0 +1,162 @@
+//! The watch for a suspend of the machine: one thread for all sleepers of the process.
+//!
+//! If every sleeper looked at the clock by itself, a process with many electors would be woken many times a second for
+//! nothing. The watch is a thread and no task, because a task may be delayed by its runtime, and ends with its runtime.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::sleep::SLICE;
+use super::system_now;
+
+/// A suspend that delays timers by less is not told: the timers have no finer grain.
+const GRAIN: Duration = Duration::from_millis(1);
+
+/// Tells all sleepers of a suspend while there are any.
+#[derive(Debug)]
+struct Watch {
+    /// The time that timers have not counted, since any moment in the past.
+    uncounted: fn() -> Duration,
+    slice: Duration,
+    resumed: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    sleepers: usize,
+    /// `true` while the thread runs.
+    watched: bool,
+}
+
+/// A sleeper that is counted.
+struct Sleeper(&'static Watch);
+
+/// Returns a future that completes within one slice after the next suspend; `None` if no watch is possible.
+pub(super) fn resumed() -> Option<impl Future<Output = ()> + Send> {
+    static WATCH: Watch = Watch::new(uncounted, SLICE);
+    // Elsewhere, the only clock is the one that sets the timers, so a suspend cannot be told from the two clocks.
+    if cfg!(unix) { WATCH.resumed() } else { None }
+}
+
+/// The clock of the machine counts suspend, and the clock of the timers does not.
+fn uncounted() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let start = *START.get_or_init(Instant::now);
+    // The clock of the timers is read last, so an interruption between the two readings does not look like a suspend.
+    let counted = Duration::from_nanos(system_now().as_nanos());
+    counted.saturating_sub(start.elapsed())
+}
+
+impl Watch {
+    const fn new(uncounted: fn() -> Duration, slice: Duration) -> Self {
+        let state = Mutex::new(State { sleepers: 0, watched: false });
+        Self { uncounted, slice, resumed: Notify::const_new(), state }
+    }
+
+    fn resumed(&'static self) -> Option<impl Future<Output = ()> + Send> {
+        let sleeper = self.enter()?;
+        // This future is told of every suspend from now on, although it was not polled yet.
+        let notified = self.resumed.notified();
+        Some(async move {
+            let _counted = sleeper;
+            notified.await;
+        })
+    }
+
+    /// Counts a sleeper, and starts the thread if there is none. Returns `None` if the thread cannot be started.
+    fn enter(&'static self) -> Option<Sleeper> {
+        let mut state = self.state();
+        if !state.watched {
+            let uncounted = (self.uncounted)();
+            let watch = move || self.watch(uncounted);
+            thread::Builder::new().name("suspend-watch".to_owned()).spawn(watch).ok()?;
+            state.watched = true;
+        }
+        state.sleepers += 1;
+        Some(Sleeper(self))
+    }
+
+    /// Tells of every suspend until nobody sleeps.
+    fn watch(&self, mut uncounted: Duration) {
+        loop {
+            thread::sleep(self.slice);
+            let uncounted_now = (self.uncounted)();
+            if uncounted_now > uncounted + GRAIN {
+                uncounted = uncounted_now;
+                self.resumed.notify_waiters();
+            }
+            let mut state = self.state();
+            if state.sleepers == 0 {
+                state.watched = false;
+                return;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.0.state().sleepers -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(1);
+    const GENEROUS: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn without_a_suspend_the_two_clocks_agree() {
+        // The largest of many readings is one that was not interrupted.
+        let before = (0..1_000).map(|_| uncounted()).max().unwrap();
+        assert!((0..1_000).all(|_| uncounted() <= before + GRAIN));
+    }
+
+    #[tokio::test]
+    async fn all_sleepers_are_told_of_a_suspend() {
+        static SUSPENDED: AtomicU64 = AtomicU64::new(7_000);
+        static WATCH: Watch = Watch::new(|| Duration::from_millis(SUSPENDED.load(Ordering::SeqCst)), SHORT);
+        for _ in 0..3 {
+            let sleepers = [WATCH.resumed().unwrap(), WATCH.resumed().unwrap()];
+            SUSPENDED.fetch_add(10, Ordering::SeqCst);
+            for sleeper in sleepers {
+                timeout(GENEROUS, sleeper).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_thread_ends_when_nobody_sleeps_and_starts_again() {
+        static SUSPENDED: AtomicU64 = AtomicU64::new(0);
+        static WATCH: Watch = Watch::new(|| Duration::from_millis(SUSPENDED.load(Ordering::SeqCst)), SHORT);
+        for _ in 0..3 {
+            let sleeper = WATCH.resumed().unwrap();
+            assert!(WATCH.state().watched);
+            drop(sleeper);
+            let is_over = async {
+                while WATCH.state().watched {
+                    tokio::task::yield_now().await;
+                }
+            };
+            timeout(GENEROUS, is_over).await.unwrap();
+            let sleeper = WATCH.resumed().unwrap();
+            SUSPENDED.fetch_add(10, Ordering::SeqCst);
+            timeout(GENEROUS, sleeper).await.unwrap();
+        }
+    }
+}
