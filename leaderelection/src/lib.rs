@@ -98,6 +98,7 @@ pub mod fence;
 mod health;
 mod history;
 mod identity;
+mod job;
 mod leadership;
 mod lock;
 mod memory;
@@ -140,6 +141,7 @@ pub use elector::{LockNameError, Session, SessionBuilder, SessionElector, Slot, 
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
+pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use leadership::Leadership;
 pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 pub use memory::{MemoryLock, MemoryStore};

@@ -19,6 +19,7 @@ mod observers;
 mod record;
 mod refused;
 mod retry_after;
+mod run_once;
 mod run_while_leading;
 mod semantics;
 mod session;
