@@ -5,9 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::election::WorkEnd;
 use crate::leadership::Leadership;
 
-pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The work of a term. The output tells how the work ended.
+pub(crate) type Work = Pin<Box<dyn Future<Output = WorkEnd> + Send>>;
 /// Starts a term's work.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
@@ -53,7 +55,13 @@ impl LeaderCallbacks {
         F: Fn(Leadership) -> W + Send + Sync + 'static,
         W: Future<Output = ()> + Send + 'static,
     {
-        self.on_start_leading = Some(Arc::new(move |leadership| Box::pin(work(leadership))));
+        self.on_start_leading = Some(Arc::new(move |leadership| {
+            let work = work(leadership);
+            Box::pin(async move {
+                work.await;
+                WorkEnd::Complete
+            })
+        }));
         self
     }
 

@@ -29,7 +29,7 @@
 //!
 //! let mut election = Election::new(Rules::new("node-1", Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2)));
 //! let now = LocalInstant::default();
-//! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false }, &mut Fixed);
+//! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut Fixed);
 //! assert_eq!(election.next(), Some(Effect::Send(Request::Look)));
 //! // There is no object yet, so the candidate creates it.
 //! election.handle(now, Input::Answer(Answer::Read(Ok(None))), &mut Fixed);
@@ -45,6 +45,7 @@ mod ending;
 mod failure;
 mod holder;
 mod input;
+mod job;
 mod machine;
 mod pacing;
 mod phase;

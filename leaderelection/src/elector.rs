@@ -33,6 +33,7 @@ use crate::config::LeaderElectionConfig;
 use crate::config_warning::ConfigWarning;
 use crate::election::{EndReason, RunOutcome};
 use crate::health::HealthCheck;
+use crate::job::{JobId, JobOutcome};
 use crate::leadership::Leadership;
 use crate::status::{LeaderHandle, Status, StatusWriter};
 use crate::store_check::StoreUnfit;
@@ -156,6 +157,39 @@ impl DefaultLeaderElector {
         let (work, output) = Output::of(work);
         let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
         output.after(outcome)
+    }
+
+    /// Does the job `id`, unless the lock says that the job is done: a job that has to succeed only once, on any number of
+    /// machines.
+    ///
+    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). A candidate whose `work`
+    /// returns `Ok` writes the job into the record with its release, in one write. A candidate that reads a record with
+    /// the job returns [`JobOutcome::AlreadyDone`] without running `work`. After an error of `work`, a panic or a crash
+    /// there is no such mark, so the next candidate does the job. No clock decides anything: a candidate that starts
+    /// late finds the mark, as long as the record remembers the job ([`REMEMBERED_JOBS`](crate::REMEMBERED_JOBS)).
+    ///
+    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done
+    /// again. Let the job check the fencing token, or be harmless when it is repeated.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_while_leading`](Self::run_while_leading). An error of `work` is no error of this function:
+    /// [`JobOutcome::Failed`].
+    pub async fn run_once<F, W, T, E>(
+        &self,
+        cancel: CancellationToken,
+        id: &JobId,
+        work: F,
+    ) -> Result<JobOutcome<T, E>, RunError>
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (work, output) = Output::of_job(id, work);
+        let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
+        output.after_job(outcome)
     }
 
     fn callback(&self) -> StartWork {

@@ -100,6 +100,7 @@ mod fleet;
 mod health;
 mod history;
 mod identity;
+mod job;
 mod leadership;
 mod lock;
 mod memory;
@@ -142,6 +143,7 @@ pub use elector::{LockNameError, Session, SessionBuilder, SessionElector, Slot, 
 pub use health::{HealthCheck, Unhealthy};
 pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
 pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
+pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use leadership::Leadership;
 pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 pub use memory::{MemoryLock, MemoryStore};

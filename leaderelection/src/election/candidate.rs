@@ -26,11 +26,13 @@ impl Election {
             && sight.version() == found.as_ref().map(|found| &found.version)
         {
             // Unanswered writes on this version may still land.
-            return self.attempts.forget_old(now, self.rules.lease_duration);
+            self.attempts.forget_old(now, self.rules.lease_duration);
+        } else {
+            self.pacing.made_progress();
+            self.give_up_attempts();
+            self.see(now, found, jitter);
         }
-        self.pacing.made_progress();
-        self.give_up_attempts();
-        self.see(now, found, jitter);
+        self.finish_if_job_is_done(now);
     }
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate

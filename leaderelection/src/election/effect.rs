@@ -91,6 +91,11 @@ pub enum RunOutcome {
         /// The reason for its end.
         reason: EndReason,
     },
+    /// The job of the candidacy has succeeded, and the lock says so (rule 18).
+    JobDone {
+        /// The token of the term in which this candidate did the job; `None` if the candidate found the job done.
+        fencing_token: Option<u64>,
+    },
 }
 
 impl RunOutcome {
@@ -100,6 +105,7 @@ impl RunOutcome {
         match self {
             Self::NeverLed => None,
             Self::Led { fencing_token, .. } => Some(*fencing_token),
+            Self::JobDone { fencing_token } => *fencing_token,
         }
     }
 
@@ -107,8 +113,9 @@ impl RunOutcome {
     #[must_use]
     pub fn reason(&self) -> Option<&EndReason> {
         match self {
-            Self::NeverLed => None,
+            Self::NeverLed | Self::JobDone { fencing_token: None } => None,
             Self::Led { reason, .. } => Some(reason),
+            Self::JobDone { .. } => Some(&EndReason::WorkFinished),
         }
     }
 }

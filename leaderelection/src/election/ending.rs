@@ -4,6 +4,7 @@ use std::mem::replace;
 
 use super::effect::{Effect, Fact};
 use super::input::{Command, WorkEnd};
+use super::job::Job;
 use super::machine::Election;
 use super::phase::{Ended, Hold, Phase, Seen};
 use super::reason::EndReason;
@@ -71,12 +72,17 @@ impl Election {
 
     pub(super) fn on_work_ended(&mut self, end: WorkEnd) {
         self.work_end = Some(end);
+        if let Some(job) = &mut self.job
+            && end == WorkEnd::Complete
+        {
+            job.succeeded();
+        }
         match end {
             WorkEnd::Panicked => self.end_term(EndReason::WorkPanicked, true),
-            WorkEnd::Complete if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
+            WorkEnd::Complete | WorkEnd::Failed if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
             // The work's task found the window over, because of time or of a command. The command follows as an input.
             WorkEnd::NotBegun => self.end_term(EndReason::RenewDeadline, true),
-            WorkEnd::Complete | WorkEnd::Dropped => {}
+            WorkEnd::Complete | WorkEnd::Failed | WorkEnd::Dropped => {}
         }
     }
 
@@ -117,7 +123,9 @@ impl Election {
         if let Phase::Stopping { ended, .. } = &self.phase
             && self.work_end.is_some()
         {
-            let releases = ended.reason.releases(self.rules.release_on_cancel);
+            // The lease carries the mark of a job, so the lease is given back even after a cancellation.
+            let has_mark = self.job.as_ref().is_some_and(Job::has_succeeded);
+            let releases = has_mark || ended.reason.releases(self.rules.release_on_cancel);
             self.conclude(now, releases);
         }
     }
@@ -155,6 +163,9 @@ impl Election {
 
     pub(super) fn on_released(&mut self, now: LocalInstant, written: Seen) {
         self.tell(Fact::Released);
+        if let Some(job) = &mut self.job {
+            job.released();
+        }
         self.announce("");
         if let Phase::Releasing { held, .. } = &mut self.phase {
             *held = None;

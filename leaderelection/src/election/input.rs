@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::job::JobId;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
@@ -20,6 +21,8 @@ pub enum Input {
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,
+        /// The job that the work does, if the job has to succeed only once (rule 18).
+        job: Option<JobId>,
     },
     /// Time has passed.
     Tick,
@@ -55,6 +58,8 @@ pub enum WorkEnd {
     NotBegun,
     /// The work is complete, or the term had no work.
     Complete,
+    /// The work is complete and has failed, so its job is not done (rule 18).
+    Failed,
     /// The work panicked.
     Panicked,
     /// The work was dropped.

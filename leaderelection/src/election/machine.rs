@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::attempts::{Attempt, Attempts};
 use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
 use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
+use super::job::Job;
 use super::pacing::Pacing;
 use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
 use super::reason::EndReason;
@@ -32,6 +33,7 @@ pub struct Election {
     /// The end of the current term's work; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
+    pub(super) job: Option<Job>,
     /// `true` after the caller asked to stop, so that the candidate competes for no further term.
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
@@ -52,6 +54,7 @@ impl Election {
             announced: None,
             work_end: None,
             ends_with_work: false,
+            job: None,
             stop_asked: false,
             effects: VecDeque::new(),
         }
@@ -68,13 +71,14 @@ impl Election {
             self.expire(now);
         }
         match input {
-            Input::Begin { stand_back, ends_with_work } => {
+            Input::Begin { stand_back, ends_with_work, job } => {
                 // The effects of a term that was left open are not reported any more.
                 self.effects.clear();
                 self.rest(now);
                 self.phase = Phase::Following;
                 self.pacing.begin(now, stand_back);
                 (self.ends_with_work, self.stop_asked) = (ends_with_work, false);
+                self.job = job.map(Job::new);
             }
             Input::Tick => {}
             Input::Answer(answer) => self.on_answer(now, answer, draw.jitter()),
@@ -220,7 +224,11 @@ impl Election {
                 (Purpose::Renew, hold.token, hold.renewed(&self.rules, write_id, time), Some(hold.seen.version.clone()))
             }
             Phase::Releasing { held: Some(hold), .. } => {
-                (Purpose::Release, hold.token, hold.released(write_id, time), Some(hold.seen.version.clone()))
+                let mut record = hold.released(write_id, time);
+                if let Some(job) = &self.job {
+                    job.mark(&mut record);
+                }
+                (Purpose::Release, hold.token, record, Some(hold.seen.version.clone()))
             }
             _ => {
                 let (token, record, expected) = self.candidacy(write_id, time);
@@ -261,6 +269,9 @@ impl Election {
         let was_missed = self.work_end.take() == Some(WorkEnd::NotBegun)
             && ended.as_ref().is_some_and(|ended| ended.reason == EndReason::RenewDeadline);
         let outcome = match ended {
+            Some(Ended { fencing_token, .. }) if self.job.as_ref().is_some_and(Job::is_marked) => {
+                RunOutcome::JobDone { fencing_token: Some(fencing_token) }
+            }
             Some(_) if was_missed && !self.stop_asked => {
                 self.phase = Phase::Following;
                 return self.pacing.begin(now, Duration::ZERO);

@@ -105,7 +105,7 @@ impl Driver {
             self.status.clone(),
             self.new_leader_calls.clone(),
         );
-        let input = Input::Begin { stand_back, ends_with_work: work.ends_term() };
+        let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
             report,

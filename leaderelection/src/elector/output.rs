@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::run_error::RunError;
 use super::work::StartWork;
-use crate::election::{EndReason, RunOutcome};
+use crate::election::{EndReason, RunOutcome, WorkEnd};
+use crate::job::{JobId, JobOutcome};
 use crate::leadership::Leadership;
 
 /// The output of the work of one `run_while_leading`.
@@ -30,6 +31,15 @@ impl<T: Send + 'static> Output<T> {
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
     {
+        Self::ending(work, |_| WorkEnd::Complete)
+    }
+
+    /// Does the same. `end` tells from the output how the work ended.
+    fn ending<F, W>(work: F, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+    {
         let progress = Arc::new(Mutex::new(Progress::Waiting));
         let shared = Arc::clone(&progress);
         let work = StartWork::once(move |leadership| {
@@ -37,8 +47,9 @@ impl<T: Send + 'static> Output<T> {
             *lock(&shared) = Progress::Begun;
             Box::pin(async move {
                 let output = work.await;
-                let in_time = leadership.is_valid();
+                let (in_time, end) = (leadership.is_valid(), end(&output));
                 *lock(&shared) = Progress::Complete { output, in_time };
+                end
             })
         });
         (work, Self(progress))
@@ -50,10 +61,34 @@ impl<T: Send + 'static> Output<T> {
         match (progress, outcome) {
             (Progress::Complete { output, in_time: true }, _) => Ok(output),
             (Progress::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
-            (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. }) | (_, RunOutcome::NeverLed) => {
-                Err(RunError::Cancelled)
-            }
+            (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. })
+            | (_, RunOutcome::NeverLed | RunOutcome::JobDone { .. }) => Err(RunError::Cancelled),
             (_, RunOutcome::Led { fencing_token, reason }) => Err(RunError::Lost { fencing_token, reason }),
+        }
+    }
+}
+
+impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
+    /// Returns the work of a job, and the place of its output.
+    pub(super) fn of_job<F, W>(id: &JobId, work: F) -> (StartWork, Self)
+    where
+        F: FnOnce(Leadership) -> W + Send + 'static,
+        W: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let end = |output: &Result<T, E>| if output.is_ok() { WorkEnd::Complete } else { WorkEnd::Failed };
+        let (work, output) = Self::ending(work, end);
+        (work.for_job(id), output)
+    }
+
+    /// Returns the outcome of the job in a run with this outcome.
+    pub(super) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
+        let RunOutcome::JobDone { fencing_token } = outcome else {
+            let output = self.after(outcome)?;
+            return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
+        };
+        match (replace(&mut *lock(&self.0), Progress::Waiting), fencing_token) {
+            (Progress::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
+            _ => Ok(JobOutcome::AlreadyDone),
         }
     }
 }

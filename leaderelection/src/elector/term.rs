@@ -69,8 +69,8 @@ impl OpenTerm {
                 return (WorkEnd::NotBegun, concluder);
             }
             concluder.end.begun.store(true, Ordering::Release);
-            start(view).await;
-            (WorkEnd::Complete, concluder)
+            let end = start(view).await;
+            (end, concluder)
         };
         let task = tokio::spawn(task);
         let (work, close) = (task.abort_handle(), Arc::new(Mutex::default()));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// The fields of a record that this library does not know, as raw JSON.
@@ -25,10 +25,9 @@ impl UnknownFields {
         self.0.is_empty()
     }
 
-    /// Sets a field to a number.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn set_number(&mut self, name: &str, number: u64) {
-        if let Ok(raw) = RawValue::from_string(number.to_string()) {
+    /// Sets a field.
+    pub(crate) fn set(&mut self, name: &str, value: &impl Serialize) {
+        if let Ok(raw) = serde_json::value::to_raw_value(value) {
             self.0.insert(name.to_owned(), raw);
         }
     }

@@ -27,7 +27,7 @@ impl Member {
         }
         let mut election = Election::new(self.rules.election.clone());
         let stand_back = self.asked_until.saturating_since(now);
-        election.handle(now, Input::Begin { stand_back, ends_with_work: false }, draw);
+        election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         self.released = 0;
         self.own =
             Some(Own { id: draw.session(), election, term: None, created: false, ended: None, concluded: false });

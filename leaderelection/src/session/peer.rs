@@ -103,8 +103,8 @@ impl Peer {
 
 /// Adds the fields of a session to its record.
 pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64) {
-    record.unknown.set_number(WEIGHT, u64::from(weight));
-    record.unknown.set_number(RELEASED, released);
+    record.unknown.set(WEIGHT, &weight);
+    record.unknown.set(RELEASED, &released);
 }
 
 /// Returns `true` if the record is that of a session, and not of a lock.

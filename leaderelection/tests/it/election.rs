@@ -93,7 +93,7 @@ proptest! {
         let mut now = LocalInstant::default();
         let mut last_write = None;
         let mut in_flight: Option<Request> = None;
-        election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false }, &mut draw);
+        election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut draw);
         in_flight = next_request(&mut election).or(in_flight);
         for deed in deeds {
             let before = election.leading(now);
@@ -126,7 +126,7 @@ proptest! {
                 Deed::FailWrite(kind, after) => Input::Answer(Answer::Written(Err(failure(kind, after)))),
                 Deed::Begin(back, ends_with_work) => {
                     in_flight = None;
-                    Input::Begin { stand_back: Duration::from_nanos(back), ends_with_work }
+                    Input::Begin { stand_back: Duration::from_nanos(back), ends_with_work, job: None }
                 }
                 Deed::Command(command) => Input::Command(command),
                 Deed::WorkEnded(end) => Input::WorkEnded(end),

@@ -20,6 +20,7 @@ mod operator;
 mod record;
 mod refused;
 mod retry_after;
+mod run_once;
 mod run_while_leading;
 mod semantics;
 mod session;

@@ -178,7 +178,7 @@ impl World {
     /// Lets a node compete, as the driver of a campaign does again and again.
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
         (self.nodes[index].waits, self.nodes[index].stop_asked) = (false, false);
-        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: false };
+        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None };
         self.step(setup, index, input, false);
     }
 

@@ -28,7 +28,7 @@ impl Play {
             draw: Count { ids: 0, jitter },
             effects: Vec::new(),
         };
-        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false });
+        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None });
         play
     }
 
@@ -175,7 +175,7 @@ fn a_candidate_begins_no_sooner_than_the_store_asked_in_the_term_before() {
     play.fail(StoreErrorKind::Rejected, Some(SECOND * 5));
     play.pass(SECOND * 2);
     play.handle(Input::WorkEnded(WorkEnd::Complete));
-    play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false });
+    play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None });
     assert_eq!(play.request(), None);
     play.pass(SECOND * 3);
     assert_eq!(play.purpose(), Some(Purpose::Acquire), "over our own record of before");

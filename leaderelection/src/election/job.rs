@@ -1,0 +1,68 @@
+//! Rule 18: a job that has to succeed only once.
+
+use super::effect::{Effect, RunOutcome};
+use super::machine::Election;
+use crate::clock::LocalInstant;
+use crate::job::JobId;
+use crate::record::LeaderElectionRecord;
+
+/// The job of a candidacy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Job {
+    id: JobId,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Progress {
+    Open,
+    /// The work of this candidate has succeeded, and the lock does not say so yet, as far as is known.
+    Succeeded,
+    /// The lock says so.
+    Marked,
+}
+
+impl Job {
+    pub(super) fn new(id: JobId) -> Self {
+        Self { id, progress: Progress::Open }
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        self.progress = Progress::Succeeded;
+    }
+
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.progress == Progress::Succeeded
+    }
+
+    /// Writes the job into the record of a release, if the work has succeeded.
+    pub(super) fn mark(&self, record: &mut LeaderElectionRecord) {
+        if self.has_succeeded() {
+            record.mark_done(&self.id);
+        }
+    }
+
+    /// Takes the news that a release has landed. Every release after the success carries the mark.
+    pub(super) fn released(&mut self) {
+        if self.has_succeeded() {
+            self.progress = Progress::Marked;
+        }
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        self.progress == Progress::Marked
+    }
+}
+
+impl Election {
+    /// Ends the candidacy if the record that was read says that the job is done.
+    pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
+        let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
+        if let (Some(job), Some(record)) = (&self.job, record)
+            && record.is_done(&job.id)
+        {
+            self.rest(now);
+            self.effects.push_back(Effect::Finished(RunOutcome::JobDone { fencing_token: None }));
+        }
+    }
+}

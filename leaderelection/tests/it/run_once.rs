@@ -1,0 +1,189 @@
+//! Jobs that have to succeed only once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use leaderelection::{
+    JobId, JobOutcome, LeaderCallbacks, MemoryStore, REMEMBERED_JOBS, RunError, RunOutcome, StoreErrorKind,
+};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{DEADLINE, Fault, LEASE, Op, RETRY, TestLock, elector, plant, record, stored};
+
+type Outcome = Result<JobOutcome<u64, &'static str>, RunError>;
+
+fn id(name: &str) -> JobId {
+    name.parse().unwrap()
+}
+
+/// Runs the job `name` as `identity`, with work that takes a while.
+async fn run(lock: TestLock, name: &str, result: Result<(), &'static str>) -> Outcome {
+    let elector = elector(lock, LeaderCallbacks::new());
+    elector
+        .run_once(CancellationToken::new(), &id(name), move |leadership| async move {
+            sleep(RETRY * 3).await;
+            result.map(|()| leadership.fencing_token())
+        })
+        .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_hosts_do_a_job_once() {
+    let (store, runs) = (MemoryStore::new(), Arc::new(AtomicU32::new(0)));
+    for day in 0..20_u64 {
+        let mut hosts = JoinSet::new();
+        for host in 0..10 {
+            let elector = elector(TestLock::new(&store, &format!("host-{host}")), LeaderCallbacks::new());
+            let (runs, id) = (Arc::clone(&runs), id(&format!("day-{day}")));
+            hosts.spawn(async move {
+                sleep(Duration::from_millis(300) * host).await;
+                elector
+                    .run_once(CancellationToken::new(), &id, |_| async move {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        sleep(Duration::from_millis(200)).await;
+                        Ok::<_, ()>(())
+                    })
+                    .await
+            });
+        }
+        let outcomes: Vec<_> = hosts.join_all().await;
+        assert_eq!(outcomes.iter().filter(|outcome| **outcome == Ok(JobOutcome::Done(()))).count(), 1);
+        assert_eq!(outcomes.iter().filter(|outcome| **outcome == Ok(JobOutcome::AlreadyDone)).count(), 9);
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 20);
+    let done = stored(&store).await.record.completed_jobs();
+    assert_eq!((done.len(), &*done[0]), (REMEMBERED_JOBS, "day-19"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_job_is_done_by_the_next_host() {
+    let store = MemoryStore::new();
+    assert_eq!(run(TestLock::new(&store, "a"), "today", Err("no")).await, Ok(JobOutcome::Failed("no")));
+    assert!(stored(&store).await.record.completed_jobs().is_empty());
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+    assert_eq!(run(TestLock::new(&store, "a"), "today", Ok(())).await, Ok(JobOutcome::AlreadyDone));
+    assert_eq!(stored(&store).await.record.leader_transitions, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_host_died_is_done_by_the_next_host() {
+    let store = MemoryStore::new();
+    let first = tokio::spawn(run(TestLock::new(&store, "a"), "today", Ok(())));
+    sleep(RETRY * 2).await;
+    first.abort();
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_outlives_later_terms() {
+    let store = MemoryStore::new();
+    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    assert_eq!(run(TestLock::new(&store, "a"), "tuesday", Err("no")).await, Ok(JobOutcome::Failed("no")));
+    // A candidate without a job keeps what it does not need.
+    let plain = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
+    plain.run_while_leading(CancellationToken::new(), |_| sleep(RETRY * 4)).await.unwrap();
+    assert_eq!(run(TestLock::new(&store, "c"), "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
+    assert_eq!(run(TestLock::new(&store, "c"), "tuesday", Ok(())).await, Ok(JobOutcome::Done(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_holder_of_another_job_does_not_keep_a_done_job_waiting() {
+    let store = MemoryStore::new();
+    assert_eq!(run(TestLock::new(&store, "a"), "monday", Ok(())).await, Ok(JobOutcome::Done(0)));
+    let long = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
+    let long = tokio::spawn(async move {
+        long.run_while_leading(CancellationToken::new(), |_| std::future::pending::<()>()).await
+    });
+    sleep(LEASE).await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(run(TestLock::new(&store, "c"), "monday", Ok(())).await, Ok(JobOutcome::AlreadyDone));
+    assert!(begun.elapsed() < RETRY);
+    long.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_whose_answer_was_lost_counts() {
+    // The writes are: creation, renewals after 2 s and 4 s, and the release with the mark.
+    for fault in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
+        let store = MemoryStore::new();
+        let lock = TestLock::new(&store, "a").with_fault(Op::Update, 2, fault);
+        assert_eq!(run(lock, "today", Ok(())).await, Ok(JobOutcome::Done(0)), "{fault:?}");
+        assert_eq!(stored(&store).await.record.completed_jobs(), ["today"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_without_a_mark_is_told() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let (away, job) = (lock.clone(), tokio::spawn(run(lock, "today", Ok(()))));
+    sleep(RETRY * 2 + RETRY / 2).await;
+    away.set_outage(Some(Fault::Hang));
+    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Unmarked(0)));
+    assert_eq!(run(TestLock::new(&store, "b"), "today", Ok(())).await, Ok(JobOutcome::Done(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_job_that_succeeds_is_marked() {
+    let store = MemoryStore::new();
+    // The lease is not released on cancellation, and yet the mark is written.
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let cancel = CancellationToken::new();
+    let canceller = cancel.clone();
+    let outcome = elector
+        .run_once(cancel, &id("today"), |leadership| async move {
+            sleep(RETRY).await;
+            canceller.cancel();
+            leadership.lost().await;
+            Ok::<_, ()>("finished")
+        })
+        .await;
+    assert_eq!(outcome, Ok(JobOutcome::Done("finished")));
+    assert_eq!(stored(&store).await.record.completed_jobs(), ["today"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_lease_was_taken_away_leaves_no_mark() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let usurp = async {
+        sleep(RETRY).await;
+        plant(&store, &record("b", LEASE, 9)).await;
+    };
+    let work = |_| async {
+        sleep(RETRY * 2).await;
+        Ok::<_, ()>(())
+    };
+    let today = id("today");
+    let (outcome, ()) = tokio::join!(elector.run_once(CancellationToken::new(), &today, work), usurp);
+    assert!(matches!(outcome, Err(RunError::Lost { .. })), "{outcome:?}");
+    assert_eq!(stored(&store).await.record.holder_identity, "b");
+    assert!(stored(&store).await.record.completed_jobs().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_cancelled_before_it_begins() {
+    let store = MemoryStore::new();
+    plant(&store, &record("b", LEASE, 9)).await;
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let cancel = CancellationToken::new();
+    let work = |_| async { Ok::<_, ()>(()) };
+    let today = id("today");
+    let stop = async {
+        sleep(DEADLINE).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(elector.run_once(cancel.clone(), &today, work), stop);
+    assert_eq!(outcome, Err(RunError::Cancelled));
+    assert_eq!(RunOutcome::JobDone { fencing_token: None }.reason(), None);
+}
+
+#[test]
+fn bad_jobs_are_refused() {
+    assert_eq!("".parse::<JobId>().unwrap_err().to_string(), "job (\"\") is empty");
+    assert!("a\nb".parse::<JobId>().is_err());
+    assert!("x".repeat(100_000).parse::<JobId>().is_err());
+}
