@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let target = args.lock.open_for_operator().await?;
     let seen = intervene::look(&args.lock, &target).await?;
     if let Some(id) = target.session_id(&seen.record) {
-        return session::end(&args, &target, id, &seen, output).await;
+        return session::end(&args.lock, id, &seen, (args.confirmation, args.output), output).await;
     }
     if let Some(holder) = seen.look.holder()
         && !args.confirmation.of(&question(&args.lock, &seen, holder), output)?

@@ -26,9 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{
-    DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, StoreUnfit,
-};
+use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use rustix::process::Signal;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +36,7 @@ use self::course::Ended;
 use self::first_look::{Held, Patience};
 use self::locks::{Locks, Refusals};
 use self::signals::Signals;
-use self::slots::Numbered;
+use self::slots::{ElectionEnd, Numbered};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
@@ -95,7 +93,8 @@ pub(crate) struct Args {
     /// holder and, once the lock was read, for a store that fails or refuses writes. 0s is the same as --no-wait
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
-    /// Give up at once if another candidate holds the lock, or if the store refuses. The lease of a crashed
+    /// Give up at once if another candidate holds the lock, with --slots if others hold all slots, or if the store
+    /// refuses. The lease of a crashed
     /// holder counts as held until some candidate has waited for its end: use --wait-timeout if that may be needed
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
@@ -278,7 +277,7 @@ impl Watch<'_> {
                     // The election is not polled in between, so the check and the cancellation see the same
                     // state.
                     if !self.locks.is_led() {
-                        given_up = Some(self.locks.after_timeout());
+                        given_up = Some(self.locks.failure_of_store().map_or(GivenUp::TimedOut, GivenUp::Refused));
                         self.shutdown.cancel();
                     }
                 }
@@ -312,9 +311,6 @@ impl Watch<'_> {
         }
     }
 }
-
-/// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
-type ElectionEnd = Result<Option<EndReason>, StoreUnfit>;
 
 /// Converts the election's end into the exit code of this process.
 fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {

@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use leaderelection::TimeLimit;
-use leaderelection::admin::Target;
 use serde_json::json;
 
-use super::Args;
+use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene::{self, Seen};
+use crate::lock::LockUrl;
 use crate::output::{BOLD, Format, Output};
 use crate::plain::plain;
 use crate::view::SessionRow;
@@ -21,11 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NAMED: usize = 20;
 
 /// Ends the session, after the operator was told which locks it leads.
-pub(super) async fn end(args: &Args, target: &Target, id: &str, seen: &Seen, output: &Output) -> Result<Exit, Failure> {
-    let url = &args.lock;
+pub(super) async fn end(
+    url: &LockUrl,
+    id: &str,
+    seen: &Seen,
+    (confirmation, format): (Confirmation, Format),
+    output: &Output,
+) -> Result<Exit, Failure> {
     output.progress(format_args!("reading the locks of the session {id}"));
     let limit = TimeLimit::new(PATIENCE).of_setting("for one request");
-    let locks = url.open_bounded(limit).await?.locks_of_session().await?;
+    let target = url.open_bounded(limit).await?;
+    let locks = target.locks_of_session().await?;
     output.done();
     let locks: Vec<String> = locks.iter().map(|lock| url.at(lock.key()).to_string()).collect();
     if let Some(holder) = seen.look.holder() {
@@ -34,7 +40,7 @@ pub(super) async fn end(args: &Args, target: &Target, id: &str, seen: &Seen, out
             "If {holder} is alive, it leads these locks until its next renewal, while other members take them at once, and \
              two leaders of each are possible. {holder} then opens another session. End the session?"
         );
-        if !args.confirmation.of(&question, output)? {
+        if !confirmation.of(&question, output)? {
             output.say("nothing was changed");
             return Ok(Exit::Held);
         }
@@ -43,7 +49,7 @@ pub(super) async fn end(args: &Args, target: &Target, id: &str, seen: &Seen, out
     let [before, after] =
         [&intervention.before, &intervention.after].map(|record| SessionRow::of_record(url, id, record));
     let changed = before != after;
-    if args.output == Format::Json {
+    if format == Format::Json {
         output.json(&json!({ "before": before, "after": after, "changed": changed, "locks": locks }))?;
         return Ok(Exit::Done);
     }

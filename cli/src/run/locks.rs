@@ -3,7 +3,6 @@
 use futures_util::future::{FutureExt as _, select_all};
 use leaderelection::LeaderHandle;
 
-use super::GivenUp;
 use super::first_look::Held;
 use super::refusal;
 use crate::exit::{Exit, Failure};
@@ -53,15 +52,15 @@ impl Locks {
         self.handles.iter().map(held_by_other).collect()
     }
 
-    /// Tells apart a wait for other holders and a wait for a store that fails.
-    pub(super) fn after_timeout(&self) -> GivenUp {
+    /// The failure of the store that kept this process from leading; `None` if it waited for other holders.
+    pub(super) fn failure_of_store(&self) -> Option<Failure> {
         let is_held = |handle: &LeaderHandle| held_by_other(handle).is_some();
         let failed = |handle: &LeaderHandle| {
             let error = handle.last_error().filter(|_| !is_held(handle))?;
             Some(Failure::new(Exit::Unavailable, error.message))
         };
         let refused = self.handles.iter().find_map(refusal::last);
-        refused.or_else(|| self.handles.iter().find_map(failed)).map_or(GivenUp::TimedOut, GivenUp::Refused)
+        refused.or_else(|| self.handles.iter().find_map(failed))
     }
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use leaderelection::admin::Target;
 use leaderelection::{
-    Bounded, ConditionalStore, EndReason, LeaderHandle, LockError, RunError, Session, Slots, TimeLimit, Timings,
+    Bounded, ConditionalStore, EndReason, LeaderHandle, LockError, RunError, Session, Slots, StoreUnfit, TimeLimit,
+    Timings,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::ElectionEnd;
 use super::first_look::Held;
 use super::work::Job;
 use crate::exit::Failure;
@@ -23,6 +23,9 @@ const NAME: &str = "slot";
 
 /// The longest pause between two looks at all slots. The slots are few.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
+
+/// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
+pub(super) type ElectionEnd = Result<Option<EndReason>, StoreUnfit>;
 
 /// The slots that this process competes for.
 pub(super) struct Numbered {

@@ -16,7 +16,7 @@ pub(crate) struct SessionView {
     pub(crate) id: String,
     /// The identity of the session's process.
     pub(crate) holder: String,
-    /// What a read of the session's object showed.
+    /// The result of a read of the session's object.
     #[serde(flatten)]
     pub(crate) object: Option<SessionObject>,
 }

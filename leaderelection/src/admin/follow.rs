@@ -43,11 +43,14 @@ impl Followed {
     }
 }
 
-impl Follower {
-    pub(super) fn new(target: Target, period: Duration) -> Self {
-        Self { target, period, clock: Arc::new(SystemClock), due: None, last: None }
+impl Target {
+    /// Reads the target every `period`, with the session that it names.
+    pub fn follow(&self, period: Duration) -> Follower {
+        Follower { target: self.clone(), period, clock: Arc::new(SystemClock), due: None, last: None }
     }
+}
 
+impl Follower {
     /// Sets another clock than the machine's.
     pub fn on_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);

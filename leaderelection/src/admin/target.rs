@@ -1,12 +1,10 @@
 //! An object under the eyes of an operator: a lock, the session that holds it, and the locks of a session.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use super::follow::Follower;
 use super::{AdminError, Intervention, force_release, request_transfer};
 use crate::fleet::{self, LOCKS, SESSIONS};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
@@ -196,11 +194,6 @@ impl Target {
             }
         });
         stream::iter(reads).buffered(AT_A_TIME).try_filter_map(|lock| async { Ok(lock) }).try_collect().await
-    }
-
-    /// Reads the target every `period`, with the session that it names.
-    pub fn follow(&self, period: Duration) -> Follower {
-        Follower::new(self.clone(), period)
     }
 
     /// Takes the lock away from its holder, or ends the session, if the object still shows the term of `seen`. Use it for
