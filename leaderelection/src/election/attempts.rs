@@ -53,8 +53,8 @@ impl Attempts {
         self.unanswered.iter().find(|write| write.write_id == record.write_id).map(|write| write.attempt)
     }
 
-    pub(super) fn last(&self) -> Option<&Attempt> {
-        self.unanswered.last().map(|write| &write.attempt)
+    pub(super) fn last(&self) -> Option<&Unanswered> {
+        self.unanswered.last()
     }
 
     /// Forgets all attempts: one of them has landed, none can land any more, or their outcome does not matter. Returns

@@ -149,7 +149,7 @@ impl Election {
             Some(InFlight::Write { attempt, .. }) => Some(attempt),
             _ => None,
         };
-        let last = in_flight.or(self.attempts.last())?;
+        let last = in_flight.or(self.attempts.last().map(|write| &write.attempt))?;
         (last.purpose == Purpose::Acquire).then_some(last.sent_at)
     }
 

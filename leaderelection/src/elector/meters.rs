@@ -59,12 +59,13 @@ impl Meters {
         let doubts = Doubts::new(&name);
         let meters = Self { name, lease, doubts, leads: false };
         meters.master(false);
-        // All series start at 0, because `increase()` does not see a series that first appears with a 1.
+        // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
+        // counter starts its series.
         for reason in EndReason::OF_TERMS {
             ends(&meters.name, reason).increment(0);
         }
         for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
-            meters.add(counted, 0);
+            drop(meters.counter(counted));
         }
         meters
     }
@@ -72,7 +73,7 @@ impl Meters {
     /// Counts a leader's request that is not a plain renewal, as client-go does.
     pub(super) fn sent(&self, operation: Operation) {
         if self.leads && operation == Operation::Get && self.lease.is_some() {
-            self.add(SLOW_PATH, 1);
+            self.counter(SLOW_PATH).increment(1);
         }
     }
 
@@ -88,21 +89,21 @@ impl Meters {
 
     pub(super) fn fact(&mut self, fact: &Fact) {
         match fact {
-            Fact::LeaderChanged { leader: Some(_) } => self.add(TRANSITIONS, 1),
+            Fact::LeaderChanged { leader: Some(_) } => self.counter(TRANSITIONS).increment(1),
             fact => self.doubts.fact(&self.name, fact),
         }
     }
 
     pub(super) fn overrun(&self) {
-        self.add(OVERRUNS, 1);
+        self.counter(OVERRUNS).increment(1);
     }
 
     pub(super) fn identity_clash(&self) {
-        self.add(IDENTITY_CLASHES, 1);
+        self.counter(IDENTITY_CLASHES).increment(1);
     }
 
     pub(super) fn term_started(&mut self) {
-        self.add(TERMS, 1);
+        self.counter(TERMS).increment(1);
         self.master(true);
         self.leads = true;
     }
@@ -118,8 +119,8 @@ impl Meters {
         gauge!("leader_election_master_status", "name" => self.name.clone()).set(f64::from(u8::from(leads)));
     }
 
-    fn add(&self, counted: &'static str, more: u64) {
-        counter!(counted, "name" => self.name.clone()).increment(more);
+    fn counter(&self, counted: &'static str) -> Counter {
+        counter!(counted, "name" => self.name.clone())
     }
 }
 
