@@ -3,6 +3,7 @@
 mod channel;
 mod command;
 mod course;
+mod election;
 mod family;
 mod first_look;
 mod helper;
@@ -26,17 +27,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
+use leaderelection::{DefaultLeaderElector, EndReason, JobId, LeaderCallbacks, LeaderElectionConfig};
 use rustix::process::Signal;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
 use self::course::Ended;
+use self::election::{Election, ElectionEnd};
 use self::first_look::{Held, Patience};
 use self::locks::{Locks, Refusals};
 use self::signals::Signals;
-use self::slots::{ElectionEnd, Numbered};
+use self::slots::{Numbered, TermEnd};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::lock::LockUrl;
@@ -98,6 +100,14 @@ pub(crate) struct Args {
     /// holder counts as held until some candidate has waited for its end: use --wait-timeout if that may be needed
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
+    /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
+    /// command, and the others wait for its end and then end with 0. If the command fails or its host dies, the next host
+    /// runs it. The lock remembers the last 16 names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots"])]
+    once_for: Option<JobId>,
+    /// End with this code in place of 75 if another candidate holds the lock, or if the wait timed out
+    #[arg(long, value_name = "CODE", conflicts_with = "campaign")]
+    skip_exit_code: Option<u8>,
     /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -113,8 +123,10 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  A nightly job on every node's crontab, which never runs twice at a time:
-    leaderelect run --lock s3://bucket/locks/nightly --wait-timeout 1m -- /usr/local/bin/nightly
+  A nightly job on every node's crontab, which runs once in each night:
+    leaderelect run --once-for \"$(date +%F)\" --lock s3://bucket/locks/nightly -- /usr/local/bin/nightly
+  A job that never runs twice at a time:
+    leaderelect run --lock s3://bucket/locks/cleanup --wait-timeout 1m -- /usr/local/bin/cleanup
   A service of which one instance works:
     leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml
   Three workers at a time, numbered from 0 to 2:
@@ -129,14 +141,6 @@ enum GivenUp {
     Refused(Failure),
 }
 
-/// The election that this process takes part in.
-enum Election {
-    /// One leader at a time.
-    Plain(Box<DefaultLeaderElector>),
-    /// Several holders at a time.
-    Slots(Box<Numbered>),
-}
-
 impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
@@ -145,7 +149,18 @@ impl Args {
     }
 }
 
-pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let skip = args.skip_exit_code;
+    match (lead(args, output).await, skip) {
+        (Err(failure), Some(code)) if failure.exit == Exit::Held => {
+            output.say(format_args!("skipped: {failure}"));
+            Ok(Exit::Code(code))
+        }
+        (end, _) => end,
+    }
+}
+
+async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     args.no_wait |= args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some();
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
@@ -178,17 +193,29 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     };
     let first_look = async {
         match args.slots {
-            None => Ok(first_look::holder(&lock, &timings, looking).await?.map(|held| vec![held])),
+            None => {
+                let record = first_look::record(&lock, &timings, looking).await?;
+                let done = record.as_ref().zip(args.once_for.as_ref()).is_some_and(|(record, job)| record.is_done(job));
+                if done {
+                    return Ok(first_look::Seen::Done);
+                }
+                Ok(first_look::Seen::Held(record.and_then(first_look::holder).map(|held| vec![held])))
+            }
             Some(count) => {
                 let read = async |limit: &_| slots::holders(&lock, count, limit).await;
-                first_look::until_read(&args.lock.to_string(), &timings, looking, read).await
+                first_look::until_read(&args.lock.to_string(), &timings, looking, read)
+                    .await
+                    .map(first_look::Seen::Held)
             }
         }
     };
     let found = tokio::select! {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
-        found = first_look => found?,
+        found = first_look => match found? {
+            first_look::Seen::Done => return Ok(already_done(&args, output)),
+            first_look::Seen::Held(held) => held,
+        },
     };
     if let Some(held) = &found
         && args.no_wait
@@ -202,24 +229,25 @@ pub(crate) async fn run(mut args: Args, output: &Output) -> Result<Exit, Failure
     let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
     let watch = Watch { args: &args, job: &job, locks, refusals, shutdown: &shutdown, output };
     let (end, given_up) = watch.until_over(election.run(&args, &job, &shutdown), &mut signals, give_up).await?;
-    conclude(&args, &job, end, given_up)
+    match end {
+        ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
+        ElectionEnd::AlreadyDone => Ok(already_done(&args, output)),
+        ElectionEnd::Unmarked => {
+            let name = args.once_for.as_ref().map_or("", JobId::as_str);
+            let message = format!(
+                "the command succeeded, and {} does not say so: the last write failed, or leadership was lost; another \
+                 host may run {name:?} again",
+                args.lock
+            );
+            Err(Failure::new(Exit::Lost, message))
+        }
+    }
 }
 
-impl Election {
-    fn handles(&self) -> Vec<LeaderHandle> {
-        match self {
-            Self::Plain(elector) => vec![elector.handle()],
-            Self::Slots(slots) => slots.handles(),
-        }
-    }
-
-    async fn run(&self, args: &Args, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
-        match self {
-            Self::Plain(elector) if args.campaign => elector.campaign(shutdown.clone()).await.map(|()| None),
-            Self::Plain(elector) => elector.run(shutdown.clone()).await.map(|outcome| outcome.reason().cloned()),
-            Self::Slots(slots) => slots.run(job, args.campaign, shutdown).await,
-        }
-    }
+fn already_done(args: &Args, output: &Output) -> Exit {
+    let name = args.once_for.as_ref().map_or("", JobId::as_str);
+    output.say(format_args!("{name} was done before; the command was not run"));
+    Exit::Done
 }
 
 fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks {
@@ -312,8 +340,8 @@ impl Watch<'_> {
     }
 }
 
-/// Converts the election's end into the exit code of this process.
-fn conclude(args: &Args, job: &Job, end: ElectionEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
+/// Converts the end of the last term into the exit code of this process.
+fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
     let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
     match (job.course.take_end(), given_up) {
         // The command of an earlier term does not decide the exit code.

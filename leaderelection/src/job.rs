@@ -76,7 +76,9 @@ impl LeaderElectionRecord {
         field.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
     }
 
-    pub(crate) fn is_done(&self, job: &JobId) -> bool {
+    /// Returns `true` if the record says that the job is done.
+    #[must_use]
+    pub fn is_done(&self, job: &JobId) -> bool {
         self.completed_jobs().iter().any(|done| done == job.as_str())
     }
 

@@ -109,6 +109,11 @@ impl Course {
         self.with(|state| state.end.take())
     }
 
+    /// Returns `true` if the last command ended with success.
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.with(|state| matches!(state.end, Some(Ended::ByItself(Exit::Done | Exit::Code(0)))))
+    }
+
     /// Makes the current term the last one.
     pub(super) fn finish(&self) {
         self.with(|state| state.finishing = true);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{Bounded, LockError, ObjectStoreBasedLock as _, StoreErrorKind, TimeLimit, Timings};
+use leaderelection::{
+    Bounded, LeaderElectionRecord, LockError, ObjectStoreBasedLock as _, StoreErrorKind, TimeLimit, Timings,
+};
 use tokio::time::sleep;
 
 use crate::exit::{Exit, Failure};
@@ -56,15 +58,31 @@ pub(super) fn names(held: &[Held]) -> String {
     held.iter().map(|held| held.holder.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the holder of the lock, as `until_read` does.
-pub(super) async fn holder(lock: &Lock, timings: &Timings, patience: Patience) -> Result<Option<Held>, Failure> {
+/// The lock at the first look.
+pub(super) enum Seen {
+    /// The job was done before.
+    Done,
+    /// The other holders, if this process would have to wait for them.
+    Held(Option<Vec<Held>>),
+}
+
+/// Returns the record of the lock, as `until_read` does.
+pub(super) async fn record(
+    lock: &Lock,
+    timings: &Timings,
+    patience: Patience,
+) -> Result<Option<LeaderElectionRecord>, Failure> {
     let read = async |limit: &TimeLimit| Bounded::new(lock.clone(), limit.clone()).get().await;
-    let found = until_read(&lock.describe(), timings, patience, read).await?.map(|found| found.record);
-    Ok(found.filter(|record| !record.is_released()).map(|record| Held {
+    Ok(until_read(&lock.describe(), timings, patience, read).await?.map(|found| found.record))
+}
+
+/// Returns the holder that a record names.
+pub(super) fn holder(record: LeaderElectionRecord) -> Option<Held> {
+    (!record.is_released()).then_some(Held {
         holder: record.holder_identity,
         lease: record.lease_duration,
         seen_for: Duration::ZERO,
-    }))
+    })
 }
 
 /// Reads until an answer comes. A refusal by the store fails at once, and an unreachable store fails when `patience` is

@@ -25,7 +25,7 @@ const NAME: &str = "slot";
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 
 /// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
-pub(super) type ElectionEnd = Result<Option<EndReason>, StoreUnfit>;
+pub(super) type TermEnd = Result<Option<EndReason>, StoreUnfit>;
 
 /// The slots that this process competes for.
 pub(super) struct Numbered {
@@ -51,7 +51,7 @@ impl Numbered {
     }
 
     /// Holds a slot for one term, or for one term after the other.
-    pub(super) async fn run(&self, job: &Arc<Job>, campaign: bool, shutdown: &CancellationToken) -> ElectionEnd {
+    pub(super) async fn run(&self, job: &Arc<Job>, campaign: bool, shutdown: &CancellationToken) -> TermEnd {
         let over = CancellationToken::new();
         let terms = async {
             let end = loop {
@@ -72,7 +72,7 @@ impl Numbered {
         end
     }
 
-    async fn term(&self, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+    async fn term(&self, job: &Arc<Job>, shutdown: &CancellationToken) -> TermEnd {
         let job = Arc::clone(job);
         let work = move |slot: leaderelection::Slot| job.lead(slot.leadership().clone(), Some(slot.number()));
         match self.slots.run_while_leading(shutdown.clone(), work).await {

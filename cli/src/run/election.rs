@@ -1,0 +1,67 @@
+//! The election that `run` takes part in.
+
+use std::sync::Arc;
+
+use leaderelection::{DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError};
+use tokio_util::sync::CancellationToken;
+
+use super::Args;
+use super::slots::{Numbered, TermEnd};
+use super::work::Job;
+
+/// The end of the election.
+pub(super) enum ElectionEnd {
+    Terms(TermEnd),
+    /// The job of `--once-for` was done before.
+    AlreadyDone,
+    /// The job of `--once-for` is done, and the lock may not say so.
+    Unmarked,
+}
+
+/// The election that this process takes part in.
+pub(super) enum Election {
+    /// One leader at a time.
+    Plain(Box<DefaultLeaderElector>),
+    /// Several holders at a time.
+    Slots(Box<Numbered>),
+}
+
+impl Election {
+    pub(super) fn handles(&self) -> Vec<LeaderHandle> {
+        match self {
+            Self::Plain(elector) => vec![elector.handle()],
+            Self::Slots(slots) => slots.handles(),
+        }
+    }
+
+    pub(super) async fn run(&self, args: &Args, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+        match self {
+            Self::Plain(elector) => match &args.once_for {
+                Some(id) => once(elector, id, job, shutdown).await,
+                None if args.campaign => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
+                None => {
+                    let end = elector.run(shutdown.clone()).await;
+                    ElectionEnd::Terms(end.map(|outcome| outcome.reason().cloned()))
+                }
+            },
+            Self::Slots(slots) => ElectionEnd::Terms(slots.run(job, args.campaign, shutdown).await),
+        }
+    }
+}
+
+/// Runs the command, unless the lock says that the job is done.
+async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+    let job = Arc::clone(job);
+    let work = async move |leadership| {
+        Arc::clone(&job).lead(leadership, None).await;
+        if job.course.has_succeeded() { Ok(()) } else { Err(()) }
+    };
+    match elector.run_once(shutdown.clone(), id, work).await {
+        Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone,
+        Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
+        Ok(_) => ElectionEnd::Terms(Ok(Some(EndReason::WorkFinished))),
+        Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
+        Err(RunError::StoreUnfit(unfit)) => ElectionEnd::Terms(Err(unfit)),
+        Err(_) => ElectionEnd::Terms(Ok(None)),
+    }
+}
