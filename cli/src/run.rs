@@ -96,8 +96,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
     wait_timeout: Option<Duration>,
     /// Give up at once if another candidate holds the lock, with --slots if others hold all slots, or if the store
-    /// refuses. The lease of a crashed
-    /// holder counts as held until some candidate has waited for its end: use --wait-timeout if that may be needed
+    /// refuses. The lease of a crashed holder counts as held until some candidate has waited for its end: use
+    /// --wait-timeout if that may be needed
     #[arg(long, conflicts_with = "campaign")]
     no_wait: bool,
     /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
