@@ -2,6 +2,7 @@
 
 mod leader;
 mod measure;
+mod sessions;
 
 /// The limit that keeps a process with ten thousand locks fast: see `docs/performance.md`.
 const MOST_ALLOCATIONS: f64 = 30.0;
@@ -28,7 +29,7 @@ fn an_idle_follower_holds_little() {
 
 #[test]
 fn a_lock_of_a_session_holds_little() {
-    let bytes = measure::bytes_per_lock_of_session(1_000);
+    let bytes = sessions::bytes_per_lock_of_session(1_000);
     assert!((0.0..MOST_BYTES_OF_SESSION).contains(&bytes), "{bytes} bytes per lock");
 }
 
@@ -36,7 +37,7 @@ fn a_lock_of_a_session_holds_little() {
 #[test]
 fn a_renewal_costs_the_same_however_many_locks_the_session_leads() {
     let (few, many) =
-        (measure::allocations_per_session_renewal(20, 150), measure::allocations_per_session_renewal(1_000, 150));
+        (sessions::allocations_per_session_renewal(20, 150), sessions::allocations_per_session_renewal(1_000, 150));
     let per_lock_and_listing = (many - few) * 15.0 / 980.0;
     assert!(per_lock_and_listing < 8.0, "{few} and {many} allocations per renewal: {per_lock_and_listing}");
 }

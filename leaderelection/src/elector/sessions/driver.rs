@@ -169,8 +169,9 @@ impl<'a> Run<'a> {
             biased;
             Some(event) = self.terms.next() => Woken::Term(event),
             () = cancel.cancelled(), if !cancel_told => Woken::Input(Input::Tick),
-            Some(done) = self.requests.next() => Woken::Done(done),
+            // Many electors that begin at once are then looked up by one listing.
             seat = self.shared.next_order() => Woken::Orders(seat),
+            Some(done) = self.requests.next() => Woken::Done(done),
             () = tick => Woken::Input(Input::Tick),
         }
     }

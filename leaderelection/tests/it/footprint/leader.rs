@@ -6,7 +6,7 @@ use std::time::Duration;
 use leaderelection::clock::TokioClock;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
-    ObjectStoreBasedLock, Session,
+    ObjectStoreBasedLock,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
@@ -38,23 +38,6 @@ pub(crate) fn campaign(lock: impl ObjectStoreBasedLock) -> impl Future<Output = 
     async move {
         elector.campaign(CancellationToken::new()).await.unwrap();
     }
-}
-
-/// A session that runs for ever.
-pub(crate) fn one_session(runtime: &Runtime, store: &MemoryStore) -> Session {
-    let session = Session::builder(store.clone(), "shards", "node-1").clock(TokioClock::new()).build().unwrap();
-    let running = session.clone();
-    runtime.spawn(async move { running.run(CancellationToken::new()).await });
-    session
-}
-
-/// Campaigns for ever for one lock of a session, with the work of [`campaign`].
-pub(crate) fn campaign_through(session: &Session, lock: usize) -> impl Future<Output = ()> + Send + 'static {
-    let callbacks = LeaderCallbacks::new()
-        .on_start_leading(|leadership| async move { leadership.lost().await })
-        .on_stop_leading(|| {});
-    let elector = session.elector(format!("shard-{lock}"), callbacks).unwrap();
-    async move { elector.campaign(CancellationToken::new()).await.unwrap() }
 }
 
 pub(crate) fn runtime() -> Runtime {

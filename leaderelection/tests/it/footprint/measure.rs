@@ -6,7 +6,7 @@ use std::ops::Range;
 use allocation_counter::measure;
 use leaderelection::{ConditionalStore, MemoryLock, MemoryStore, Precondition};
 
-use super::leader::{KEY, RETRY, campaign, campaign_through, one_leader, one_session, pass, runtime, writes};
+use super::leader::{KEY, RETRY, campaign, one_leader, pass, runtime, writes};
 
 /// Allocations per write of a body that is encoded already.
 pub(crate) fn allocations_per_bare_write(writes: u32) -> f64 {
@@ -43,31 +43,6 @@ pub(crate) fn bytes_per_leader(electors: usize) -> f64 {
 /// Bytes that one more follower holds between two reads: the elector, its task, and the lock.
 pub(crate) fn bytes_per_follower(electors: usize) -> f64 {
     bytes_per_elector(electors, |store, index| MemoryLock::new(store, KEY, format!("node-1-{index}")))
-}
-
-/// Bytes that one more lock of a session holds between two renewals: the elector, its task, the task of its work, and
-/// the object in the store.
-pub(crate) fn bytes_per_lock_of_session(locks: usize) -> f64 {
-    let (runtime, store) = (runtime(), MemoryStore::new());
-    let session = one_session(&runtime, &store);
-    let start = |range: Range<usize>| {
-        range.for_each(|lock| drop(runtime.spawn(campaign_through(&session, lock))));
-        pass(&runtime, RETRY * 20);
-    };
-    start(0..locks);
-    let info = measure(|| start(locks..2 * locks));
-    let held = runtime.block_on(store.list("shards/locks/")).unwrap().len();
-    assert_eq!(held, 2 * locks, "every lock is led");
-    info.bytes_current as f64 / locks as f64
-}
-
-/// Allocations of a session per renewal, while it leads `locks` locks.
-pub(crate) fn allocations_per_session_renewal(locks: usize, renewals: u32) -> f64 {
-    let (runtime, store) = (runtime(), MemoryStore::new());
-    let session = one_session(&runtime, &store);
-    (0..locks).for_each(|lock| drop(runtime.spawn(campaign_through(&session, lock))));
-    pass(&runtime, RETRY * 20);
-    measure(|| pass(&runtime, RETRY * renewals)).count_total as f64 / f64::from(renewals)
 }
 
 /// The bytes that each of `electors` more electors holds. Memory that a process needs only once does not count.

@@ -141,7 +141,8 @@ fn electors_that_come_and_go_leave_nothing_behind() {
             sleep(LEASE).await;
         });
     };
-    let _running = runtime.block_on(async { run(&session, &CancellationToken::new()) });
+    let (running, forever) = (session.clone(), CancellationToken::new());
+    let _running = runtime.spawn(async move { running.run(forever).await });
     rounds(200);
     let left = measure(|| rounds(1_000)).bytes_current;
     assert!(left < 20_000, "{left} bytes for 1,000 electors that are gone");
