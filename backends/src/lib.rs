@@ -9,7 +9,7 @@
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
-//! a URL.
+//! a URL. [`prices`] has the list prices of requests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -19,6 +19,7 @@ pub mod azure;
 pub mod file;
 #[cfg(feature = "gcs")]
 pub mod gcs;
+pub mod prices;
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 mod request;
 #[cfg(feature = "s3")]

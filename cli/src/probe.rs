@@ -3,7 +3,6 @@
 mod clock_offset;
 mod cost;
 mod latency;
-mod prices;
 
 use std::io::Write as _;
 use std::time::Duration;

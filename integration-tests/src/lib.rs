@@ -6,6 +6,8 @@ use std::time::Duration;
 use leaderelection::Timings;
 
 #[cfg(unix)]
+pub mod crash;
+#[cfg(unix)]
 pub mod program;
 pub mod proxy;
 pub mod servers;

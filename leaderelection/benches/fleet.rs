@@ -1,12 +1,12 @@
-//! Ten thousand leaders and ten thousand followers in one process, in real time: the share of one core that
-//! each fleet takes, and the memory that it makes the process hold.
+//! Ten thousand leaders, ten thousand followers, and one session with ten thousand locks in one process, in real time:
+//! the share of one core that each fleet takes, and the memory that it makes the process hold.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
 
 use std::time::{Duration, Instant};
 
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, MemoryLock,
-    MemoryStore, Precondition,
+    MemoryStore, Precondition, Session,
 };
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -36,15 +36,35 @@ const SHORT: Scale = Scale { electors: 100, retry_period: Duration::from_millis(
 
 const LEADERS: &str = "leaders";
 const FOLLOWERS: &str = "followers";
+const SESSION: &str = "session";
+
+/// Running electors.
+#[derive(Default)]
+struct Fleet {
+    electors: JoinSet<()>,
+    handles: Vec<LeaderHandle>,
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     let scale = if has("--bench") && !has("--test") { FULL } else { SHORT };
-    match (has(LEADERS), has(FOLLOWERS)) {
-        (true, false) => measure(LEADERS, scale, |index| format!("locks/{index}")),
-        (false, true) => measure(FOLLOWERS, scale, |_| "locks/shared".to_owned()),
-        _ => {
+    match [LEADERS, FOLLOWERS, SESSION].into_iter().find(|fleet| has(fleet)) {
+        Some(LEADERS) => {
+            let start =
+                async |store: &MemoryStore| start_electors(store, scale, |index| format!("locks/{index}")).await;
+            measure(LEADERS, scale, start);
+        }
+        Some(FOLLOWERS) => {
+            let start = async |store: &MemoryStore| start_electors(store, scale, |_| "locks/shared".to_owned()).await;
+            measure(FOLLOWERS, scale, start);
+        }
+        Some(_) => {
+            // Long enough for looks at all locks, which are half a minute apart.
+            let scale = Scale { periods: scale.periods * 3, ..scale };
+            measure(SESSION, scale, async |store: &MemoryStore| start_session(store, scale).await);
+        }
+        None => {
             let Scale { electors, lease_duration, renew_deadline, retry_period, periods } = scale;
             println!(
                 "{electors} electors at {lease_duration:?}/{renew_deadline:?}/{retry_period:?}, \
@@ -53,7 +73,7 @@ fn main() {
             );
             println!("{:<10} {:>10} {:>16} {:>16}", "", "writes/s", "CPU of one core", "resident, each");
             // A process of its own for each: memory that one has freed would serve the other.
-            for fleet in [LEADERS, FOLLOWERS] {
+            for fleet in [LEADERS, FOLLOWERS, SESSION] {
                 let mut command = std::process::Command::new(std::env::current_exe().unwrap());
                 assert!(command.args(&arguments).arg(fleet).status().unwrap().success(), "{fleet} failed");
             }
@@ -62,22 +82,12 @@ fn main() {
 }
 
 /// Runs a fleet on a runtime of its own and prints what it took.
-fn measure(name: &str, scale: Scale, key: impl Fn(u32) -> String) {
+fn measure(name: &str, scale: Scale, start: impl AsyncFnOnce(&MemoryStore) -> Fleet) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     let store = MemoryStore::new();
     runtime.block_on(async {
         let resident_before = resident_kib();
-        let mut electors = JoinSet::new();
-        let mut handles = Vec::new();
-        // The electors start one after the other, because a fleet does not renew in step.
-        let start = Instant::now();
-        for index in 0..scale.electors {
-            let due = scale.retry_period * index / scale.electors;
-            sleep(due.saturating_sub(start.elapsed())).await;
-            let elector = elector(&store, key(index), index, scale);
-            handles.push(elector.handle());
-            electors.spawn(async move { elector.campaign(CancellationToken::new()).await });
-        }
+        let Fleet { electors: _running, handles } = start(&store).await;
         sleep(scale.retry_period * 2).await;
 
         let leading = count_leaders(&handles);
@@ -94,20 +104,58 @@ fn measure(name: &str, scale: Scale, key: impl Fn(u32) -> String) {
             .zip(resident_kib())
             .map_or("unknown".to_owned(), |(before, now)| format!("{:.1} KiB", (now - before) / electors));
         let (rate, share) = (f64::from(writes) / wall, 100.0 * cpu / wall);
-        println!("{name:<10} {rate:>10.0} {share:>15.1}% {resident:>16}");
+        println!("{name:<10} {rate:>10.1} {share:>15.2}% {resident:>16}");
     });
+}
+
+async fn start_electors(store: &MemoryStore, scale: Scale, key: impl Fn(u32) -> String) -> Fleet {
+    let mut fleet = Fleet::default();
+    // The electors start one after the other, because a fleet does not renew in step.
+    let start = Instant::now();
+    for index in 0..scale.electors {
+        let due = scale.retry_period * index / scale.electors;
+        sleep(due.saturating_sub(start.elapsed())).await;
+        let elector = elector(store, key(index), index, scale);
+        fleet.handles.push(elector.handle());
+        fleet.electors.spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+    }
+    fleet
+}
+
+/// Starts one session, and returns when it leads all locks.
+async fn start_session(store: &MemoryStore, scale: Scale) -> Fleet {
+    let mut fleet = Fleet::default();
+    let session = Session::builder(store.clone(), "fleet", "node-1")
+        .lease_duration(scale.lease_duration)
+        .renew_deadline(scale.renew_deadline)
+        .retry_period(scale.retry_period)
+        .build()
+        .unwrap();
+    for index in 0..scale.electors {
+        let elector = session.elector(index.to_string(), callbacks()).unwrap();
+        fleet.handles.push(elector.handle());
+        fleet.electors.spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+    }
+    fleet.electors.spawn(async move { session.run(CancellationToken::new()).await.unwrap() });
+    for handle in &mut fleet.handles {
+        handle.elected().await.unwrap();
+    }
+    fleet
 }
 
 fn elector(store: &MemoryStore, key: String, index: u32, scale: Scale) -> DefaultLeaderElector {
     let lock = MemoryLock::new(store.clone(), key, format!("node-{index}"));
-    let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
-    let config = LeaderElectionConfig::builder(lock, callbacks)
+    let config = LeaderElectionConfig::builder(lock, callbacks())
         .lease_duration(scale.lease_duration)
         .renew_deadline(scale.renew_deadline)
         .retry_period(scale.retry_period)
         .build()
         .unwrap();
     DefaultLeaderElector::new(config)
+}
+
+fn callbacks() -> LeaderCallbacks {
+    LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await })
 }
 
 fn count_leaders(handles: &[LeaderHandle]) -> usize {

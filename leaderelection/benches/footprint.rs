@@ -16,4 +16,5 @@ fn main() {
     println!("allocations added by the elector       {:>8.1}", renewal - bare);
     println!("bytes per idle leader                  {:>8.0}", measure::bytes_per_leader(electors));
     println!("bytes per idle follower                {:>8.0}", measure::bytes_per_follower(electors));
+    println!("bytes per lock of a session            {:>8.0}", measure::bytes_per_lock_of_session(electors));
 }

@@ -4,13 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use leaderelection::{JITTER_FACTOR, Timings};
+use leaderelection_backends::prices::{MONTH, Prices};
 use leaderelection_backends::url::Location;
 use serde_json::{Value, json};
-
-use super::prices::{is_local, list_prices};
-
-/// A twelfth of a year.
-const MONTH: Duration = Duration::from_secs(2_629_746);
 
 /// The arguments from which the cost is computed.
 #[derive(Debug, clap::Args)]
@@ -46,13 +42,13 @@ pub(super) struct Cost {
 
 impl Cost {
     pub(super) fn of(timings: &Timings, args: &CostArgs, location: &Location) -> Self {
-        let listed = list_prices(location);
+        let listed = Prices::of(location);
         let price = |given: Option<f64>, listed: Option<f64>| given.or(listed).or(is_local(location).then_some(0.0));
         let write_price = price(args.write_price, listed.map(|listed| listed.writes));
         let read_price = price(args.read_price, listed.map(|listed| listed.reads));
         let source = match (listed, args.write_price.or(args.read_price)) {
             (_, Some(_)) => "at the given prices".to_owned(),
-            (Some(listed), None) => format!("at list prices of {} ({})", listed.as_of, listed.what),
+            (Some(listed), None) => format!("at list prices of {} ({})", listed.as_of, listed.service),
             (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
             (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
         };
@@ -98,6 +94,16 @@ impl fmt::Display for Cost {
             Some(dollars) => write!(f, "${dollars:.2} {source}"),
             None => f.write_str(source),
         }
+    }
+}
+
+/// Returns `true` if requests to this store cost nothing.
+fn is_local(location: &Location) -> bool {
+    match location {
+        #[cfg(unix)]
+        Location::File(_) => true,
+        Location::Memory(_) => true,
+        _ => false,
     }
 }
 

@@ -1,7 +1,8 @@
-//! The protocol without servers: a model of it to explore, and a simulation of its use.
+//! The protocol without servers: a model of it to explore, a simulation of its use, and its cost in requests.
 #![cfg(feature = "check")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "what finds a mistake in itself fails by panicking")]
 
+pub mod costs;
 pub mod model;
 pub mod sessions;
 pub mod simulation;

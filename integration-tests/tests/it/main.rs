@@ -6,6 +6,8 @@ mod calls;
 mod cloud;
 #[cfg(unix)]
 mod contest;
+#[cfg(unix)]
+mod crash;
 mod every_store;
 mod fence;
 #[cfg(unix)]

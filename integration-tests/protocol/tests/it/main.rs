@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
+mod costs;
 mod model;
 mod sessions;
 mod simulation;

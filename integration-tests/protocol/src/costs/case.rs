@@ -1,0 +1,142 @@
+//! One count: so many locks, so many processes, and the way in which they lead.
+
+use std::fmt;
+use std::ops::Sub;
+use std::time::Duration;
+
+use leaderelection_backends::prices::{MONTH, Prices};
+use tokio::runtime::Builder;
+use tokio::time::sleep;
+
+use super::fleet::Fleet;
+use super::store::Counted;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The time before the count, in which all locks are taken and every process has looked at all of them.
+const SETTLING: Duration = Duration::from_secs(120);
+
+/// The largest number of leases' electors that are counted for a whole hour. More electors are counted for a part of an
+/// hour, so that a count takes minutes at most.
+const ELECTORS_FOR_AN_HOUR: usize = 10_000;
+
+/// The way in which processes lead their locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Each lock has a lease, which its leader renews.
+    Leases,
+    /// Each process has a session, which holds all its locks.
+    Sessions,
+}
+
+impl Way {
+    /// The name of the way.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leases => "leases",
+            Self::Sessions => "sessions",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Leases, Self::Sessions].into_iter().find(|way| way.name() == name)
+    }
+}
+
+/// A number of processes, each of which competes for all of a number of locks, at the default timings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The way in which the processes lead.
+    pub way: Way,
+    /// The number of locks.
+    pub locks: usize,
+    /// The number of processes.
+    pub processes: usize,
+}
+
+/// Requests of an hour, by their kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Conditional writes.
+    pub writes: u64,
+    /// Reads of one object.
+    pub reads: u64,
+    /// Pages of listings, each of which is one request.
+    pub listings: u64,
+    /// Conditional deletions.
+    pub deletions: u64,
+}
+
+impl Case {
+    /// Counts the requests of an hour in which nothing happens: every lock keeps its leader.
+    ///
+    /// # Panics
+    ///
+    /// If a lock has no leader, or more than one.
+    #[must_use]
+    pub fn count(self) -> Requests {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        runtime.block_on(async {
+            let store = Counted::default();
+            let fleet = Fleet::start(self, &store);
+            sleep(SETTLING).await;
+            assert!(fleet.is_settled(), "not every lock has one leader: {self}");
+            let before = store.requests();
+            let share = self.share_of_an_hour();
+            sleep(HOUR / share).await;
+            let counted = store.requests() - before;
+            assert!(fleet.is_settled(), "not every lock has kept its leader: {self}");
+            counted.times(share.into())
+        })
+    }
+
+    /// The part of an hour that is counted, as a divisor.
+    fn share_of_an_hour(self) -> u32 {
+        match self.way {
+            Way::Leases => {
+                let share = (self.locks * self.processes).div_ceil(ELECTORS_FOR_AN_HOUR);
+                u32::try_from(share).expect("a small number")
+            }
+            // A session's requests do not depend on the number of its locks, so an hour of them is soon counted.
+            Way::Sessions => 1,
+        }
+    }
+}
+
+impl Requests {
+    /// The price of a month of such hours, in dollars.
+    #[must_use]
+    pub fn dollars_a_month(&self, prices: &Prices) -> f64 {
+        let hours = MONTH.as_secs_f64() / HOUR.as_secs_f64();
+        let [writes, reads] = [self.writes + self.listings, self.reads].map(|requests| requests as f64 * hours);
+        prices.dollars(writes, reads)
+    }
+
+    fn times(self, factor: u64) -> Self {
+        let Self { writes, reads, listings, deletions } = self;
+        let [writes, reads, listings, deletions] =
+            [writes, reads, listings, deletions].map(|requests| requests * factor);
+        Self { writes, reads, listings, deletions }
+    }
+}
+
+impl Sub for Requests {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            writes: self.writes - before.writes,
+            reads: self.reads - before.reads,
+            listings: self.listings - before.listings,
+            deletions: self.deletions - before.deletions,
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { way, locks, processes } = self;
+        write!(f, "{}, {locks} locks, {processes} processes", way.name())
+    }
+}

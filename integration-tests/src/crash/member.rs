@@ -1,0 +1,115 @@
+//! A process of the fleet.
+
+use std::fmt;
+use std::io::Write as _;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use leaderelection::{LeaderCallbacks, LeaderHandle, Session, Timings};
+use leaderelection_arena::shutdown;
+use leaderelection_backends::url::Location;
+use tokio_util::sync::CancellationToken;
+
+/// A line of a member's standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The work of a lock has begun.
+    Leads {
+        /// The lock.
+        lock: usize,
+        /// The moment, by the wall clock.
+        at: DateTime<Utc>,
+    },
+    /// The work of a lock has ended.
+    Ends {
+        /// The lock.
+        lock: usize,
+    },
+    /// The member has seen a leader of every lock.
+    Settled,
+}
+
+impl News {
+    fn send(self) {
+        // An error means that the parent has ended, and so will this process.
+        let _ = std::io::stdout().write_all(format!("{self}\n").as_bytes());
+    }
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leads { lock, at } => write!(f, "leads {lock} {}", at.timestamp_micros()),
+            Self::Ends { lock } => write!(f, "ends {lock}"),
+            Self::Settled => f.write_str("settled"),
+        }
+    }
+}
+
+impl FromStr for News {
+    type Err = anyhow::Error;
+
+    fn from_str(line: &str) -> anyhow::Result<Self> {
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["leads", lock, at] => {
+                let at = DateTime::from_timestamp_micros(at.parse()?);
+                Ok(Self::Leads { lock: lock.parse()?, at: at.ok_or_else(|| anyhow::anyhow!("no moment: {line}"))? })
+            }
+            ["ends", lock] => Ok(Self::Ends { lock: lock.parse()? }),
+            ["settled"] => Ok(Self::Settled),
+            _ => anyhow::bail!("no news: {line}"),
+        }
+    }
+}
+
+/// The arguments of a member.
+#[derive(Debug, clap::Args)]
+pub struct MemberArgs {
+    /// The prefix of the fleet, as a lock's URL.
+    place: Location,
+    /// The member's identity.
+    identity: String,
+    /// The number of locks.
+    locks: usize,
+    /// The timings, as JSON.
+    #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
+    timings: Timings,
+}
+
+/// Competes for all locks through one session, until the standard input ends.
+///
+/// # Errors
+///
+/// If the session cannot be built.
+pub async fn take_part(args: MemberArgs) -> anyhow::Result<()> {
+    let MemberArgs { place, identity, locks, timings } = args;
+    shutdown::exit_with_parent();
+    let session = Session::builder(place.open().await?, place.key(), identity).timings(timings).build()?;
+    let mut handles = Vec::new();
+    for lock in 0..locks {
+        let callbacks = LeaderCallbacks::new()
+            .on_start_leading(move |leadership| async move {
+                News::Leads { lock, at: Utc::now() }.send();
+                leadership.lost().await;
+            })
+            .on_stop_leading(move || News::Ends { lock }.send());
+        let elector = session.elector(format!("lock-{lock}"), callbacks)?;
+        handles.push(elector.handle());
+        tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
+    }
+    tokio::spawn(settle(handles));
+    session.run(CancellationToken::new()).await?;
+    Ok(())
+}
+
+async fn settle(handles: Vec<LeaderHandle>) {
+    for mut handle in handles {
+        while handle.leader().is_none() {
+            if handle.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+    News::Settled.send();
+}
