@@ -14,6 +14,7 @@ mod intervene;
 mod jobs;
 mod look;
 mod loss;
+mod once;
 mod other_user;
 mod pipe;
 mod probe;
