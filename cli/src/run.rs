@@ -228,7 +228,8 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
 
     let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
     let watch = Watch { args: &args, job: &job, locks, refusals, shutdown: &shutdown, output };
-    let (end, given_up) = watch.until_over(election.run(&args, &job, &shutdown), &mut signals, give_up).await?;
+    let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);
+    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     match end {
         ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
         ElectionEnd::AlreadyDone => Ok(already_done(&args, output)),

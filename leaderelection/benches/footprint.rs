@@ -1,8 +1,10 @@
 //! Prints allocations per renewal and bytes per idle elector.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
 
+#[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../tests/it/footprint/leader.rs"]
 mod leader;
+#[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../tests/it/footprint/measure.rs"]
 mod measure;
 

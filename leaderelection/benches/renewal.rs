@@ -1,6 +1,7 @@
 //! One renewal through the elector against a bare store write: the difference is what the elector adds.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should say so and end")]
 
+#[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../tests/it/footprint/leader.rs"]
 mod leader;
 

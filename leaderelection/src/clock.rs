@@ -4,12 +4,12 @@ mod instant;
 #[cfg_attr(not(feature = "test-util"), allow(unreachable_pub, reason = "public for tests only"))]
 mod sleep;
 mod suspend;
+mod system;
 #[cfg(feature = "test-util")]
 mod tokio_clock;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -19,6 +19,7 @@ pub use instant::LocalInstant;
 use sleep::sleep_through_suspends;
 #[cfg(feature = "test-util")]
 pub use sleep::{SLICE, sleep_through_suspends};
+use system::system_now;
 #[cfg(feature = "test-util")]
 pub use tokio_clock::TokioClock;
 
@@ -77,27 +78,4 @@ impl Clock for SystemClock {
     async fn sleep_until(&self, deadline: LocalInstant) {
         sleep_through_suspends(system_now, tokio::time::sleep, suspend::resumed, deadline).await;
     }
-}
-
-#[cfg(unix)]
-fn system_now() -> LocalInstant {
-    use rustix::time::{ClockId, clock_gettime};
-
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    const CLOCK: ClockId = ClockId::Boottime;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    const CLOCK: ClockId = ClockId::Monotonic;
-
-    let time = clock_gettime(CLOCK);
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    LocalInstant::default() + seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-#[cfg(not(unix))]
-fn system_now() -> LocalInstant {
-    use std::sync::OnceLock;
-    use std::time::Instant;
-
-    static START: OnceLock<Instant> = OnceLock::new();
-    LocalInstant::default() + START.get_or_init(Instant::now).elapsed()
 }

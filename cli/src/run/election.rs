@@ -5,7 +5,6 @@ use std::sync::Arc;
 use leaderelection::{DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError};
 use tokio_util::sync::CancellationToken;
 
-use super::Args;
 use super::slots::{Numbered, TermEnd};
 use super::work::Job;
 
@@ -34,17 +33,24 @@ impl Election {
         }
     }
 
-    pub(super) async fn run(&self, args: &Args, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
+    /// Leads for one term, or term after term with `campaign`, or until the job `once_for` is done.
+    pub(super) async fn run(
+        &self,
+        campaign: bool,
+        once_for: Option<&JobId>,
+        job: &Arc<Job>,
+        shutdown: &CancellationToken,
+    ) -> ElectionEnd {
         match self {
-            Self::Plain(elector) => match &args.once_for {
+            Self::Plain(elector) => match once_for {
                 Some(id) => once(elector, id, job, shutdown).await,
-                None if args.campaign => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
+                None if campaign => ElectionEnd::Terms(elector.campaign(shutdown.clone()).await.map(|()| None)),
                 None => {
                     let end = elector.run(shutdown.clone()).await;
                     ElectionEnd::Terms(end.map(|outcome| outcome.reason().cloned()))
                 }
             },
-            Self::Slots(slots) => ElectionEnd::Terms(slots.run(job, args.campaign, shutdown).await),
+            Self::Slots(slots) => ElectionEnd::Terms(slots.run(job, campaign, shutdown).await),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::sleep::SLICE;
-use super::system_now;
+use super::system::system_now;
 
 /// A suspend that delays timers by less is not told: the timers have no finer grain.
 const GRAIN: Duration = Duration::from_millis(1);

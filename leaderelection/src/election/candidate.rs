@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::effect::{Effect, Fact, Purpose};
+use super::effect::{Effect, Fact, Purpose, RunOutcome};
 use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
@@ -33,6 +33,17 @@ impl Election {
             self.see(now, found, jitter);
         }
         self.finish_if_job_is_done(now);
+    }
+
+    /// Ends the candidacy if the record that was read says that its job is done (rule 18).
+    fn finish_if_job_is_done(&mut self, now: LocalInstant) {
+        let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
+        if let (Some(job), Some(record)) = (&self.job, record)
+            && job.is_done(record)
+        {
+            self.rest(now);
+            self.effects.push_back(Effect::Finished(RunOutcome::JobDone { fencing_token: None }));
+        }
     }
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate

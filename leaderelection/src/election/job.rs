@@ -1,8 +1,5 @@
 //! Rule 18: a job that has to succeed only once.
 
-use super::effect::{Effect, RunOutcome};
-use super::machine::Election;
-use crate::clock::LocalInstant;
 use crate::job::JobId;
 use crate::record::LeaderElectionRecord;
 
@@ -49,20 +46,12 @@ impl Job {
         }
     }
 
+    /// Returns `true` if the record says that the job is done.
+    pub(super) fn is_done(&self, record: &LeaderElectionRecord) -> bool {
+        record.is_done(&self.id)
+    }
+
     pub(super) fn is_marked(&self) -> bool {
         self.progress == Progress::Marked
-    }
-}
-
-impl Election {
-    /// Ends the candidacy if the record that was read says that the job is done.
-    pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
-        let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
-        if let (Some(job), Some(record)) = (&self.job, record)
-            && record.is_done(&job.id)
-        {
-            self.rest(now);
-            self.effects.push_back(Effect::Finished(RunOutcome::JobDone { fencing_token: None }));
-        }
     }
 }
