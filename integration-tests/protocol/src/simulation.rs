@@ -8,13 +8,13 @@
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod campaign;
-mod clock;
+pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
 mod gate;
 mod listener;
 mod node;
-mod object;
+pub(crate) mod object;
 mod operator;
 mod oracle;
 mod run;

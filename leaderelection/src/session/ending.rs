@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::LockId;
 use super::effect::{Effect, Fact};
-use super::lock::{Extras, Phase, Seen, Stopping};
-use super::machine::Member;
+use super::lock::{Phase, Seen, Stopping};
+use super::machine::{Errand, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, Command, EndReason, RunOutcome, WorkEnd};
+
 impl Member {
     pub(super) fn compete(&mut self, now: LocalInstant, id: LockId, stand_back: Duration, ends_with_work: bool) {
         let lists = self.lists_locks_instead_of_reading();
@@ -79,9 +80,6 @@ impl Member {
         let Some(window) = self.window() else { return };
         let Some(lock) = self.lock_mut(id) else { return };
         let Phase::Leading { token } = lock.phase else { return };
-        if let EndReason::Transferred { to } = &reason {
-            lock.extras.get_or_insert_with(|| Box::new(Extras::default())).preferred = Some(to.clone());
-        }
         let drop_by = window.sent_at + lease - margin;
         lock.phase = Phase::Stopping(Box::new(Stopping { token, reason: reason.clone(), held, dropped: false }));
         let works = lock.works;
@@ -201,6 +199,16 @@ impl Member {
         }
     }
 
+    /// Begins to look for locks to hand over, and plans the next look for the member that settles next.
+    pub(super) fn balance(&mut self, now: LocalInstant) {
+        self.examine = Some(0);
+        let lease = self.rules.election.lease_duration;
+        let settling = self.peers.values().filter(|peer| peer.is_member()).map(|peer| peer.settles_at(lease));
+        if let Some(at) = settling.filter(|at| *at > now).min() {
+            self.errands.set(Errand::Balance, at);
+        }
+    }
+
     /// Hands over the locks of which another member is the first in rank, a few at a time (rule S9).
     pub(super) fn hand_over(&mut self, now: LocalInstant) {
         while let Some(index) = self.examine {
@@ -225,7 +233,7 @@ impl Member {
     fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<String> {
         let lease = self.rules.election.lease_duration;
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &*self.identity);
-        let settled = self.peers.values().filter(|peer| peer.is_member() && peer.first_seen + lease <= now);
+        let settled = self.peers.values().filter(|peer| peer.is_member() && peer.settles_at(lease) <= now);
         let scores = settled.map(|peer| {
             (ranking::score(peer.identity_hash, peer.weight, lock), peer.identity.as_deref().unwrap_or_default())
         });

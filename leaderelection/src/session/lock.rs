@@ -145,6 +145,17 @@ impl Lock {
         self.extras.as_ref()?.preferred.as_deref().filter(|preferred| *preferred != identity)
     }
 
+    /// Prepares the release of a record that a read may have shown since the term ended.
+    pub(super) fn prepare_release(&mut self) {
+        // An older read that shows the record again begins no term.
+        self.first_new_token = self.next_token;
+        if let Phase::Releasing(outcome) = &self.phase
+            && let Some(EndReason::Transferred { to }) = outcome.reason()
+        {
+            self.extras.get_or_insert_default().preferred = Some(to.clone());
+        }
+    }
+
     pub(super) fn saw_token(&mut self, token: u64) {
         self.next_token = self.next_token.max(token + 1);
     }

@@ -308,7 +308,7 @@ impl Member {
             Errand::Peer(session) => self.attend_to(now, &session, draw),
             Errand::Sessions => self.list_sessions(),
             Errand::Locks => self.look_at_locks(now),
-            Errand::Balance => self.examine = Some(0),
+            Errand::Balance => self.balance(now),
         }
     }
 

@@ -29,8 +29,9 @@ impl Member {
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         self.released = 0;
-        self.own =
-            Some(Own { id: draw.session(), election, term: None, created: false, ended: None, concluded: false });
+        let id = draw.session();
+        let (term, ended) = (None, None);
+        self.own = Some(Own { id, election, term, opened_at: now, created: false, ended, concluded: false });
         self.step_own(now, Input::Tick, draw);
     }
 
@@ -69,11 +70,11 @@ impl Member {
                 if write.expected.is_some() || std::mem::replace(&mut own.created, true) {
                     return self.close(now);
                 }
-                self.send_own(Request::Write(write));
+                self.send_own(now, Request::Write(write));
             }
-            election::Effect::Send(request) => self.send_own(request),
+            election::Effect::Send(request) => self.send_own(now, request),
             election::Effect::Start { term, .. } => {
-                own.term = Some(term);
+                (own.term, own.opened_at) = (Some(term), now);
                 let session = own.id.clone();
                 self.tell(Fact::Opened { session });
                 self.on_opened(now);
@@ -94,10 +95,11 @@ impl Member {
         }
     }
 
-    fn send_own(&mut self, mut request: Request) {
+    fn send_own(&mut self, now: LocalInstant, mut request: Request) {
         let Some(own) = &self.own else { return };
         if let Request::Write(Write { record, .. }) = &mut request {
-            peer::mark(Arc::make_mut(record), self.rules.weight, self.released);
+            let lived = self.rules.balance.then(|| now.saturating_since(own.opened_at));
+            peer::mark(Arc::make_mut(record), self.rules.weight, self.released, lived);
         }
         self.effects.push_back(Effect::Own { session: own.id.clone(), request });
     }
@@ -149,8 +151,7 @@ impl Member {
                 && record.is_released()
             {
                 peer.ended = true;
-                let (version, spread) = (Some(version.clone()), std::time::Duration::ZERO);
-                peer.sight = Some(Sight { version, since: now, spread, record: None });
+                peer.sight = Some(Sight::of(Some(version.clone()), now, std::time::Duration::ZERO));
             }
             if self.past.len() == REMEMBERED {
                 self.past.remove(0);

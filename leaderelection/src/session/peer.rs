@@ -12,6 +12,7 @@ use crate::store::Version;
 /// The fields that a session's own record has besides those of a lease.
 const RELEASED: &str = "released";
 const WEIGHT: &str = "weight";
+const LIVED: &str = "livedSeconds";
 
 /// Another session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +26,8 @@ pub(super) struct Peer {
     pub(super) lease: Duration,
     /// The object at its last change; `None` before the first answer.
     pub(super) sight: Option<Sight>,
-    pub(super) first_seen: LocalInstant,
+    /// The moment since which the session is known to have lived, at most a lease before it was seen first.
+    pub(super) alive_since: LocalInstant,
     /// `true` if the session is over for good, so that it holds nothing (rule S4).
     pub(super) ended: bool,
     /// `true` if the session was seen to be renewed under this member's identity.
@@ -46,12 +48,21 @@ pub(super) struct Peer {
 pub(super) struct Sight {
     /// The version; `None` if there is no object, or no readable one.
     pub(super) version: Option<Version>,
+    /// `true` if there is an object, but no readable one.
+    pub(super) unreadable: bool,
     /// The moment at which an answer that showed this version for the first time returned (rule S3).
     pub(super) since: LocalInstant,
     /// A delay of the end, so that members do not collide.
     pub(super) spread: Duration,
     /// The record of exactly this version, if it was read.
     pub(super) record: Option<Box<LeaderElectionRecord>>,
+}
+
+impl Sight {
+    /// The sight of an object whose content was not read.
+    pub(super) fn of(version: Option<Version>, since: LocalInstant, spread: Duration) -> Self {
+        Self { version, unreadable: false, since, spread, record: None }
+    }
 }
 
 impl Peer {
@@ -64,7 +75,7 @@ impl Peer {
             released: 0,
             lease,
             sight: None,
-            first_seen: now,
+            alive_since: now,
             ended: false,
             renews: false,
             clash_reported: false,
@@ -95,21 +106,34 @@ impl Peer {
         self.sight.as_ref().map(|sight| sight.since + self.lease + sight.spread)
     }
 
+    /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
+    pub(super) fn settles_at(&self, lease: Duration) -> LocalInstant {
+        self.alive_since + lease
+    }
+
     /// Returns `true` if the session is known to be alive, and its member is known.
     pub(super) fn is_member(&self) -> bool {
         !self.ended && self.identity.is_some() && self.version().is_some()
     }
 }
 
-/// Adds the fields of a session to its record.
-pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64) {
+/// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
+pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64, lived: Option<Duration>) {
     record.unknown.set(WEIGHT, &weight);
     record.unknown.set(RELEASED, &released);
+    if let Some(lived) = lived {
+        record.unknown.set(LIVED, &lived.min(record.lease_duration).as_secs());
+    }
 }
 
 /// Returns `true` if the record is that of a session, and not of a lock.
 pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
     record.unknown.number(RELEASED).is_some()
+}
+
+/// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances shares.
+pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
+    Duration::from_secs(record.unknown.number(LIVED).unwrap_or_default()).min(record.lease_duration)
 }
 
 /// Returns the number of released locks in a session's record.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::effect::{Effect, Fact, Refusal};
 use super::flight::{Flight, Kind};
@@ -9,6 +10,7 @@ use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
 use super::machine::{Errand, Member};
 use super::ranking;
+use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
@@ -37,12 +39,22 @@ impl Member {
         self.locks.len() - self.vacant.len() > self.rules.reads_per_listing
     }
 
+    /// The pause between two looks at all locks. While a member is new, locks move, and whoever does not read the sessions
+    /// that count the releases looks at every retry period.
+    fn pause_between_looks(&self, now: LocalInstant) -> Duration {
+        let Rules { election, look_around, balance, .. } = &*self.rules;
+        let is_new = |since: LocalInstant| now < since + election.lease_duration * 3;
+        let locks_move = self.own.as_ref().is_some_and(|own| is_new(own.opened_at))
+            || self.peers.values().any(|peer| peer.is_member() && is_new(peer.alive_since));
+        if *balance && locks_move && self.lists_instead_of_reading() { election.retry_period } else { *look_around }
+    }
+
     /// Looks for changes of all locks (rule S8).
     pub(super) fn look_at_locks(&mut self, now: LocalInstant) {
         if self.window().is_none() {
             return;
         }
-        self.errands.set(Errand::Locks, now + self.rules.look_around);
+        self.errands.set(Errand::Locks, now + self.pause_between_looks(now));
         if self.lists_locks_instead_of_reading() {
             if !std::mem::replace(&mut self.lists_locks, true) {
                 self.errands_in_flight += 1;
@@ -74,7 +86,7 @@ impl Member {
             let pause = self.poll_pause(jitter);
             return self.errands.set(Errand::Locks, now + pause);
         };
-        self.errands.set(Errand::Locks, if again { now } else { now + self.rules.look_around });
+        self.errands.set(Errand::Locks, if again { now } else { now + self.pause_between_looks(now) });
         let listed: BTreeMap<LockId, Option<Version>> = listed.into_iter().collect();
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
@@ -167,12 +179,16 @@ impl Member {
 
     /// Sends the request that a lock needs.
     pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
-        let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         // A lock's write names a session that is open (rule S2).
-        if own.term.is_none_or(|term| now >= term.valid_until) {
+        if self.window().is_none_or(|term| now >= term.valid_until) {
             return;
         }
-        let (kind, request) = match self.want(lock) {
+        let want = self.lock(id).and_then(|lock| self.want(lock));
+        if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
+            lock.prepare_release();
+        }
+        let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
+        let (kind, request) = match want {
             None => return,
             Some(Want::Look) => (Kind::Look, Request::Look),
             Some(Want::Take(reason)) => {
@@ -369,7 +385,7 @@ impl Member {
 fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
     let record = LeaderElectionRecord {
         holder_identity: identity.to_owned(),
-        lease_duration: std::time::Duration::ZERO,
+        lease_duration: Duration::ZERO,
         acquire_time: Some(stamp.time),
         renew_time: None,
         leader_transitions: lock.next_token,

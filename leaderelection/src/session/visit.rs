@@ -13,6 +13,11 @@ impl Member {
                 visitor.moment(&mut term.sent_at);
                 visitor.moment(&mut term.valid_until);
             }
+            if self.rules.balance {
+                visitor.moment(&mut own.opened_at);
+            } else {
+                visitor.pause(&mut own.opened_at);
+            }
         }
         if let Some(open_at) = &mut self.open_at {
             visitor.pause(open_at);
@@ -23,9 +28,9 @@ impl Member {
         visitor.pause(&mut self.asked_until);
         for peer in self.peers.values_mut() {
             if self.rules.balance {
-                visitor.moment(&mut peer.first_seen);
+                visitor.moment(&mut peer.alive_since);
             } else {
-                visitor.pause(&mut peer.first_seen);
+                visitor.pause(&mut peer.alive_since);
             }
             visitor.pause(&mut peer.look_at);
             visitor.pause(&mut peer.not_before);

@@ -107,7 +107,7 @@ impl Member {
             before => {
                 let is_renewal = !peer.ended && before.as_ref().is_some_and(|sight| sight.version.is_some());
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
-                peer.sight = Some(Sight { version: Some(version.clone()), since: now, spread, record: None });
+                peer.sight = Some(Sight::of(Some(version.clone()), now, spread));
                 if peer.identity.is_none() {
                     peer.look_at = now;
                 }
@@ -126,7 +126,7 @@ impl Member {
     }
 
     /// Returns `true` if listings of the sessions cost less than reads of each.
-    fn lists_instead_of_reading(&self) -> bool {
+    pub(super) fn lists_instead_of_reading(&self) -> bool {
         self.peers.values().filter(|peer| peer.is_member()).count() > self.rules.reads_per_listing
     }
 
@@ -167,7 +167,11 @@ impl Member {
             Some(Sight { version: Some(version), .. }) if peer.ended => PeerRequest::Delete(version.clone()),
             _ if peer.ended => return,
             Some(Sight { version: Some(version), record: Some(record), .. }) if has_expired => {
-                PeerRequest::End(end(record, version, draw.stamp()))
+                PeerRequest::End(end(LeaderElectionRecord::clone(record), Some(version.clone()), draw.stamp()))
+            }
+            // A read that shows no object may be false, so a conditional write decides.
+            Some(Sight { version: None, unreadable: false, .. }) if has_expired => {
+                PeerRequest::End(end(LeaderElectionRecord::new("", RELEASED_LEASE), None, draw.stamp()))
             }
             _ => PeerRequest::Look,
         };
@@ -182,8 +186,11 @@ impl Member {
         }
         match answer {
             Answer::Written(Ok(version)) => return self.end_peer(now, id, Some(version)),
-            Answer::Read(Ok(found)) => self.saw_peer(now, id, found, jitter),
-            Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => self.saw_peer(now, id, None, jitter),
+            Answer::Read(Ok(Some(found))) => self.saw_peer(now, id, found, jitter),
+            Answer::Read(Ok(None)) => self.saw_no_record(now, id, false, jitter),
+            Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => {
+                self.saw_no_record(now, id, true, jitter);
+            }
             Answer::Read(Err(_)) => {
                 let pause = self.poll_pause(jitter);
                 self.change_peer(id, |peer| peer.not_before = now + pause);
@@ -193,8 +200,11 @@ impl Member {
                 let soon = matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Ambiguous);
                 let pause = if soon { Duration::ZERO } else { self.poll_pause(jitter) };
                 self.change_peer(id, |peer| {
-                    if let Some(sight) = &mut peer.sight {
-                        sight.record = None;
+                    match &mut peer.sight {
+                        Some(Sight { version: Some(_), record, .. }) => *record = None,
+                        // There may be an object after all.
+                        sight if soon => *sight = None,
+                        _ => {}
                     }
                     (peer.look_at, peer.not_before) = (now, now + pause);
                 });
@@ -219,28 +229,45 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a read of a session's object.
-    fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: Option<VersionedRecord>, jitter: Jitter) {
+    /// The pause before the next look at a session's object, unless a listing shows a reason for an earlier one.
+    fn peer_pause(&self, jitter: Jitter) -> Duration {
+        if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) }
+    }
+
+    /// Takes a read that shows no object, or an unreadable one.
+    fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
-        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
+        let pause = self.peer_pause(jitter);
         let Some(peer) = self.peers.get_mut(id) else { return };
         peer.look_at = now + pause;
         if peer.ended {
             return;
         }
-        let Some(VersionedRecord { record, version }) = found else {
-            if peer.version().is_some() || peer.sight.is_none() {
-                peer.sight = Some(Sight { version: None, since: now, spread, record: None });
-            } else if peer.expires_at().is_some_and(|at| at <= now) {
-                // There is nothing to end: the session's own renewals name a version that no longer exists (rule S4).
-                self.end_peer(now, id, None);
-            }
+        let is_known = |sight: &Sight| sight.version.is_none() && sight.unreadable == unreadable;
+        if !peer.sight.as_ref().is_some_and(is_known) {
+            peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
+        } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
+            // No write can name the version of an unreadable object (rule S4).
+            self.end_peer(now, id, None);
+        }
+    }
+
+    /// Takes a read of a session's record.
+    fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let pause = self.peer_pause(jitter);
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.look_at = now + pause;
+        if peer.ended {
             return;
-        };
+        }
+        let VersionedRecord { record, version } = found;
         if record.is_released() {
             return self.end_peer(now, id, Some(version));
         }
         let (is_new, released_before) = (peer.identity.is_none(), peer.released);
+        let lease = self.rules.election.lease_duration;
+        let lived = peer::lived(&record).min(lease);
         peer.describe(&record);
         peer.released = peer::released(&record);
         let has_released = !is_new && peer.released != released_before;
@@ -250,12 +277,20 @@ impl Member {
                 let is_renewal = before.as_ref().is_some_and(|sight| sight.version.is_some());
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
                 let record = Some(Box::new(record));
-                peer.sight = Some(Sight { version: Some(version), since: now, spread, record });
+                peer.sight = Some(Sight { record, ..Sight::of(Some(version), now, spread) });
             }
         }
+        if is_new {
+            peer.alive_since = now - lived;
+        }
+        let settles_at = peer.settles_at(lease);
         self.tell_of_peer(id);
         if is_new && self.rules.balance {
-            self.errands.hurry(Errand::Balance, now + self.rules.election.lease_duration);
+            self.errands.hurry(Errand::Balance, settles_at);
+            if self.lists_instead_of_reading() {
+                // Another member's clock may be faster, and locks move as soon as the first of all clocks allows it.
+                self.look_at_locks_soon(now);
+            }
         }
         if has_released {
             self.look_at_locks_soon(now);
@@ -277,7 +312,7 @@ impl Member {
     fn end_peer(&mut self, now: LocalInstant, id: &SessionId, version: Option<Version>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         peer.ended = true;
-        peer.sight = Some(Sight { version, since: now, spread: Duration::ZERO, record: None });
+        peer.sight = Some(Sight::of(version, now, Duration::ZERO));
         let held: Vec<u32> = peer.holds.iter().copied().collect();
         self.tell(Fact::PeerEnded { session: id.clone() });
         for lock in held {
@@ -324,8 +359,9 @@ impl Peer {
     }
 }
 
-/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease.
-fn end(record: &LeaderElectionRecord, version: &Version, stamp: Stamp) -> Write {
+/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
+/// creates the object that was missing for a lease.
+fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
     let record = LeaderElectionRecord {
         holder_identity: String::new(),
         lease_duration: RELEASED_LEASE,
@@ -333,7 +369,7 @@ fn end(record: &LeaderElectionRecord, version: &Version, stamp: Stamp) -> Write 
         renew_time: Some(stamp.time),
         write_id: Some(stamp.write_id),
         preferred_holder: None,
-        ..record.clone()
+        ..record
     };
-    Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) }
+    Write { purpose: Purpose::Release, record: Arc::new(record), expected }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{Command, WorkEnd};
-use leaderelection::session::{Effect, Fact, Input, LockId, Refusal};
+use leaderelection::session::{Effect, Fact, Input, LockId, Refusal, Rules};
 use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
 
 const HOUR: u64 = 3600;
@@ -71,39 +71,72 @@ fn the_locks_of_a_process_that_died_are_taken_after_one_write_that_ends_its_sess
     assert_eq!(dead.len(), 1);
 }
 
+/// Returns the rules of a member that balances its share.
+fn balanced(identity: &str) -> Rules {
+    let mut rules = rules(identity);
+    rules.balance = true;
+    rules
+}
+
+/// Returns the rules of a member that balances its share, and lists the sessions.
+fn listing(identity: &str) -> Rules {
+    let mut rules = balanced(identity);
+    rules.reads_per_listing = 0;
+    rules
+}
+
 #[test]
-fn a_member_that_joins_takes_its_share_within_three_leases_and_no_more() {
+fn a_member_that_joins_takes_its_share_and_no_more() {
     let mut fleet = Fleet::default();
-    let balanced = |identity| {
-        let mut rules = rules(identity);
-        rules.balance = true;
-        rules
-    };
     fleet.join(balanced("a"), 100);
     fleet.pass(1);
     fleet.join(balanced("b"), 100);
-    fleet.pass(120);
+    fleet.pass(45);
     let before = fleet.led_by(0, 100);
     assert!((35..=65).contains(&before), "{before}");
-    let names = |fleet: &Fleet, member: usize| -> Vec<u32> {
-        (0..100).filter(|lock| fleet.members[member].member.leading(fleet.now, LockId(*lock)).is_some()).collect()
-    };
-    let (of_a, of_b) = (names(&fleet, 0), names(&fleet, 1));
+    let (of_a, of_b) = (fleet.locks_of(0, 100), fleet.locks_of(1, 100));
     assert_eq!(of_a.len() + of_b.len(), 100);
     let third = fleet.join(balanced("c"), 100);
-    fleet.pass(120);
+    fleet.pass(45);
     assert!((20..=47).contains(&fleet.led_by(third, 100)), "{}", fleet.led_by(third, 100));
-    assert!(names(&fleet, 0).iter().all(|lock| of_a.contains(lock)));
-    assert!(names(&fleet, 1).iter().all(|lock| of_b.contains(lock)));
+    assert!(fleet.locks_of(0, 100).iter().all(|lock| of_a.contains(lock)));
+    assert!(fleet.locks_of(1, 100).iter().all(|lock| of_b.contains(lock)));
     // What the third leaves goes back, and nothing else moves.
-    let (kept_a, kept_b) = (names(&fleet, 0), names(&fleet, 1));
+    let (kept_a, kept_b) = (fleet.locks_of(0, 100), fleet.locks_of(1, 100));
     fleet.members[third].campaigns = false;
     fleet.give(third, Input::Stop);
     fleet.members[third].alive = false;
     fleet.pass(30);
     assert_eq!(fleet.led_by(0, 100) + fleet.led_by(1, 100), 100);
-    assert!(kept_a.iter().all(|lock| names(&fleet, 0).contains(lock)));
-    assert!(kept_b.iter().all(|lock| names(&fleet, 1).contains(lock)));
+    assert!(kept_a.iter().all(|lock| fleet.locks_of(0, 100).contains(lock)));
+    assert!(kept_b.iter().all(|lock| fleet.locks_of(1, 100).contains(lock)));
+}
+
+#[test]
+fn a_member_that_joins_has_its_share_within_three_leases_whenever_it_joins() {
+    for (after, listings) in (1..=31).flat_map(|after| [(after, false), (after, true)]) {
+        let mut fleet = Fleet::default();
+        let rules = if listings { listing } else { balanced };
+        fleet.join(rules("a"), 100);
+        fleet.pass(after);
+        fleet.join(rules("b"), 100);
+        fleet.pass(45);
+        let share = fleet.led_by(1, 100);
+        assert!((35..=65).contains(&share), "{share} locks, 45 s after a join at {after} s, listings: {listings}");
+    }
+}
+
+#[test]
+fn two_members_that_join_within_a_lease_both_have_their_shares() {
+    let mut fleet = Fleet::default();
+    fleet.join(listing("a"), 100);
+    fleet.pass(1);
+    fleet.join(listing("b"), 100);
+    fleet.pass(10);
+    fleet.join(listing("c"), 100);
+    fleet.pass(45);
+    let shares = [0, 1, 2].map(|member| fleet.led_by(member, 100));
+    assert!(shares.iter().all(|share| (20..=47).contains(share)), "{shares:?}");
 }
 
 #[test]
@@ -208,4 +241,70 @@ fn a_removed_lock_leaves_its_number_to_another_and_nothing_else() {
     fleet.pass(1);
     assert_eq!(fleet.members[0].member.leading(fleet.now, LockId(0)).unwrap().fencing_token, 0);
     assert_eq!(fleet.led_by(0, 3), 2);
+}
+
+#[test]
+fn a_lock_that_is_read_while_its_work_ends_is_handed_over_to_the_same_member() {
+    let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    let mut rules = rules("a");
+    rules.look_around = Duration::from_secs(2);
+    fleet.join(rules, 1);
+    fleet.pass(1);
+    (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);
+    fleet.give(0, Input::Command { lock, command: Command::TransferTo("b".to_owned()) });
+    fleet.requests = Requests::default();
+    fleet.pass(5);
+    assert!(fleet.requests.reads > 0);
+    fleet.give(0, Input::WorkEnded { lock, end: WorkEnd::Complete });
+    assert!(fleet.locks[&lock].record.is_released());
+    assert_eq!(fleet.locks[&lock].record.preferred_holder.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_session_is_ended_by_a_write_even_if_a_read_shows_no_object() {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    fleet.join(rules("b"), 1);
+    fleet.pass(10);
+    let id = fleet.session_of(0);
+    // Every read and every listing of `b` lies for longer than a lease.
+    fleet.hidden_from = Some((1, id.clone()));
+    fleet.pass(60);
+    assert_eq!((fleet.led_by(0, 1), fleet.led_by(1, 1)), (1, 0));
+    // A session without an object cannot end otherwise.
+    fleet.hidden_from = None;
+    fleet.members[0].alive = false;
+    fleet.sessions.remove(&id);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(1, 1), 1);
+    assert!(fleet.sessions[&id].record.is_released());
+}
+
+#[test]
+fn an_old_read_of_a_lock_that_was_released_begins_no_term() {
+    let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    fleet.join(rules("a"), 1);
+    fleet.members[0].campaigns = false;
+    fleet.pass(1);
+    fleet.give(0, Input::Command { lock, command: Command::StepDown });
+    // The elector is stopped while it does not know whether its write has taken the lock, and releases the lock.
+    let compete = || Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false };
+    fleet.loses = 2;
+    fleet.give(0, compete());
+    let taken = fleet.locks[&lock].clone();
+    fleet.give(0, Input::Command { lock, command: Command::Stop });
+    fleet.pass(15);
+    assert!(fleet.locks[&lock].record.is_released());
+    // The answer to the next write is lost, too, and the next read shows the lock as it was before its release.
+    fleet.loses = 1;
+    fleet.old_reads.insert(lock, taken);
+    fleet.members[0].effects.clear();
+    fleet.give(0, compete());
+    fleet.pass(5);
+    let terms = fleet.members[0].effects.iter().filter_map(|effect| match effect {
+        Effect::Start { term, .. } => Some(term.fencing_token),
+        _ => None,
+    });
+    assert_eq!(terms.collect::<Vec<_>>(), vec![2]);
 }

@@ -19,6 +19,7 @@ impl World {
             if let Some(lease_end) = &mut node.lease_end {
                 Shift(passed).timer(lease_end);
             }
+            node.silent = node.silent.saturating_sub(passed);
             if let Some((_, lease)) = &mut node.barred {
                 *lease = lease.saturating_sub(passed);
             }

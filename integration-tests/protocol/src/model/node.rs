@@ -65,6 +65,8 @@ pub struct Node {
     pub(super) waits: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
     pub(super) clash_watch: Option<ClashWatch>,
+    /// The time for which the store has asked the node to send nothing.
+    pub(super) silent: Duration,
     /// The version that the node read last, and the time for which that version bars the node from a term.
     pub(super) barred: Option<(Version, Duration)>,
 }
@@ -100,6 +102,7 @@ impl Node {
             stop_asked: false,
             waits: false,
             clash_watch: is_shared.then(|| ClashWatch::new(identity)),
+            silent: Duration::ZERO,
             barred: None,
         }
     }
@@ -130,6 +133,7 @@ impl Node {
     pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
+            _ if !self.silent.is_zero() => Some(Violation::Hurry),
             Request::Write(Write { expected: None, .. }) if barred => Some(Violation::Haste),
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if self.stop_asked => Some(Violation::Disobedience),
             Request::Write(Write { record, .. }) if record.is_released() && self.works() => {

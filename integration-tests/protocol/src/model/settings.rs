@@ -36,6 +36,7 @@ pub fn standard() -> Vec<Question> {
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
+        question("waits that the store asks for", Setup { waits: true, last_token: 0, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
     ]
 }
@@ -130,6 +131,7 @@ fn two() -> Setup {
         spoils: false,
         reclaims: false,
         lies: false,
+        waits: false,
         only_exclusion: false,
     }
 }

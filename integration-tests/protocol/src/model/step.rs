@@ -46,6 +46,10 @@ pub enum Deed {
     LieConflict,
     /// The store applied the node's write, and the answer is a refusal.
     LieRefused,
+    /// The store refused the node's request before the request had any effect, and asks the node to wait.
+    RefuseAndAskToWait,
+    /// The answer is an error that leaves the outcome open, and asks the node to wait.
+    FailAndAskToWait,
     /// The node is asked to end its term or its candidacy.
     Stop,
     /// The node is asked to step down.
@@ -64,6 +68,13 @@ impl World {
         for (index, node) in self.nodes.iter().enumerate() {
             let mut push = |deed| actions.push(Action::Node(index, deed));
             push(Deed::Poll);
+            if setup.waits {
+                match &node.flight {
+                    None => {}
+                    Some(Flight::Sent(_)) => push(Deed::RefuseAndAskToWait),
+                    Some(Flight::Answered { .. }) => push(Deed::FailAndAskToWait),
+                }
+            }
             match &node.flight {
                 None => {}
                 Some(Flight::Sent(_)) => [Deed::Arrive, Deed::GiveUp, Deed::Refuse].into_iter().for_each(&mut push),
@@ -152,13 +163,18 @@ impl World {
                 }
             }
             Deed::Answer => self.take_answer(setup, index),
-            Deed::GiveUp => self.fail(setup, index, StoreErrorKind::Ambiguous),
+            Deed::GiveUp => self.fail(setup, index, StoreErrorKind::Ambiguous, None),
             Deed::Refuse => {
                 self.nodes[index].flight = self.nodes[index].flight.take().map(Flight::without_effect);
-                self.fail(setup, index, StoreErrorKind::Rejected);
+                self.fail(setup, index, StoreErrorKind::Rejected, None);
             }
-            Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict),
-            Deed::LieRefused => self.fail(setup, index, StoreErrorKind::Rejected),
+            Deed::RefuseAndAskToWait => {
+                self.nodes[index].flight = self.nodes[index].flight.take().map(Flight::without_effect);
+                self.ask_to_wait(setup, index, StoreErrorKind::Rejected);
+            }
+            Deed::FailAndAskToWait => self.ask_to_wait(setup, index, StoreErrorKind::Ambiguous),
+            Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict, None),
+            Deed::LieRefused => self.fail(setup, index, StoreErrorKind::Rejected, None),
             Deed::Stop => {
                 self.nodes[index].stop_asked = true;
                 self.step(setup, index, Input::Command(Command::Stop), false);
@@ -348,15 +364,22 @@ impl World {
         (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
+    /// Tells a node that its request failed, and that it has to wait for a lease duration.
+    fn ask_to_wait(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
+        let asked = Duration::from_nanos(setup.lease_of(index));
+        self.nodes[index].silent = asked;
+        self.fail(setup, index, kind, Some(asked));
+    }
+
     /// Tells a node that its request failed. A request that is still on its way may arrive later.
-    fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
+    fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, retry_after: Option<Duration>) {
         let is_read = match &self.nodes[index].flight {
             Some(Flight::Sent(request)) => matches!(request, Request::Look),
             Some(Flight::Answered { answer, .. }) => matches!(answer, Answer::Read(_)),
             None => return,
         };
         self.orphan(setup, index);
-        let failure = Failure { kind, retry_after: None };
+        let failure = Failure { kind, retry_after };
         let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
         self.step(setup, index, Input::Answer(answer), false);
     }

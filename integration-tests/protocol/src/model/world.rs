@@ -60,6 +60,8 @@ pub struct Setup {
     pub reclaims: bool,
     /// `true` if answers may be wrong: a conflict or a refusal after the write was applied.
     pub lies: bool,
+    /// `true` if answers may ask a node to send nothing for a lease duration.
+    pub waits: bool,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
@@ -144,6 +146,8 @@ pub enum Violation {
     Order,
     /// A candidate created the record anew before the end of a lease that it had seen.
     Haste,
+    /// A request was sent before the time that the store had asked for.
+    Hurry,
     /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
     /// wrote the object under the same identity.
     FalseClash,
@@ -247,6 +251,7 @@ impl Model for Setup {
             Property::always("no early end", |_, world: &World| never(world, Violation::EarlyEnd)),
             Property::always("no disobedience", |_, world: &World| never(world, Violation::Disobedience)),
             Property::always("stop before the next leader", |_, world: &World| never(world, Violation::Order)),
+            Property::always("no hurry", |_, world: &World| never(world, Violation::Hurry)),
             Property::always("no false clash", |_, world: &World| never(world, Violation::FalseClash)),
             // An empty exploration would prove the properties above, so a leader must exist in some state.
             Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
@@ -278,6 +283,11 @@ impl Model for Setup {
                     .cell
                     .as_ref()
                     .is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
+            }));
+        }
+        if self.waits {
+            properties.push(Property::sometimes("a leader that is asked to wait", |setup: &Setup, world: &World| {
+                world.nodes.iter().any(|node| !node.silent.is_zero() && node.leading(setup).is_some())
             }));
         }
         if self.late_writes > 0 {

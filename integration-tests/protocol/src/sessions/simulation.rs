@@ -6,6 +6,7 @@
 //!
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
+mod balance;
 mod campaign;
 mod driver;
 mod judge;

@@ -17,16 +17,22 @@ pub(crate) type Rate = u64;
 const TRUE_RATE: Rate = 1_000_000;
 
 /// The time that has passed in the simulation, which no node knows.
-pub(super) type TrueTime = Duration;
+pub(crate) type TrueTime = Duration;
 
-/// A clock whose whole course is drawn in advance, so that it can be read exactly for any moment.
+/// The whole course of a clock, drawn in advance, so that the clock can be read exactly for any moment.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pieces: Vec<Piece>,
+}
+
+/// A clock of a node in a runtime whose time is simulated.
 #[derive(Clone, Debug)]
-pub(super) struct NodeClock(Arc<Course>);
+pub(super) struct NodeClock(Arc<Ticking>);
 
 #[derive(Debug)]
-struct Course {
+struct Ticking {
     origin: Instant,
-    pieces: Vec<Piece>,
+    course: Course,
     /// The time, by the node's clock, during which the node's timers stood still while the clock went on.
     timers_lost: AtomicU64,
 }
@@ -43,9 +49,9 @@ struct Piece {
     wall_stands: bool,
 }
 
-impl NodeClock {
+impl Course {
     /// Draws a clock that changes its rate, between `slowest` and `fastest`, a few times in `length`.
-    pub(super) fn draw(origin: Instant, length: Duration, (slowest, fastest): (Rate, Rate), dice: &mut Dice) -> Self {
+    pub(crate) fn draw(length: Duration, (slowest, fastest): (Rate, Rate), dice: &mut Dice) -> Self {
         let changes = dice.pick(&[0, 0, 1, 4, 12]);
         let mut starts: Vec<Duration> = (0..changes).map(|_| dice.up_to(length)).collect();
         starts.push(Duration::ZERO);
@@ -65,23 +71,49 @@ impl NodeClock {
             };
             pieces.push(Piece { from, local, rate, wall: draw_wall(dice), wall_stands: dice.chance(0.2) });
         }
-        Self(Arc::new(Course { origin, pieces, timers_lost: AtomicU64::new(0) }))
+        Self { pieces }
+    }
+
+    /// Returns the clock's reading at a moment of true time.
+    pub(crate) fn local_at(&self, at: TrueTime) -> LocalInstant {
+        let at = nanos(at);
+        LocalInstant::from_nanos(self.piece(|piece| piece.from <= at).local_at(at))
+    }
+
+    /// Returns the first moment at which the clock shows `local` or more.
+    pub(crate) fn true_at(&self, local: LocalInstant) -> TrueTime {
+        let local = local.as_nanos();
+        Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
+    }
+
+    /// Returns the wall time that the clock shows at a moment of true time.
+    pub(crate) fn wall_at(&self, at: TrueTime) -> DateTime<Utc> {
+        let at = nanos(at);
+        let piece = self.piece(|piece| piece.from <= at);
+        if piece.wall_stands { piece.wall } else { piece.wall + Duration::from_nanos(at - piece.from) }
+    }
+
+    fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
+        self.pieces.iter().rev().find(|piece| has_begun(piece)).unwrap_or(&self.pieces[0])
+    }
+}
+
+impl NodeClock {
+    /// Draws a clock that changes its rate, between the slowest and the fastest, a few times in `length`.
+    pub(super) fn draw(origin: Instant, length: Duration, rates: (Rate, Rate), dice: &mut Dice) -> Self {
+        Self(Arc::new(Ticking { origin, course: Course::draw(length, rates, dice), timers_lost: AtomicU64::new(0) }))
     }
 
     pub(super) fn true_now(&self) -> TrueTime {
         self.0.origin.elapsed()
     }
 
-    /// Returns the clock's reading at a moment of true time.
     pub(super) fn local_at(&self, at: TrueTime) -> LocalInstant {
-        let at = nanos(at);
-        LocalInstant::from_nanos(self.piece(|piece| piece.from <= at).local_at(at))
+        self.0.course.local_at(at)
     }
 
-    /// Returns the first moment at which the clock shows `local` or more.
     pub(super) fn true_at(&self, local: LocalInstant) -> TrueTime {
-        let local = local.as_nanos();
-        Duration::from_nanos(self.piece(|piece| piece.local <= local).true_at(local))
+        self.0.course.true_at(local)
     }
 
     /// Delays every pending timer by the time since `since`, as a suspend does on some systems.
@@ -115,10 +147,6 @@ impl NodeClock {
             }
         }
     }
-
-    fn piece(&self, has_begun: impl Fn(&Piece) -> bool) -> &Piece {
-        self.0.pieces.iter().rev().find(|piece| has_begun(piece)).unwrap_or(&self.0.pieces[0])
-    }
 }
 
 impl Piece {
@@ -138,9 +166,7 @@ impl Clock for NodeClock {
     }
 
     fn wall_time(&self) -> DateTime<Utc> {
-        let now = nanos(self.true_now());
-        let piece = self.piece(|piece| piece.from <= now);
-        if piece.wall_stands { piece.wall } else { piece.wall + Duration::from_nanos(now - piece.from) }
+        self.0.course.wall_at(self.true_now())
     }
 
     async fn sleep_until(&self, deadline: LocalInstant) {

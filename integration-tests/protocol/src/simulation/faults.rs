@@ -90,6 +90,12 @@ impl Fate {
         Self { arrives: Some(arrives), again: None, reply: Reply::Honest, returns: Some(returns) }
     }
 
+    /// Draws an answer that arrives quickly.
+    pub(crate) fn quick(dice: &mut Dice) -> Self {
+        let [arrives, returns] = [(); 2].map(|()| Some(dice.up_to(QUICK / 2)));
+        Self { arrives, again: None, reply: Reply::Honest, returns }
+    }
+
     /// Draws a fault, which may have no effect.
     pub(crate) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);

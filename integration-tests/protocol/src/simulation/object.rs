@@ -9,7 +9,7 @@ use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondit
 use super::timeline::WriteNumber;
 
 /// The number of earlier states that a false answer may show.
-pub(super) const REMEMBERED_STATES: usize = 3;
+pub(crate) const REMEMBERED_STATES: usize = 3;
 
 /// The object that all candidates compete for.
 #[derive(Debug)]

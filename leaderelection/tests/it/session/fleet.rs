@@ -18,6 +18,12 @@ pub(super) struct Fleet {
     pub(super) sessions: BTreeMap<SessionId, VersionedRecord>,
     pub(super) locks: BTreeMap<LockId, VersionedRecord>,
     pub(super) requests: Requests,
+    /// The member that reads and lists as if this session had no object.
+    pub(super) hidden_from: Option<(usize, SessionId)>,
+    /// The number of further requests about locks that are carried out and answered with an error.
+    pub(super) loses: usize,
+    /// What the next read of a lock shows, if that is not the truth.
+    pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
 
 /// The number of requests of each kind.
@@ -104,7 +110,7 @@ impl Fleet {
                 self.members[index].effects.push(effect.clone());
                 match effect {
                     Effect::Own { session, request } => {
-                        let answer = self.session(&session, request);
+                        let answer = self.session(index, &session, request);
                         inputs.push(Input::Own { session, answer });
                     }
                     Effect::Peer { session, request } => {
@@ -117,22 +123,17 @@ impl Fleet {
                                 continue;
                             }
                         };
-                        let answer = self.session(&session, request);
+                        let answer = self.session(index, &session, request);
                         inputs.push(Input::Peer { session, answer });
                     }
                     Effect::Lock { lock, request } => {
-                        let answer = request_to(
-                            &mut self.locks,
-                            lock,
-                            request,
-                            &mut self.requests.reads,
-                            &mut self.requests.lock_writes,
-                        );
+                        let answer = self.lock(lock, request);
                         inputs.push(Input::Lock { lock, answer });
                     }
                     Effect::ListSessions => {
                         self.requests.listings += 1;
-                        let listed = self.sessions.iter().map(|(id, found)| (id.clone(), Some(found.version.clone())));
+                        let seen = self.sessions.iter().filter(|(id, _)| !self.is_hidden(index, id));
+                        let listed = seen.map(|(id, found)| (id.clone(), Some(found.version.clone())));
                         inputs.push(Input::Sessions(Ok(listed.collect())));
                     }
                     Effect::ListLocks => {
@@ -153,7 +154,37 @@ impl Fleet {
         }
     }
 
-    fn session(&mut self, id: &SessionId, request: Request) -> Answer {
+    fn is_hidden(&self, member: usize, id: &SessionId) -> bool {
+        self.hidden_from.as_ref().is_some_and(|(from, hidden)| *from == member && hidden == id)
+    }
+
+    /// Returns the ID of a member's own session.
+    pub(super) fn session_of(&self, index: usize) -> SessionId {
+        self.members[index].member.session(self.now).unwrap().0.clone()
+    }
+
+    fn lock(&mut self, lock: LockId, request: Request) -> Answer {
+        let old = if request == Request::Look { self.old_reads.remove(&lock) } else { None };
+        let Requests { reads, lock_writes, .. } = &mut self.requests;
+        let answer = request_to(&mut self.locks, lock, request, reads, lock_writes);
+        let failure = |kind| Failure { kind, retry_after: None };
+        match answer {
+            Answer::Read(_) if self.loses > 0 => {
+                self.loses -= 1;
+                Answer::Read(Err(failure(StoreErrorKind::Fatal)))
+            }
+            Answer::Written(_) if self.loses > 0 => {
+                self.loses -= 1;
+                Answer::Written(Err(failure(StoreErrorKind::Ambiguous)))
+            }
+            _ => old.map_or(answer, |old| Answer::Read(Ok(Some(old)))),
+        }
+    }
+
+    fn session(&mut self, member: usize, id: &SessionId, request: Request) -> Answer {
+        if request == Request::Look && self.is_hidden(member, id) {
+            return Answer::Read(Ok(None));
+        }
         let Requests { reads, session_writes, .. } = &mut self.requests;
         request_to(&mut self.sessions, id.clone(), request, reads, session_writes)
     }
@@ -173,9 +204,14 @@ impl Fleet {
 
     /// Returns the number of locks that a member leads.
     pub(super) fn led_by(&self, index: usize, locks: u32) -> usize {
+        self.locks_of(index, locks).len()
+    }
+
+    /// Returns the locks that a member leads.
+    pub(super) fn locks_of(&self, index: usize, locks: u32) -> Vec<u32> {
         let driven = &self.members[index];
-        let leads = |lock: &u32| driven.member.leading(self.now, LockId(*lock)).is_some();
-        if driven.alive { (0..locks).filter(leads).count() } else { 0 }
+        let leads = |lock: &u32| driven.alive && driven.member.leading(self.now, LockId(*lock)).is_some();
+        (0..locks).filter(leads).collect()
     }
 }
 

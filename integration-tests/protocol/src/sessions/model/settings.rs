@@ -23,6 +23,7 @@ pub fn standard() -> Vec<Question> {
             "sessions: late and lost writes to a session",
             Setup { losses: true, late_writes: 1, last_token: 0, ..one(OWN) },
         ),
+        question("sessions: two locks, late writes to both kinds", late_to_both()),
         question("sessions: the next session", Setup { sessions: 2, ..one(LOCKS) }),
         question("sessions: slow ends of sessions", one(Slow { peers: true, ..OWN })),
         question("sessions: slow reads", one(Slow { reads: true, ..Slow::default() })),
@@ -52,6 +53,10 @@ pub fn electable() -> Vec<Question> {
 pub fn larger() -> Vec<Question> {
     vec![
         question(
+            "sessions: two locks, late writes to both kinds, crashes and deletions",
+            Setup { crashes: true, delete_after: Some(2), ..late_to_both() },
+        ),
+        question(
             "sessions: crashes and late writes to a lock",
             Setup { crashes: true, sessions: 2, late_writes: 1, ..one(LOCKS) },
         ),
@@ -64,18 +69,20 @@ pub fn larger() -> Vec<Question> {
             "sessions: late creations and deletions",
             Setup { losses: true, late_writes: 1, sessions: 2, delete_after: Some(2), last_token: 0, ..one(OWN) },
         ),
-        question(
-            "sessions: late writes to both",
-            Setup { losses: true, late_writes: 2, last_token: 0, ..one(Slow { locks: true, ..OWN }) },
-        ),
+        question("sessions: late writes to both", Setup { losses: true, late_writes: 2, last_token: 0, ..one(BOTH) }),
     ]
 }
 
 const LOCKS: Slow = Slow { reads: false, own: false, peers: false, locks: true };
+const BOTH: Slow = Slow { locks: true, ..OWN };
 const OWN: Slow = Slow { reads: false, own: true, peers: false, locks: false };
 
 fn deletions() -> Setup {
     Setup { crashes: true, sessions: 2, delete_after: Some(2), ..one(Slow::default()) }
+}
+
+fn late_to_both() -> Setup {
+    Setup { locks: 2, sessions: 2, losses: true, late_writes: 2, at_once_or_late: true, ..one(BOTH) }
 }
 
 fn question(name: &'static str, setup: Setup) -> Question {
@@ -96,6 +103,7 @@ fn one(slow: Slow) -> Setup {
         sessions: 1,
         late_writes: 0,
         slow,
+        at_once_or_late: false,
         losses: false,
         crashes: false,
         stops: false,

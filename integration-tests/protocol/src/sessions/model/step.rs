@@ -45,6 +45,12 @@ pub enum Deed {
 
 impl World {
     pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
+        if setup.at_once_or_late
+            && let Some((index, target)) = self.first_flight()
+        {
+            return actions
+                .extend([Deed::Arrive(target.clone()), Deed::GiveUp(target)].map(|deed| Action::Node(index, deed)));
+        }
         actions.push(Action::Tick);
         for (index, node) in self.nodes.iter().enumerate() {
             let mut push = |deed| actions.push(Action::Node(index, deed));
@@ -86,6 +92,13 @@ impl World {
         actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
     }
 
+    /// Returns a request that is on its way.
+    fn first_flight(&self) -> Option<(usize, Target)> {
+        let flights =
+            self.nodes.iter().enumerate().flat_map(|(index, node)| node.flights.keys().map(move |to| (index, to)));
+        flights.map(|(index, target)| (index, target.clone())).next()
+    }
+
     pub(super) fn after(&self, setup: &Setup, action: &Action) -> World {
         let mut world = self.clone();
         match action {
@@ -113,7 +126,7 @@ impl World {
             Deed::Arrive(target) => {
                 let is_read = matches!(self.nodes[index].flights.get(target), Some(Flight::Sent(Ask::Read)));
                 self.arrive(setup, index, target);
-                if is_read {
+                if is_read || setup.at_once_or_late {
                     self.take_answer(setup, index, target);
                 }
             }

@@ -52,6 +52,9 @@ pub struct Setup {
     /// The requests that take time, so that anything may happen before they arrive and before they are answered. A node
     /// makes any other request, and gets its answer, in one step.
     pub slow: Slow,
+    /// `true` if a slow write either arrives and is answered at once, or is given up at once and arrives at any later
+    /// moment, if it is not lost.
+    pub at_once_or_late: bool,
     /// `true` if slow requests are lost. A node that crashes loses its requests in any case.
     pub losses: bool,
     /// `true` if nodes crash, and start again with the same identity.
@@ -99,6 +102,7 @@ impl Setup {
             "slow_own" => self.slow.own = value > 0,
             "slow_peers" => self.slow.peers = value > 0,
             "slow_locks" => self.slow.locks = value > 0,
+            "at_once_or_late" => self.at_once_or_late = value > 0,
             "losses" => self.losses = value > 0,
             "crashes" => self.crashes = value > 0,
             "stops" => self.stops = value > 0,

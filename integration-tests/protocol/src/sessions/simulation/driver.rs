@@ -17,7 +17,7 @@ use crate::simulation::scenario::{NODES, Timings};
 
 impl World {
     pub(super) fn start(&mut self, node: usize) {
-        if self.nodes[node].process.is_some() {
+        if self.nodes[node].process.is_some() || self.change.as_ref().is_some_and(|change| change.keeps_out(node)) {
             return;
         }
         self.processes += 1;
@@ -29,13 +29,19 @@ impl World {
         }
         self.nodes[node].process = Some(Process {
             number,
+            identity: identity.clone(),
             member,
             seats: vec![Seat { leads: None, ended: None, work: Work::None }; LOCKS as usize],
             in_flight: BTreeMap::new(),
             lease_end: None,
             stopped_at: None,
             wakes_at: None,
-            ids: Ids { process: number, drawn: 0, dice: self.dice.fork() },
+            ids: Ids {
+                process: number,
+                drawn: 0,
+                dice: self.dice.fork(),
+                time: self.nodes[node].clock.wall_at(self.now),
+            },
         });
         self.oracle.log(self.now, || format!("p{number} starts on node {node} as {identity}"));
         self.step(node, Input::Begin);
@@ -51,7 +57,9 @@ impl World {
     /// Takes one step of a process, and carries out its effects.
     pub(super) fn step(&mut self, node: usize, input: Input) {
         let local = self.nodes[node].local(self.now);
+        let time = self.nodes[node].clock.wall_at(self.now);
         let Some(process) = &mut self.nodes[node].process else { return };
+        process.ids.time = time;
         process.member.handle(local, input, &mut process.ids);
         while let Some(effect) = self.nodes[node].process.as_mut().and_then(|process| process.member.next()) {
             self.carry_out(node, effect);
@@ -110,7 +118,7 @@ impl World {
                 self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
                 let lease = self.scenario.timings.lease;
                 let lasts = match self.dice.below(4) {
-                    0 => self.dice.up_to(lease * 2),
+                    0 if self.change.is_none() => self.dice.up_to(lease * 2),
                     _ => self.dice.up_to(Duration::from_millis(50)),
                 };
                 self.at(self.now + lasts, Event::WorkEnds { process: number, lock: lock.0, token: fencing_token });
@@ -199,7 +207,9 @@ impl World {
         }
         process.in_flight.insert(target.clone(), (id, ask.clone()));
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
-        let fate = if self.dice.chance(share) {
+        let fate = if self.change.is_some() {
+            Fate::quick(&mut self.dice)
+        } else if self.dice.chance(share) {
             Fate::bad(&self.scenario, &mut self.dice)
         } else {
             Fate::good(&self.scenario, &mut self.dice)

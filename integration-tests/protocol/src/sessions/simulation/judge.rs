@@ -7,7 +7,7 @@ use super::node::Target;
 use super::oracle::Property;
 use super::store::{Ask, Key, Reply};
 use super::world::{Event, World};
-use crate::simulation::faults::{self, Fate};
+use crate::simulation::faults::{self, Falsehood, Fate};
 use crate::simulation::scenario::NODES;
 
 impl World {
@@ -17,12 +17,16 @@ impl World {
             return self.answer(number, target, id, ask.failed(failure), fate);
         }
         let is_read = !matches!(ask, Ask::Write(..) | Ask::Delete(..));
-        if let faults::Reply::False(falsehood) = fate.reply
-            && (is_read || !falsehood.applied)
+        if let faults::Reply::False(Falsehood { applied, age }) = fate.reply
+            && (is_read || !applied)
         {
-            // The store is linearizable: a read tells the truth or nothing.
-            let kind = if is_read { StoreErrorKind::Ambiguous } else { StoreErrorKind::Conflict };
-            return self.answer(number, target, id, ask.failed(Failure { kind, retry_after: None }), fate);
+            let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+            let reply = if is_read { self.store.false_answer(ask, age) } else { ask.failed(conflict) };
+            return self.answer(number, target, id, reply, fate);
+        }
+        let is_blind = self.node_of(number).is_some_and(|node| self.nodes[node].blind_until > self.now);
+        if is_blind && is_read && matches!(target, Target::Peer(_) | Target::Sessions) {
+            return self.answer(number, target, id, self.store.false_answer(ask, None), fate);
         }
         self.judge(number, target, ask);
         let reply = self.store.answer(ask);

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Draw, Jitter, Stamp};
 use leaderelection::session::{DrawSession, LockId, Member};
 
 use super::store::Ask;
+use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 
 /// The subject of a request, of which one is in flight.
@@ -44,6 +45,7 @@ pub(super) struct Seat {
 pub(super) struct Process {
     /// The number of the process, which no other process of the run has.
     pub(super) number: u64,
+    pub(super) identity: String,
     pub(super) member: Member,
     pub(super) seats: Vec<Seat>,
     pub(super) in_flight: BTreeMap<Target, (u64, Ask)>,
@@ -58,25 +60,23 @@ pub(super) struct Process {
 /// A machine.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The clock's rate in millionths of true time, and its reading at the start.
-    pub(super) rate: u64,
-    pub(super) origin: u64,
+    pub(super) clock: Course,
     pub(super) process: Option<Process>,
     /// The end of a freeze of the process.
     pub(super) frozen_until: Duration,
     pub(super) link_down_until: Duration,
+    /// The end of a time in which every read of another session, and every listing of the sessions, shows no object.
+    pub(super) blind_until: Duration,
 }
 
 impl Node {
     pub(super) fn local(&self, now: Duration) -> LocalInstant {
-        let passed = now.as_nanos() * u128::from(self.rate) / 1_000_000;
-        LocalInstant::from_nanos(self.origin + u64::try_from(passed).expect("a short run"))
+        self.clock.local_at(now)
     }
 
     /// Returns the first moment at which the clock shows `local` or more.
     pub(super) fn true_at(&self, local: LocalInstant) -> Duration {
-        let passed = u128::from(local.as_nanos().saturating_sub(self.origin)) * 1_000_000;
-        Duration::from_nanos(u64::try_from(passed.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX))
+        self.clock.true_at(local)
     }
 
     /// Returns the token of the term of a lock that is valid now.
@@ -100,6 +100,8 @@ pub(super) struct Ids {
     pub(super) process: u64,
     pub(super) drawn: u64,
     pub(super) dice: Dice,
+    /// The wall time of the process.
+    pub(super) time: DateTime<Utc>,
 }
 
 impl Draw for Ids {
@@ -109,7 +111,7 @@ impl Draw for Ids {
 
     fn stamp(&mut self) -> Stamp {
         self.drawn += 1;
-        Stamp { write_id: format!("p{}-{}", self.process, self.drawn), time: DateTime::UNIX_EPOCH }
+        Stamp { write_id: format!("p{}-{}", self.process, self.drawn), time: self.time }
     }
 }
 

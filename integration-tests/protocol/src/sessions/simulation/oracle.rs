@@ -21,6 +21,11 @@ pub enum Property {
     WorkWithinLease,
     /// After the end of all faults, every lock has a leader in time.
     LeaderInTime,
+    /// With balance, a member that joins has its share in time: the locks of which it is the first in order.
+    ShareInTime,
+    /// With balance, a member that joins moves only locks of which another member is the first in order, and a member that
+    /// leaves moves only its own locks.
+    MovesNoMore,
     /// A process that was asked to stop ends in time.
     EndsWhenStopped,
 }

@@ -1,9 +1,11 @@
 //! The objects of all sessions and locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use leaderelection::election::{Answer, Failure, Write};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+use crate::simulation::object::REMEMBERED_STATES;
 
 /// An object's place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,8 @@ pub(super) enum Reply {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Key, VersionedRecord>,
+    /// The states before the present one of each object, newest first.
+    past: BTreeMap<Key, VecDeque<Option<VersionedRecord>>>,
     writes: u64,
 }
 
@@ -64,32 +68,65 @@ impl Store {
                 let version = Version::new(self.writes.to_string());
                 // The record goes through its JSON, as in any real store.
                 let record = read(&write.record.to_json());
-                self.objects.insert(key.clone(), VersionedRecord::new(record, version.clone()));
+                self.replace(key, Some(VersionedRecord::new(record, version.clone())));
                 Reply::Object(Answer::Written(Ok(version)))
             }
             Ask::Delete(key, _) if accepts => {
-                self.objects.remove(key);
+                self.replace(key, None);
                 Reply::Deleted(Ok(()))
             }
             Ask::Delete(..) => Reply::Deleted(Err(conflict)),
-            Ask::ListSessions => Reply::Sessions(Ok(self
-                .objects
-                .iter()
-                .filter_map(|(key, object)| match key {
-                    Key::Session(id) => Some((id.clone(), object.version.clone())),
-                    Key::Lock(_) => None,
-                })
-                .collect())),
-            Ask::ListLocks => Reply::Locks(Ok(self
-                .objects
-                .iter()
-                .filter_map(|(key, object)| match key {
-                    Key::Lock(lock) => Some((*lock, object.version.clone())),
-                    Key::Session(_) => None,
-                })
-                .collect())),
+            Ask::ListSessions => Reply::Sessions(Ok(sessions(self.objects.iter()))),
+            Ask::ListLocks => Reply::Locks(Ok(locks(self.objects.iter()))),
         }
     }
+
+    /// Returns the answer to a read or a listing that shows every object as it was before so many changes; `None` shows no
+    /// object at all.
+    pub(super) fn false_answer(&self, ask: &Ask, age: Option<usize>) -> Reply {
+        let shown = |key: &Key| age.and_then(|age| self.earlier(key, age));
+        let all = || self.past.keys().filter_map(|key| Some((key, shown(key)?)));
+        match ask {
+            Ask::ListSessions => Reply::Sessions(Ok(sessions(all()))),
+            Ask::ListLocks => Reply::Locks(Ok(locks(all()))),
+            Ask::Read(key) | Ask::Write(key, _) | Ask::Delete(key, _) => {
+                Reply::Object(Answer::Read(Ok(shown(key).cloned())))
+            }
+        }
+    }
+
+    fn earlier(&self, key: &Key, age: usize) -> Option<&VersionedRecord> {
+        match age.checked_sub(1) {
+            None => self.objects.get(key),
+            Some(index) => self.past.get(key)?.get(index)?.as_ref(),
+        }
+    }
+
+    fn replace(&mut self, key: &Key, object: Option<VersionedRecord>) {
+        let before = match object {
+            Some(object) => self.objects.insert(key.clone(), object),
+            None => self.objects.remove(key),
+        };
+        let past = self.past.entry(key.clone()).or_default();
+        past.push_front(before);
+        past.truncate(REMEMBERED_STATES);
+    }
+}
+
+fn sessions<'a>(objects: impl Iterator<Item = (&'a Key, &'a VersionedRecord)>) -> Vec<(String, Version)> {
+    let listed = objects.filter_map(|(key, object)| match key {
+        Key::Session(id) => Some((id.clone(), object.version.clone())),
+        Key::Lock(_) => None,
+    });
+    listed.collect()
+}
+
+fn locks<'a>(objects: impl Iterator<Item = (&'a Key, &'a VersionedRecord)>) -> Vec<(u32, Version)> {
+    let listed = objects.filter_map(|(key, object)| match key {
+        Key::Lock(lock) => Some((*lock, object.version.clone())),
+        Key::Session(_) => None,
+    });
+    listed.collect()
 }
 
 impl Ask {

@@ -47,6 +47,10 @@ impl World {
                 self.nodes[node].frozen_until = self.now + lasts;
             }
             5 if bad => self.nodes[node].link_down_until = self.now + lasts,
+            7 if bad && self.dice.chance(0.3) => {
+                self.oracle.log(self.now, || format!("p{number} sees no session for {lasts:?}"));
+                self.nodes[node].blind_until = self.now + lasts;
+            }
             6 if bad && self.dice.chance(0.2) => {
                 self.oracle.log(self.now, || format!("the store is away for {lasts:?}"));
                 self.outage_until = self.now + lasts;
@@ -70,7 +74,9 @@ impl World {
         self.oracle.log(self.now, || format!("calm: {calm}"));
         if calm {
             self.outage_until = self.now;
-            self.nodes.iter_mut().for_each(|node| node.link_down_until = self.now);
+            for node in &mut self.nodes {
+                (node.link_down_until, node.blind_until) = (self.now, self.now);
+            }
             for node in 0..NODES {
                 self.at(self.now, Event::Start(node));
             }

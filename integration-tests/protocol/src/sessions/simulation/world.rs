@@ -7,10 +7,12 @@ use std::time::Duration;
 use leaderelection::election;
 use leaderelection::session::{Input, Rules};
 
+use super::balance::Change;
 use super::driver::input;
 use super::node::{Node, Target};
 use super::oracle::{Oracle, Property, Stats};
 use super::store::{Ask, Reply, Store};
+use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
 use crate::simulation::scenario::{NODES, Scenario, Timings};
@@ -63,6 +65,12 @@ pub(super) enum Event {
     Trouble,
     /// Faults begin, or end.
     Calm(bool),
+    /// A member leaves.
+    Leave,
+    /// The leave is over, and a member joins.
+    Join,
+    /// The member that joined must have its share.
+    Joined,
     /// Every lock must have a leader.
     Check,
     MustHaveEnded(u64),
@@ -82,6 +90,8 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) oracle: Oracle,
     pub(super) calm: bool,
+    /// The change of the members that is under way while nothing else happens.
+    pub(super) change: Option<Change>,
     pub(super) outage_until: Duration,
     pub(super) processes: u64,
     pub(super) is_over: bool,
@@ -95,14 +105,13 @@ pub fn run(seed: u64, lines: usize) -> Run {
     // A second process with one identity does not open a session while the first has one.
     scenario.sharing_identity = 0;
     (scenario.operator_deletes, scenario.other_timings) = (false, None);
-    let (slowest, fastest) = scenario.rates;
     let nodes = (0..NODES)
         .map(|_| Node {
-            rate: dice.pick(&[slowest, fastest, dice_rate(seed, slowest, fastest)]),
-            origin: dice.within(0, 1_000_000_000_000),
+            clock: Course::draw(RUN_LENGTH, scenario.rates, &mut dice),
             process: None,
             frozen_until: Duration::ZERO,
             link_down_until: Duration::ZERO,
+            blind_until: Duration::ZERO,
         })
         .collect();
     let mut world = World {
@@ -117,6 +126,7 @@ pub fn run(seed: u64, lines: usize) -> Run {
         nodes,
         oracle: Oracle::new(LOCKS as usize, lines),
         calm: false,
+        change: None,
         outage_until: Duration::ZERO,
         processes: 0,
         is_over: false,
@@ -133,10 +143,6 @@ pub fn run(seed: u64, lines: usize) -> Run {
     Run { seed, stats: world.oracle.stats, violation: world.oracle.violation.clone(), story: world.oracle.story() }
 }
 
-fn dice_rate(seed: u64, slowest: u64, fastest: u64) -> u64 {
-    Dice::new(seed ^ 0x5eed).within(slowest, fastest)
-}
-
 impl World {
     pub(super) fn begin(&mut self) {
         for node in 0..NODES {
@@ -146,12 +152,14 @@ impl World {
         self.at(Duration::ZERO, Event::Trouble);
         // The faults stop for long enough to see that every lock has a leader: twice, if there is time.
         let longest = self.longest_without_leader();
-        let parts = if longest < RUN_LENGTH / 3 { 2 } else { 1 };
+        let change = self.change_takes();
+        let parts = if longest + change < RUN_LENGTH / 3 { 2 } else { 1 };
         for part in 1..=parts {
             let end = RUN_LENGTH / parts * part;
-            let calm_from = end.saturating_sub(longest);
-            self.at(calm_from, Event::Calm(true));
-            self.at(end, Event::Check);
+            let check = end.saturating_sub(change);
+            self.at(check.saturating_sub(longest), Event::Calm(true));
+            self.at(check, Event::Check);
+            self.plan_change(check);
             self.at(end, Event::Calm(false));
         }
         self.at(RUN_LENGTH, Event::End);
@@ -228,6 +236,9 @@ impl World {
             Event::Trouble => self.trouble(),
             Event::Calm(calm) => self.set_calm(*calm),
             Event::Check => self.check(),
+            Event::Leave => self.leave(),
+            Event::Join => self.join(),
+            Event::Joined => self.joined(),
             Event::MustHaveEnded(process) => {
                 let ended = self.node_of(*process).is_none();
                 self.oracle.demand(ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
