@@ -14,8 +14,8 @@ LOST = 3
 class Proxy:
     program: str
     package: str
-    # The commands that start the proxy, from its port, the ports of the gateways behind it, and a directory for its
-    # data. The next port is free for a second proxy.
+    # The commands that start the proxy, with the port of each, from the proxy's port, the ports of the gateways behind
+    # it, and a directory for its data. The next port is free for a second proxy.
     commands: Callable
 
 
@@ -62,12 +62,12 @@ backend gateways
 
 
 def in_turn(port, gateways, data):
-    return [haproxy(data, port, gateways, "")]
+    return [(port, haproxy(data, port, gateways, ""))]
 
 
 def caches(settings):
     kept = "proxy_cache cache; proxy_cache_valid 200 10m;"
-    return lambda port, gateways, data: [nginx(data, port, gateways, f"{kept} {settings}")]
+    return lambda port, gateways, data: [(port, nginx(data, port, gateways, f"{kept} {settings}"))]
 
 
 def repeats(proxy, settings):
@@ -75,7 +75,7 @@ def repeats(proxy, settings):
     def commands(port, gateways, data):
         lossy = port + 1
         relay = [sys.executable, FORGETFUL, lossy, gateways[0], LOST]
-        return [relay, proxy(data, port, [lossy, gateways[0]], settings)]
+        return [(lossy, relay), (port, proxy(data, port, [lossy, gateways[0]], settings))]
     return commands
 
 

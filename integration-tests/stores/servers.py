@@ -28,7 +28,7 @@ class Server:
     name: str
     expected: str
     package: tuple
-    # The commands that start the server, from the place of installation, the first port, and a directory for its data.
+    # A command for each gateway, from the place of installation, the first port, and a directory for the server's data.
     commands: Callable
     place: Callable = places.s3
     make: Callable | None = places.make_bucket

@@ -31,23 +31,23 @@ def started(server, at):
     environment = {**os.environ, **{name: value.format(**words) for name, value in server.environment.items()}}
     processes = []
 
-    def start(commands, ports):
-        for command in commands:
-            with log.open("a") as output:
-                # Some servers start processes of their own, which end with the group.
-                processes.append(subprocess.Popen(
-                    [str(part) for part in command], cwd=data, env=environment, stdout=output, stderr=output,
-                    start_new_session=True,
-                ))
-        for port in ports:
-            wait_until_answering(processes, port, log)
+    def start(port, command):
+        with log.open("a") as output:
+            # Some servers start processes of their own, which end with the group.
+            processes.append(subprocess.Popen(
+                [str(part) for part in command], cwd=data, env=environment, stdout=output, stderr=output,
+                start_new_session=True,
+            ))
+        wait_until_answering(processes, port, log)
 
     try:
-        start(server.commands(at, first, data), gateways)
+        for gateway, command in zip(gateways, server.commands(at, first, data), strict=True):
+            start(gateway, command)
         if server.make:
             server.make(gateways[0], server.keys)
         if server.proxy:
-            start(server.proxy.commands(first + PROXY, gateways, data), [first + PROXY])
+            for port, command in server.proxy.commands(first + PROXY, gateways, data):
+                start(port, command)
         yield first + PROXY if server.proxy else first
     finally:
         for process in processes:

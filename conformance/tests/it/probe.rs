@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
@@ -178,6 +179,21 @@ async fn answers_that_are_lost_now_and_then_decide_nothing() {
         let store = Troubled::new(move |_, _, before| (before % 7 == 3).then_some(lost));
         let report = probe(store.clone(), &config().time_limit(Duration::from_secs(1000))).await;
         assert_ne!(report.verdict(), Verdict::Unfit, "{lost:?}: {report}");
+    }
+}
+
+/// A proxy that repeats a write reports the writer's own first write as a conflict.
+#[tokio::test(start_paused = true)]
+async fn a_store_behind_a_proxy_that_repeats_many_writes_is_fit() {
+    for every in 2..=7 {
+        let writes = AtomicUsize::new(0);
+        let store = Troubled::new(move |call, _, _| {
+            let is_repeated = call == Call::Put && writes.fetch_add(1, Ordering::SeqCst).is_multiple_of(every);
+            is_repeated.then_some(Fault::ApplyThen(StoreErrorKind::Conflict))
+        });
+        let report = probe(store.clone(), &config()).await;
+        assert_eq!(report.verdict(), Verdict::Fit, "one write in {every}: {report}");
+        assert_eq!(keys(&store.inner).await, Vec::<String>::new());
     }
 }
 
