@@ -66,8 +66,7 @@ def in_turn(port, gateways, data):
 
 
 def caches(settings):
-    kept = "proxy_cache cache; proxy_cache_valid 200 10m;"
-    return lambda port, gateways, data: [(port, nginx(data, port, gateways, f"{kept} {settings}"))]
+    return lambda port, gateways, data: [(port, nginx(data, port, gateways, f"proxy_cache cache; {settings}"))]
 
 
 def repeats(proxy, settings):
@@ -80,8 +79,10 @@ def repeats(proxy, settings):
 
 
 IN_TURN = Proxy("haproxy", "haproxy", in_turn)
-NGINX_CACHES = Proxy("nginx", "nginx-light", caches(""))
-NGINX_CACHES_ALL = Proxy("nginx", "nginx-light", caches("proxy_ignore_headers Cache-Control Expires;"))
+# Only what the server lets it cache: records carry Cache-Control: no-store.
+NGINX_CACHES = Proxy("nginx", "nginx-light", caches("proxy_cache_valid 200 10m;"))
+NGINX_CACHES_RECORDS = Proxy("nginx", "nginx-light", caches("proxy_cache_valid 200 10m; proxy_ignore_headers Cache-Control;"))
+NGINX_CACHES_ABSENCE = Proxy("nginx", "nginx-light", caches("proxy_cache_valid any 10m;"))
 NGINX_REPEATS = Proxy("nginx", "nginx-light", repeats(
     nginx, "proxy_next_upstream error timeout invalid_header http_500 http_502 http_503 http_504 non_idempotent;"))
 HAPROXY_REPEATS = Proxy("haproxy", "haproxy", repeats(
