@@ -60,7 +60,8 @@ def started(server, at):
 
 def free_ports(count, gap):
     """The first of some neighbouring ports that are free, as are those that are `gap` higher."""
-    for first in range(12_000 + os.getpid() % 5_000, 21_000, count):
+    # Concurrent runs of this script begin at other ports.
+    for first in range(12_000 + os.getpid() % 1_000 * count, 21_000, count):
         try:
             for port in [first + n + far for n in range(count) for far in (0, gap)]:
                 with socket.socket() as probe:
