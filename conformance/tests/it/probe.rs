@@ -183,6 +183,25 @@ async fn answers_that_are_lost_now_and_then_decide_nothing() {
     }
 }
 
+/// Some stores answer a read of a missing object in words of their own.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_say_that_an_object_is_missing_is_judged_by_its_writes() {
+    let written = Mutex::new(BTreeSet::new());
+    let store = Troubled::new(move |call, key, _| {
+        let mut written = written.lock().unwrap();
+        match call {
+            Call::Get if !written.contains(key) => Some(Fault::Refuse(StoreErrorKind::Ambiguous)),
+            Call::Put => {
+                written.insert(key.to_owned());
+                None
+            }
+            _ => None,
+        }
+    });
+    let report = probe(store, &config()).await;
+    assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+}
+
 /// A proxy that repeats a write reports the writer's own first write as a conflict.
 #[tokio::test(start_paused = true)]
 async fn a_store_behind_a_proxy_that_repeats_many_writes_is_fit() {
