@@ -82,6 +82,10 @@ impl ConditionalStore for Logged {
         self.log("delete", key, self.0.delete(key, expected)).await
     }
 
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.log("discard", key, self.0.discard(key)).await
+    }
+
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.log("list", prefix, self.0.list(prefix)).await
     }

@@ -98,6 +98,10 @@ impl Prober {
     }
 
     /// Makes a write that the store has to accept, because its condition holds.
+    ///
+    /// Nobody else writes to the object. If the write is answered Conflict and is there all the same, a proxy has
+    /// repeated it, and an election would find its own write too. A store that has accepted no such write yet is not
+    /// believed, because it may answer every write falsely.
     pub(super) async fn put_rightly(
         &self,
         key: &str,
@@ -105,14 +109,20 @@ impl Prober {
         precondition: &Precondition,
     ) -> Finding<VersionedObject> {
         let error = match self.put(key, body, precondition).await {
+            Ok(written) => {
+                self.with_ledger(|ledger| ledger.has_accepted = true);
+                return Ok(written);
+            }
             Err(error) if error.kind() == StoreErrorKind::Conflict => error,
-            answer => return Ok(answer?),
+            Err(error) => return Err(error.into()),
         };
+        let has_accepted = self.with_ledger(|ledger| ledger.has_accepted);
         let what = match (precondition, self.get(key).await?) {
             (Precondition::Absent, None) => "a create of a missing object".to_owned(),
             (Precondition::Matches(version), Some(found)) if found.version == *version => {
                 format!("an update that names the current version {version}")
             }
+            (_, Some(found)) if found.body == body && has_accepted => return Ok(found),
             _ => return Err(error.into()),
         };
         Err(Stopped::Refused(format!("{what} is refused: {}", Refusal::from(error).text)))

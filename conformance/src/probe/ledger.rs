@@ -9,6 +9,8 @@ pub(super) struct Ledger {
     pub(super) latencies: Vec<Duration>,
     pub(super) last_error: Option<String>,
     pub(super) keys: usize,
+    /// The store has accepted a write whose condition held.
+    pub(super) has_accepted: bool,
     /// The number of creates without an answer: such a create may still take effect after the probe.
     pub(super) unanswered_creates: usize,
     pub(super) objects: BTreeMap<String, Object>,

@@ -1,6 +1,6 @@
 //! Stores that are wrong in a known way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,6 +51,8 @@ pub(crate) enum Fault {
     LostUpdate,
     /// Answers reads from a cache.
     Cache,
+    /// Remembers that an object was missing, and nothing else.
+    CachesAbsence,
     AnySize,
     ListsEverything,
     /// Spells versions in listings in another way than elsewhere.
@@ -63,6 +65,7 @@ pub(crate) struct Broken {
     pub(crate) inner: MemoryStore,
     fault: Fault,
     cache: Arc<Mutex<BTreeMap<String, VersionedObject>>>,
+    absent: Arc<Mutex<BTreeSet<String>>>,
     racing_writes: Arc<AtomicUsize>,
     /// The time of the last write to each object.
     written: Arc<Mutex<BTreeMap<String, Instant>>>,
@@ -74,6 +77,7 @@ impl Broken {
             inner: MemoryStore::new(),
             fault,
             cache: Arc::default(),
+            absent: Arc::default(),
             racing_writes: Arc::default(),
             written: Arc::default(),
         }
@@ -133,7 +137,13 @@ pub(crate) fn error(kind: StoreErrorKind) -> StoreError {
 #[async_trait]
 impl ConditionalStore for Broken {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        let Some(mut object) = self.inner.get(key).await? else { return Ok(None) };
+        if self.fault == Fault::CachesAbsence && self.absent.lock().unwrap().contains(key) {
+            return Ok(None);
+        }
+        let Some(mut object) = self.inner.get(key).await? else {
+            self.absent.lock().unwrap().insert(key.to_owned());
+            return Ok(None);
+        };
         match self.fault {
             Fault::Cache => {
                 return Ok(Some(self.cache.lock().unwrap().entry(key.to_owned()).or_insert(object).clone()));
