@@ -111,10 +111,13 @@ async fn last_renewal(store: &dyn ConditionalStore, prefix: &str, identity: &str
     panic!("{identity} has no session");
 }
 
+/// The news of the process of this name.
+type Said = (&'static str, News);
+
 /// The processes, and their news.
 struct Fleet {
     members: BTreeMap<&'static str, Child>,
-    said: (Sender<(&'static str, News)>, Receiver<(&'static str, News)>),
+    said: (Sender<Said>, Receiver<Said>),
     /// The leader of each lock, and the moment at which its work began.
     leaders: BTreeMap<usize, (&'static str, DateTime<Utc>)>,
     /// The processes that know the leader of every lock.

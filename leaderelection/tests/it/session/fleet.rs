@@ -22,7 +22,7 @@ pub(super) struct Fleet {
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The number of further requests about locks that are carried out and answered with an error.
     pub(super) loses: usize,
-    /// What the next read of a lock shows, if that is not the truth.
+    /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
 
