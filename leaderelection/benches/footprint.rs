@@ -5,6 +5,8 @@
 mod leader;
 #[path = "../tests/it/footprint/measure.rs"]
 mod measure;
+#[path = "../tests/it/footprint/sessions.rs"]
+mod sessions;
 
 fn main() {
     let (writes, electors) =
@@ -16,5 +18,6 @@ fn main() {
     println!("allocations added by the elector       {:>8.1}", renewal - bare);
     println!("bytes per idle leader                  {:>8.0}", measure::bytes_per_leader(electors));
     println!("bytes per idle follower                {:>8.0}", measure::bytes_per_follower(electors));
-    println!("bytes per lock of a session            {:>8.0}", measure::bytes_per_lock_of_session(electors));
+    println!("bytes per lock of a session            {:>8.0}", sessions::bytes_per_lock_of_session(electors));
+    println!("allocations per renewal of a session   {:>8.1}", sessions::allocations_per_session_renewal(20, 150));
 }
