@@ -7,6 +7,8 @@ mod leader;
 #[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../tests/it/footprint/measure.rs"]
 mod measure;
+#[path = "../tests/it/footprint/sessions.rs"]
+mod sessions;
 
 fn main() {
     let (writes, electors) =
@@ -18,5 +20,6 @@ fn main() {
     println!("allocations added by the elector       {:>8.1}", renewal - bare);
     println!("bytes per idle leader                  {:>8.0}", measure::bytes_per_leader(electors));
     println!("bytes per idle follower                {:>8.0}", measure::bytes_per_follower(electors));
-    println!("bytes per lock of a session            {:>8.0}", measure::bytes_per_lock_of_session(electors));
+    println!("bytes per lock of a session            {:>8.0}", sessions::bytes_per_lock_of_session(electors));
+    println!("allocations per renewal of a session   {:>8.1}", sessions::allocations_per_session_renewal(20, 150));
 }
