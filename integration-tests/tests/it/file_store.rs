@@ -88,7 +88,8 @@ impl Drop for Counter {
 
 /// Returns the counts in the object. Every generation must be complete.
 fn counts(directory: &Path) -> BTreeMap<String, u64> {
-    let body = fs::read_to_string(newest(directory)).unwrap();
+    // A writer may have put a newer generation in the place of the one that was found.
+    let body = (0..100).find_map(|_| fs::read_to_string(newest(directory)).ok()).expect("a generation");
     body.lines()
         .map(|line| line.split_once('=').unwrap())
         .map(|(w, count)| (w.into(), count.parse().unwrap()))
