@@ -3,9 +3,11 @@
 mod candidate;
 mod config;
 mod driver;
+mod effects;
 mod log;
 mod place;
 mod request;
+mod run;
 mod seat;
 mod session;
 mod settings;

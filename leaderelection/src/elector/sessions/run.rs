@@ -1,0 +1,318 @@
+//! One run of a session: the steps of the state machine, and its effects.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use super::log::{self, Failures};
+use super::request::{Done, Pending, Reply};
+use super::seat::{End, LockSeat};
+use super::settings::Settings;
+use super::shared::Shared;
+use super::slot::Slot;
+use super::view::View;
+use crate::clock::LocalInstant;
+use crate::election::{self, Answer, Command, WorkEnd};
+use crate::elector::report::Report;
+use crate::elector::stamper::Stamper;
+use crate::elector::term::TermEvents;
+use crate::leadership::window::Window;
+use crate::session::{DrawSession, Input, LockId, Member};
+
+/// One run of a session's loop.
+pub(super) struct Run<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) stamper: &'a mut Stamper,
+    pub(super) failures: &'a mut Failures,
+    pub(super) member: Member,
+    /// The locks that an elector has competed for, by their numbers.
+    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) names: HashMap<Arc<str>, LockId>,
+    /// The locks whose electors were dropped.
+    pub(super) deserted: BTreeSet<LockId>,
+    /// The window of the open session, which is that of all its terms.
+    pub(super) window: Option<Arc<Window>>,
+    pub(super) requests: FuturesUnordered<Pending>,
+    pub(super) terms: FuturesUnordered<BoxFuture<'static, Event>>,
+    /// The number of locks that are led.
+    pub(super) leads: usize,
+    /// The number that was last logged, and the moment of that line.
+    pub(super) leads_told: (usize, LocalInstant),
+    pub(super) view: View,
+    /// Work was told to be dropped, and has had no turn since.
+    pub(super) work_is_due: bool,
+    pub(super) ended: bool,
+}
+
+/// An event of a term, and the source of its next events.
+pub(super) struct Event {
+    lock: LockId,
+    input: election::Input,
+    events: TermEvents,
+}
+
+/// The event that woke the loop.
+pub(super) enum Woken {
+    Input(Input),
+    Orders(Arc<LockSeat>),
+    Done(Done),
+    Term(Event),
+}
+
+impl Woken {
+    /// Returns `true` for an order that the work of a term gave to its own elector.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self, Self::Term(event) if matches!(event.input, election::Input::Command(_)))
+    }
+}
+
+impl DrawSession for Stamper {
+    fn session(&mut self) -> Arc<str> {
+        self.new_id().into()
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(shared: &'a Arc<Shared>, stamper: &'a mut Stamper, failures: &'a mut Failures) -> Self {
+        shared.begin_run();
+        Self {
+            shared,
+            stamper,
+            failures,
+            member: Member::new(shared.settings.rules.clone()),
+            slots: Vec::new(),
+            names: HashMap::new(),
+            deserted: BTreeSet::new(),
+            window: None,
+            requests: FuturesUnordered::new(),
+            terms: FuturesUnordered::new(),
+            leads: 0,
+            leads_told: (0, LocalInstant::default()),
+            view: View::new(shared),
+            work_is_due: false,
+            ended: false,
+        }
+    }
+
+    /// Waits for the next event. Cancellation safe.
+    pub(super) async fn wait(&mut self, cancel: &CancellationToken, cancel_told: bool) -> Woken {
+        let (clock, wake_at) = (&*self.shared.settings.clock, self.member.wake_at());
+        let tick = async {
+            match wake_at {
+                Some(wake_at) => {
+                    clock.sleep_until(wake_at).await;
+                    // After a stop of the process, events that have happened come before deadlines that are due.
+                    tokio::task::yield_now().await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(event) = self.terms.next() => Woken::Term(event),
+            () = cancel.cancelled(), if !cancel_told => Woken::Input(Input::Tick),
+            // Many electors that begin at once are then looked up by one listing.
+            seat = self.shared.next_order() => Woken::Orders(seat),
+            Some(done) = self.requests.next() => Woken::Done(done),
+            () = tick => Woken::Input(Input::Tick),
+        }
+    }
+
+    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
+    pub(super) fn step(&mut self, woken: Woken) {
+        let now = self.shared.settings.clock.now();
+        let is_quiet = matches!(woken, Woken::Input(Input::Tick));
+        let lock = match woken {
+            Woken::Input(input) => {
+                self.handle(now, input);
+                None
+            }
+            Woken::Orders(seat) => self.obey(now, seat),
+            Woken::Done(done) => self.answered(now, done),
+            Woken::Term(Event { lock, input, events }) => {
+                self.term_event(now, lock, input, events);
+                Some(lock)
+            }
+        };
+        while let Some(effect) = self.member.next() {
+            self.carry_out(now, effect);
+        }
+        if let Some(lock) = lock {
+            self.forget_if_deserted(lock);
+        }
+        let pause = self.shared.settings.rules.election.retry_period;
+        if is_quiet && self.leads != self.leads_told.0 && self.leads_told.1 + pause <= now {
+            self.leads_told = (self.leads, now);
+            log::leads(self.leads);
+        }
+    }
+
+    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input, events: TermEvents) {
+        let input = match input {
+            election::Input::Command(command) => {
+                self.terms.push(next_event(lock, events));
+                Input::Command { lock, command }
+            }
+            election::Input::WorkEnded(end) => {
+                if end == WorkEnd::Panicked {
+                    self.report(lock, |report| report.work_panicked());
+                }
+                Input::WorkEnded { lock, end }
+            }
+            _ => return,
+        };
+        self.handle(now, input);
+    }
+
+    pub(super) fn handle(&mut self, now: LocalInstant, input: Input) {
+        self.member.handle(now, input, self.stamper.at(now));
+    }
+
+    /// Reads the orders of an elector. Returns the lock, if the session has it.
+    fn obey(&mut self, now: LocalInstant, seat: Arc<LockSeat>) -> Option<LockId> {
+        let (end, gone) = {
+            let mut orders = seat.orders();
+            (orders.end.take(), orders.gone)
+        };
+        if let Some(lock) = self.names.get(&seat.name).copied()
+            && let Some(slot) = self.slot(lock)
+        {
+            slot.heir.take_if(|heir| gone && Arc::ptr_eq(heir, &seat));
+            if Arc::ptr_eq(&slot.seat, &seat) {
+                if end == Some(End::Dropped)
+                    && let Some(open) = &slot.open
+                {
+                    open.stop();
+                    open.drop_work();
+                    self.work_is_due = true;
+                }
+                if end.is_some() {
+                    self.handle(now, Input::Command { lock, command: Command::Stop });
+                }
+                if gone {
+                    self.deserted.insert(lock);
+                }
+            }
+        }
+        self.admit(now, &seat);
+        self.names.get(&seat.name).copied()
+    }
+
+    /// Lets an elector compete that wants to, as soon as the last candidacy for its lock has ended.
+    pub(super) fn admit(&mut self, now: LocalInstant, seat: &Arc<LockSeat>) {
+        if seat.orders().candidacy.is_none() {
+            return;
+        }
+        let (name, clock) = (&self.shared.settings.name, &self.shared.settings.clock);
+        let lock = match self.names.get(&seat.name) {
+            Some(lock) => *lock,
+            None => {
+                let lock = self.member.add_lock(&seat.name);
+                let index = lock.0 as usize;
+                self.slots.resize_with(self.slots.len().max(index + 1), || None);
+                self.slots[index] = Some(Slot::new(Arc::clone(seat)));
+                self.names.insert(Arc::clone(&seat.name), lock);
+                lock
+            }
+        };
+        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) else { return };
+        if slot.candidacy.is_some() {
+            slot.heir = (!Arc::ptr_eq(&slot.seat, seat)).then(|| Arc::clone(seat));
+            return;
+        }
+        if !Arc::ptr_eq(&slot.seat, seat) {
+            slot.pass_on(Arc::clone(seat), name, clock);
+            self.deserted.remove(&lock);
+        }
+        let Some(candidacy) = seat.orders().candidacy.take() else { return };
+        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
+        slot.candidacy = Some(candidacy);
+        self.handle(now, Input::Compete { lock, stand_back, ends_with_work });
+    }
+
+    /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.
+    pub(super) fn forget_if_deserted(&mut self, lock: LockId) {
+        let Some(slot) = self.slots.get(lock.0 as usize).and_then(Option::as_ref) else { return };
+        if slot.candidacy.is_none() && self.deserted.contains(&lock) && self.member.remove_lock(lock) {
+            self.deserted.remove(&lock);
+            self.names.remove(&slot.seat.name);
+            self.slots[lock.0 as usize] = None;
+        }
+    }
+
+    /// Returns the lock of the answer, if it is about one.
+    fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
+        let Done { reply, written, operation, answered, sent_at, error } = done;
+        if let Some(error) = &error {
+            self.failures.tell(now, error);
+        }
+        let input = match reply {
+            Reply::Input(input) => input,
+            Reply::Locks(listed) => Input::Locks(listed.map(|listed| {
+                let id = |(name, version): (String, _)| Some((*self.names.get(&*name)?, version));
+                listed.into_iter().filter_map(id).collect()
+            })),
+        };
+        let lock = match &input {
+            Input::Lock { lock, answer } => {
+                let observed = match (answer, &written) {
+                    (Answer::Read(Ok(None)), _) => Some(None),
+                    (Answer::Read(Ok(Some(found))), _) => Some(Some((&found.record, &found.version))),
+                    (Answer::Written(Ok(version)), Some(record)) => Some(Some((&**record, version))),
+                    _ => None,
+                };
+                let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
+                let pulse = session.map(|session| self.view.pulse(now, session));
+                self.report(*lock, |report| {
+                    report.answered(now, (operation, sent_at), answered, error.as_ref());
+                    if let Some(observed) = observed {
+                        report.observed_of(now, observed, pulse);
+                    }
+                });
+                Some(*lock)
+            }
+            input => {
+                self.view.answered(now, input, (operation, sent_at), answered, error.as_ref());
+                None
+            }
+        };
+        self.handle(now, input);
+        self.view.sees(self.member.sessions());
+        lock
+    }
+
+    pub(super) fn report(&mut self, lock: LockId, tell: impl FnOnce(&mut Report)) {
+        let Settings { name, clock, .. } = &self.shared.settings;
+        if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) {
+            tell(slot.report(name, clock));
+        }
+    }
+
+    pub(super) fn slot(&mut self, lock: LockId) -> Option<&mut Slot> {
+        self.slots.get_mut(lock.0 as usize)?.as_mut()
+    }
+
+    pub(super) fn close_window(&mut self) {
+        if let Some(window) = self.window.take() {
+            window.close();
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.close_window();
+        // The electors of the locks are answered when the slots are dropped.
+        self.shared.end_run();
+    }
+}
+
+pub(super) fn next_event(lock: LockId, mut events: TermEvents) -> BoxFuture<'static, Event> {
+    Box::pin(async move {
+        let input = events.next().await;
+        Event { lock, input, events }
+    })
+}
