@@ -12,6 +12,7 @@ mod ending;
 mod flight;
 mod input;
 mod lock;
+mod looking;
 mod machine;
 mod own;
 mod own_session;
