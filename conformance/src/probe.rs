@@ -41,7 +41,7 @@ pub async fn probe(store: impl ConditionalStore, config: &ProbeConfig) -> ProbeR
     tokio::select! {
         biased;
         () = prober.run(&mut checks) => {}
-        () = config.clock.sleep_until(began + config.time_limit) => prober.out_of_time(&mut checks),
+        _ = config.clock.sleep_until(began + config.time_limit) => prober.out_of_time(&mut checks),
     }
     prober.clean_up().await;
     prober.report(checks, began)

@@ -32,8 +32,8 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The wall time, which may be wrong and may jump. This time is for people: no decision depends on it.
     fn wall_time(&self) -> DateTime<Utc>;
 
-    /// Returns at or after `deadline`, never before. Cancellation safe.
-    async fn sleep_until(&self, deadline: LocalInstant);
+    /// Sleeps until `deadline`, and returns the time then: `deadline` or later, never before. Cancellation safe.
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant;
 }
 
 #[async_trait]
@@ -46,8 +46,8 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
         (**self).wall_time()
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
-        (**self).sleep_until(deadline).await;
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        (**self).sleep_until(deadline).await
     }
 }
 
@@ -75,7 +75,7 @@ impl Clock for SystemClock {
         Utc::now()
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_through_suspends(system_now, tokio::time::sleep, suspend::resumed, deadline).await;
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        sleep_through_suspends(system_now, tokio::time::sleep, suspend::resumed, deadline).await
     }
 }

@@ -170,7 +170,7 @@ mod tests {
             DateTime::UNIX_EPOCH
         }
 
-        async fn sleep_until(&self, _deadline: LocalInstant) {
+        async fn sleep_until(&self, _deadline: LocalInstant) -> LocalInstant {
             std::future::pending().await
         }
     }

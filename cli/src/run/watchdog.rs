@@ -138,7 +138,7 @@ impl Watch {
                 biased;
                 order = self.listener.hear(), if self.alone_since.is_none() => self.obey(order),
                 _ = self.children.recv() => pause = SHORTEST_PAUSE,
-                () = SystemClock.sleep_until(self.deadline), if !self.killing => self.killing = true,
+                _ = SystemClock.sleep_until(self.deadline), if !self.killing => self.killing = true,
                 () = tokio::time::sleep(pause), if self.killing || !self.adopts => {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }

@@ -39,7 +39,7 @@ impl Prober {
         tokio::select! {
             biased;
             () = insist => {}
-            () = clock.sleep_until(clock.now() + LIMIT) => {}
+            _ = clock.sleep_until(clock.now() + LIMIT) => {}
         }
     }
 

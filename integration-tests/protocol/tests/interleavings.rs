@@ -47,7 +47,7 @@ impl Clock for Hands {
         DateTime::UNIX_EPOCH
     }
 
-    async fn sleep_until(&self, _deadline: LocalInstant) {
+    async fn sleep_until(&self, _deadline: LocalInstant) -> LocalInstant {
         unreachable!("nobody sleeps here")
     }
 }

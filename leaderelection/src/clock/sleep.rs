@@ -10,7 +10,7 @@ use super::instant::LocalInstant;
 /// looks at the clock after each.
 pub const SLICE: Duration = Duration::from_secs(1);
 
-/// Sleeps until `now` shows `deadline`. For a [`Clock`](super::Clock) that counts suspend, with a `timer` that does not.
+/// Sleeps until `now` shows `deadline`, and returns the time that it shows. For a [`Clock`](super::Clock) that counts suspend, with a `timer` that does not.
 ///
 /// Such a timer stops while the machine is suspended, and afterwards ends late by its remaining time. Therefore the
 /// clock is read again whenever a future of `resumed` completes, which it has to do within one [`SLICE`] after a
@@ -20,14 +20,16 @@ pub async fn sleep_through_suspends<T, R>(
     timer: impl Fn(Duration) -> T,
     resumed: impl Fn() -> Option<R>,
     deadline: LocalInstant,
-) where
+) -> LocalInstant
+where
     T: Future<Output = ()>,
     R: Future<Output = ()>,
 {
     loop {
-        let left = deadline.saturating_since(now());
+        let time = now();
+        let left = deadline.saturating_since(time);
         if left.is_zero() {
-            return;
+            return time;
         }
         if left <= SLICE {
             timer(left).await;

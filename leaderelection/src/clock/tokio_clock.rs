@@ -36,12 +36,13 @@ impl Clock for TokioClock {
         DateTime::UNIX_EPOCH + self.start.elapsed()
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
         // A paused clock stops together with its timers.
         loop {
-            let left = deadline.saturating_since(self.now());
+            let now = self.now();
+            let left = deadline.saturating_since(now);
             if left.is_zero() {
-                return;
+                return now;
             }
             tokio::time::sleep(left).await;
         }

@@ -154,10 +154,9 @@ impl Driver {
         let Some(wake_at) = self.election.wake_at() else { return std::future::pending().await };
         // Through the `Arc`, the sleep would be boxed once more.
         let clock = &*self.config.clock;
-        clock.sleep_until(wake_at).await;
+        let now = clock.sleep_until(wake_at).await;
         // After a stop of the process, events that have happened come before deadlines that are due. Work that was
         // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
-        let now = clock.now();
         if self.election.deadline().is_none_or(|deadline| now < deadline) {
             return now;
         }
@@ -184,7 +183,7 @@ impl Driver {
                 let (answer, error) = sent.answered(result);
                 let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
-                run.report.answered(now, (sent.operation, sent.sent_at), answered, error.as_ref());
+                run.report.answered(now, sent.asked, answered, error.as_ref());
                 if let Some((operation, error)) = blame {
                     run.report.failed(now, operation, &error);
                 }

@@ -23,7 +23,9 @@ impl Fitness {
             match check.check(candidacy).await {
                 StoreFitness::Fit => self.shown = true,
                 StoreFitness::Unfit { why } => return Err(StoreUnfit { why }),
-                StoreFitness::Inconclusive { .. } => clock.sleep_until(clock.now() + pause).await,
+                StoreFitness::Inconclusive { .. } => {
+                    clock.sleep_until(clock.now() + pause).await;
+                }
             }
         }
         Ok(())

@@ -1,12 +1,11 @@
 //! The metrics of an elector, for the `metrics` facade. docs/metrics.md has the table.
 
 use std::mem::replace;
-use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
-use super::request::Answered;
-use crate::clock::Clock;
+use super::request::{Answered, Asked};
+use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};
 use crate::store::StoreErrorKind;
 
@@ -77,12 +76,12 @@ impl Meters {
         }
     }
 
-    pub(super) fn answered(&mut self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock) {
+    pub(super) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
         match &mut self.lease {
-            None => requests(&self.name, operation, answered).increment(1),
+            None => requests(&self.name, asked.operation, answered).increment(1),
             Some(lease) => {
-                lease.requests.count(&self.name, operation, answered);
-                lease.renewals.answered(operation, took, answered, clock, self.leads);
+                lease.requests.count(&self.name, asked.operation, answered);
+                lease.renewals.answered(now, asked, answered, self.leads);
             }
         }
     }
@@ -188,9 +187,9 @@ impl SessionMeters {
     }
 
     /// Counts a request about the own session.
-    pub(super) fn answered_own(&mut self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock) {
-        self.lease.requests.count(&self.name, operation, answered);
-        self.lease.renewals.answered(operation, took, answered, clock, true);
+    pub(super) fn answered_own(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
+        self.lease.requests.count(&self.name, asked.operation, answered);
+        self.lease.renewals.answered(now, asked, answered, true);
     }
 }
 
@@ -218,13 +217,15 @@ impl Renewals {
         }
     }
 
-    fn answered(&self, operation: Operation, took: Duration, answered: Answered, clock: &dyn Clock, leads: bool) {
-        if answered != Answered::Ok || !matches!(operation, Operation::Create | Operation::Update) {
+    fn answered(&self, now: LocalInstant, asked: Asked, answered: Answered, leads: bool) {
+        if answered != Answered::Ok || !matches!(asked.operation, Operation::Create | Operation::Update) {
             return;
         }
-        self.last.set((clock.wall_time() - took).timestamp_micros() as f64 / 1e6);
-        if leads && operation == Operation::Update {
-            self.duration.record(took);
+        if let Some(time) = asked.renew_time {
+            self.last.set(time.timestamp_micros() as f64 / 1e6);
+        }
+        if leads && asked.operation == Operation::Update {
+            self.duration.record(now.saturating_since(asked.sent_at));
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The counterpart of `meters.rs` in a build without metrics.
 
-use std::time::Duration;
-
-use super::request::Answered;
-use crate::clock::Clock;
+use super::request::{Answered, Asked};
+use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};
 
 #[derive(Debug)]
@@ -21,7 +19,7 @@ impl Meters {
 
     pub(super) fn sent(&self, _operation: Operation) {}
 
-    pub(super) fn answered(&mut self, _: Operation, _took: Duration, _: Answered, _clock: &dyn Clock) {}
+    pub(super) fn answered(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
 
     pub(super) fn fact(&mut self, _fact: &Fact) {}
 
@@ -56,5 +54,5 @@ impl SessionMeters {
 
     pub(super) fn answered(&mut self, _: Operation, _: Answered) {}
 
-    pub(super) fn answered_own(&mut self, _: Operation, _took: Duration, _: Answered, _clock: &dyn Clock) {}
+    pub(super) fn answered_own(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
 }

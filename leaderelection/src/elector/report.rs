@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::log;
 use super::meters::Meters;
 use super::new_leader::NewLeaderCalls;
-use super::request::Answered;
+use super::request::{Answered, Asked};
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::history::Change;
@@ -65,19 +65,12 @@ impl Report {
         self.meters.sent(operation);
     }
 
-    /// A request that was sent at `sent_at` has been answered.
-    pub(super) fn answered(
-        &mut self,
-        now: LocalInstant,
-        (operation, sent_at): (Operation, LocalInstant),
-        answered: Answered,
-        error: Option<&LockError>,
-    ) {
-        self.meters.answered(operation, now.saturating_since(sent_at), answered, &*self.clock);
+    pub(super) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered, error: Option<&LockError>) {
+        self.meters.answered(now, asked, answered);
         match error {
             // A conflict is a normal event of an election, and no failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(self.lock(), error),
-            Some(error) => self.failed(now, operation, error),
+            Some(error) => self.failed(now, asked.operation, error),
             None => {}
         }
     }

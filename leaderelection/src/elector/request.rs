@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
 use crate::election::{Answer, Failure, Operation, Request, Write};
@@ -13,10 +15,9 @@ use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
 pub(super) struct Sent {
-    pub(super) operation: Operation,
+    pub(super) asked: Asked,
     /// The version that a write replaces; `None` for a read or a create.
     pub(super) replaces: Option<Version>,
-    pub(super) sent_at: LocalInstant,
     pub(super) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
 
@@ -27,13 +28,38 @@ impl Sent {
             Ok(answer) => (answer, None),
             Err(error) => {
                 let failure = Failure::from(&error);
-                let answer = match self.operation {
+                let answer = match self.asked.operation {
                     Operation::Get => Answer::Read(Err(failure)),
                     _ => Answer::Written(Err(failure)),
                 };
                 (answer, Some(error))
             }
         }
+    }
+}
+
+/// The facts about a request that the reports of its answer need.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) operation: Operation,
+    pub(super) sent_at: LocalInstant,
+    /// The wall time of a write, as in its record. A second look at the clock would cost more.
+    pub(super) renew_time: Option<DateTime<Utc>>,
+}
+
+impl Asked {
+    pub(super) fn of(request: &Request, sent_at: LocalInstant) -> Self {
+        let renew_time = match request {
+            Request::Look => None,
+            Request::Write(write) => write.record.renew_time,
+        };
+        Self { operation: request.operation(), sent_at, renew_time }
+    }
+
+    /// A request that writes no record.
+    #[cfg(feature = "sessions")]
+    pub(super) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
+        Self { operation, sent_at, renew_time: None }
     }
 }
 
@@ -57,7 +83,7 @@ impl Answered {
 
 /// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
 pub(super) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
-    let operation = request.operation();
+    let asked = Asked::of(&request, sent_at);
     let replaces = match &request {
         Request::Look => None,
         Request::Write(write) => write.expected.clone(),
@@ -79,5 +105,5 @@ pub(super) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
             }
         }
     });
-    Sent { operation, replaces, sent_at, answer }
+    Sent { asked, replaces, answer }
 }

@@ -110,8 +110,8 @@ impl Clock for JumpyClock {
         self.0.wall_time() + if looks.is_multiple_of(3) { year } else { -year }
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
-        self.0.sleep_until(deadline).await;
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        self.0.sleep_until(deadline).await
     }
 }
 

@@ -8,7 +8,9 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tokio::time::{pause, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{DEADLINE, Fault, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run};
+use crate::support::{
+    DEADLINE, Fault, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
+};
 
 /// Runs `scenario` on paused time with a recorder of its own; `scenario` may look at the figures.
 fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
@@ -62,8 +64,11 @@ fn a_quiet_term_is_told_in_full() {
             .release_on_cancel(true);
         let (cancel, running) = spawn_run(leaderelection::DefaultLeaderElector::new(config.build().unwrap()));
         sleep(RETRY * 5 / 2).await;
+        let seen = figures.take();
+        let renewed = stored(&store).await.record.renew_time.unwrap().timestamp_millis();
+        assert_eq!(seen["leader_election_last_renewal_timestamp_seconds{name=scheduler}"], renewed as f64 / 1e3);
         assert_figures(
-            &figures.take(),
+            &seen,
             &[
                 ("master_status{name=scheduler}", 1.0),
                 ("terms_total{name=scheduler}", 1.0),

@@ -25,7 +25,7 @@ impl Clock for HandClock {
         DateTime::UNIX_EPOCH
     }
 
-    async fn sleep_until(&self, _: LocalInstant) {
+    async fn sleep_until(&self, _: LocalInstant) -> LocalInstant {
         std::future::pending().await
     }
 }

@@ -169,8 +169,8 @@ impl Clock for NodeClock {
         self.0.course.wall_at(self.true_now())
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
-        sleep_through_suspends(|| self.now(), |lasts| self.timer(lasts), || Some(self.resumed()), deadline).await;
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        sleep_through_suspends(|| self.now(), |lasts| self.timer(lasts), || Some(self.resumed()), deadline).await
     }
 }
 

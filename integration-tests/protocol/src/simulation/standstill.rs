@@ -37,8 +37,8 @@ impl Clock for ProcessClock {
         self.clock.wall_time()
     }
 
-    async fn sleep_until(&self, deadline: LocalInstant) {
-        self.clock.sleep_until(deadline).await;
+    async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
+        self.clock.sleep_until(deadline).await
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::place::Place;
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
-use crate::elector::request::Answered;
+use crate::elector::request::{Answered, Asked};
 use crate::lock::LockError;
 use crate::record::LeaderElectionRecord;
 use crate::session::{Input, PeerRequest};
@@ -18,9 +18,8 @@ pub(super) struct Done {
     pub(super) reply: Reply,
     /// The record of a write.
     pub(super) written: Option<Arc<LeaderElectionRecord>>,
-    pub(super) operation: Operation,
+    pub(super) asked: Asked,
     pub(super) answered: Answered,
-    pub(super) sent_at: LocalInstant,
     pub(super) error: Option<LockError>,
 }
 
@@ -41,7 +40,7 @@ pub(super) fn about_record(
     sent_at: LocalInstant,
     input: impl FnOnce(Answer) -> Input + Send + 'static,
 ) -> Pending {
-    let operation = request.operation();
+    let asked = Asked::of(&request, sent_at);
     Box::pin(async move {
         let written = match &request {
             Request::Look => None,
@@ -52,7 +51,7 @@ pub(super) fn about_record(
             Request::Write(write) => split(place.write(&key, write).await, Answer::Written),
         };
         let answered = Answered::of(&answer);
-        Done { reply: Reply::Input(input(answer)), written, operation, answered, sent_at, error }
+        Done { reply: Reply::Input(input(answer)), written, asked, answered, error }
     })
 }
 
@@ -70,7 +69,7 @@ pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, 
             let (result, error) = split(place.delete(&key, &version).await, |result| result);
             let answered = answered(&result);
             let reply = Reply::Input(Input::Deleted { session, result });
-            Done { reply, written: None, operation: Operation::Release, answered, sent_at, error }
+            Done { reply, written: None, asked: Asked::without_record(Operation::Release, sent_at), answered, error }
         }),
     }
 }
@@ -80,7 +79,7 @@ pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
         let (result, error) = split(place.sessions().await, |result| result);
         let answered = answered(&result);
         let reply = Reply::Input(Input::Sessions(result));
-        Done { reply, written: None, operation: Operation::Get, answered, sent_at, error }
+        Done { reply, written: None, asked: Asked::without_record(Operation::Get, sent_at), answered, error }
     })
 }
 
@@ -88,7 +87,13 @@ pub(super) fn list_locks(place: Place, sent_at: LocalInstant) -> Pending {
     Box::pin(async move {
         let (result, error) = split(place.locks().await, |result| result);
         let answered = answered(&result);
-        Done { reply: Reply::Locks(result), written: None, operation: Operation::Get, answered, sent_at, error }
+        Done {
+            reply: Reply::Locks(result),
+            written: None,
+            asked: Asked::without_record(Operation::Get, sent_at),
+            answered,
+            error,
+        }
     })
 }
 

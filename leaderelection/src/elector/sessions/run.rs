@@ -245,7 +245,7 @@ impl<'a> Run<'a> {
 
     /// Returns the lock of the answer, if it is about one.
     fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
-        let Done { reply, written, operation, answered, sent_at, error } = done;
+        let Done { reply, written, asked, answered, error } = done;
         if let Some(error) = &error {
             self.failures.tell(now, error);
         }
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
                 let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
                 let pulse = session.map(|session| self.view.pulse(now, session));
                 self.report(*lock, |report| {
-                    report.answered(now, (operation, sent_at), answered, error.as_ref());
+                    report.answered(now, asked, answered, error.as_ref());
                     if let Some(observed) = observed {
                         report.observed_of(now, observed, pulse);
                     }
@@ -275,7 +275,7 @@ impl<'a> Run<'a> {
                 Some(*lock)
             }
             input => {
-                self.view.answered(now, input, (operation, sent_at), answered, error.as_ref());
+                self.view.answered(now, input, asked, answered, error.as_ref());
                 None
             }
         };

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::clock::LocalInstant;
 use crate::election::{self, BeginReason, Operation};
 use crate::elector::meters::SessionMeters;
-use crate::elector::request::Answered;
+use crate::elector::request::{Answered, Asked};
 use crate::lock::LockError;
 use crate::observation::{Beat, Mishap, Pulse};
 use crate::session::Input;
@@ -80,18 +80,17 @@ impl View {
         &mut self,
         now: LocalInstant,
         input: &Input,
-        (operation, sent_at): (Operation, LocalInstant),
+        asked: Asked,
         answered: Answered,
         error: Option<&LockError>,
     ) {
         if matches!(input, Input::Own { .. }) {
-            let took = now.saturating_since(sent_at);
-            self.meters.answered_own(operation, took, answered, &*self.shared.settings.clock);
+            self.meters.answered_own(now, asked, answered);
         } else {
-            self.meters.answered(operation, answered);
+            self.meters.answered(asked.operation, answered);
         }
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
-            self.failed(now, operation, error);
+            self.failed(now, asked.operation, error);
         }
     }
 
