@@ -1,8 +1,8 @@
-//! A recorder for the events that an elector reports only to the `metrics` facade.
+//! A recorder for the events that an elector reports only to the `metrics` facade, and for the moments of its reports.
 
 use std::sync::Arc;
 
-use metrics::{Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 
 use super::timeline::ProcessId;
 use super::world::World;
@@ -19,6 +19,12 @@ impl Listener {
     pub(super) fn new(world: &Arc<World>) -> Self {
         Self(Arc::clone(world))
     }
+
+    fn process(&self, key: &Key) -> Metered {
+        let name = key.labels().find(|label| label.key() == "name").expect("metrics name their elector");
+        let process = name.value().parse().expect("electors have the names that they were given");
+        Metered { world: Arc::clone(&self.0), process }
+    }
 }
 
 impl Recorder for Listener {
@@ -30,13 +36,14 @@ impl Recorder for Listener {
         if key.name() != "leader_election_identity_clashes_total" {
             return Counter::noop();
         }
-        let name = key.labels().find(|label| label.key() == "name").expect("metrics name their elector");
-        let process = name.value().parse().expect("electors have the names that they were given");
-        Counter::from_arc(Arc::new(Clashes { world: Arc::clone(&self.0), process }))
+        Counter::from_arc(Arc::new(Clashes(self.process(key))))
     }
 
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        if key.name() != "leader_election_last_renewal_timestamp_seconds" {
+            return Gauge::noop();
+        }
+        Gauge::from_arc(Arc::new(Renewals(self.process(key))))
     }
 
     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
@@ -44,15 +51,31 @@ impl Recorder for Listener {
     }
 }
 
-struct Clashes {
+/// The process whose elector has a metric.
+struct Metered {
     world: Arc<World>,
     process: ProcessId,
 }
 
+struct Clashes(Metered);
+
 impl CounterFn for Clashes {
     fn increment(&self, _: u64) {
-        self.world.oracle(|oracle, now| oracle.clash_reported(now, self.process));
+        self.0.world.oracle(|oracle, now| oracle.clash_reported(now, self.0.process));
     }
 
     fn absolute(&self, _: u64) {}
+}
+
+/// The elector sets this gauge between the answer to its write and the consequences of that answer.
+struct Renewals(Metered);
+
+impl GaugeFn for Renewals {
+    fn increment(&self, _: f64) {}
+
+    fn decrement(&self, _: f64) {}
+
+    fn set(&self, _: f64) {
+        self.0.world.stand_still_at_times(self.0.process);
+    }
 }

@@ -16,9 +16,9 @@ use super::world::World;
 
 /// The clock of a node, as one process reads it.
 ///
-/// An elector asks for the wall time within its steps: when it makes a write, when it has an answer, when a term
-/// starts and when its work is about to be polled. Time passes at some of these moments, for all nodes, as if the
-/// machine under all nodes had been suspended.
+/// An elector asks for the wall time within its steps: when it makes a write, when a term starts and when its work is
+/// about to be polled. Time passes at some of these moments, for all nodes, as if the machine under all nodes had been
+/// suspended. The same happens when an elector reports the answer to its write.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessClock {
     pub(super) world: Arc<World>,
