@@ -106,8 +106,7 @@ impl Election {
     }
 
     /// The moment at which time alone ends something: the term, the patience with its work, or the tries to release.
-    #[must_use]
-    pub fn deadline(&self) -> Option<LocalInstant> {
+    fn deadline(&self) -> Option<LocalInstant> {
         match &self.phase {
             Phase::Leading(hold) => Some(self.valid_until(hold)),
             Phase::Stopping { until, .. } => Some(*until),

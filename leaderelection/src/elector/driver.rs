@@ -151,17 +151,11 @@ impl Driver {
 
     /// Sleeps until the machine wants a tick, and returns the time.
     async fn sleep(&self) -> LocalInstant {
-        let Some(wake_at) = self.election.wake_at() else { return std::future::pending().await };
-        // Through the `Arc`, the sleep would be boxed once more.
-        let clock = &*self.config.clock;
-        let now = clock.sleep_until(wake_at).await;
-        // After a stop of the process, events that have happened come before deadlines that are due. Work that was
-        // ordered to be dropped is gone after its next turn, and must not be given up before that turn.
-        if self.election.deadline().is_none_or(|deadline| now < deadline) {
-            return now;
+        match self.election.wake_at() {
+            // Through the `Arc`, the sleep would be boxed once more.
+            Some(wake_at) => (*self.config.clock).sleep_until(wake_at).await,
+            None => std::future::pending().await,
         }
-        tokio::task::yield_now().await;
-        clock.now()
     }
 
     /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of that step.

@@ -33,10 +33,11 @@ impl Recorder for Listener {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        if key.name() != "leader_election_identity_clashes_total" {
-            return Counter::noop();
+        match key.name() {
+            "leader_election_identity_clashes_total" => Counter::from_arc(Arc::new(Clashes(self.process(key)))),
+            "leader_election_overruns_total" => Counter::from_arc(Arc::new(Overruns(self.process(key)))),
+            _ => Counter::noop(),
         }
-        Counter::from_arc(Arc::new(Clashes(self.process(key))))
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
@@ -62,6 +63,17 @@ struct Clashes(Metered);
 impl CounterFn for Clashes {
     fn increment(&self, _: u64) {
         self.0.world.oracle(|oracle, now| oracle.clash_reported(now, self.0.process));
+    }
+
+    fn absolute(&self, _: u64) {}
+}
+
+/// The elector counts an overrun between the order to drop the work and the drop.
+struct Overruns(Metered);
+
+impl CounterFn for Overruns {
+    fn increment(&self, _: u64) {
+        self.0.world.stand_still_at_times(self.0.process);
     }
 
     fn absolute(&self, _: u64) {}

@@ -18,7 +18,8 @@ use super::world::World;
 ///
 /// An elector asks for the wall time within its steps: when it makes a write, when a term starts and when its work is
 /// about to be polled. Time passes at some of these moments, for all nodes, as if the machine under all nodes had been
-/// suspended. The same happens when an elector reports the answer to its write.
+/// suspended. The same happens when an elector reports the answer to its
+/// write, and when it reports that its work is to be dropped.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessClock {
     pub(super) world: Arc<World>,
