@@ -7,15 +7,19 @@
 //!
 //! [`Election`]: leaderelection::election::Election
 
+mod action;
 mod canonical;
+mod job;
 mod node;
+mod properties;
 mod reachability;
 mod settings;
 mod step;
+mod store;
 mod world;
 
+pub use action::{Action, Deed};
 pub use node::{Flight, Node, Work};
 pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, electable_larger, larger, standard};
-pub use step::{Action, Deed};
 pub use world::{Cell, Manner, Setup, Spoilt, Violation, World};

@@ -32,13 +32,12 @@ impl Election {
             self.give_up_attempts();
             self.see(now, found, jitter);
         }
-        self.finish_if_job_is_done(now);
     }
 
-    /// Ends the candidacy if the record that was read says that its job is done (rule 18).
-    fn finish_if_job_is_done(&mut self, now: LocalInstant) {
+    /// Ends the candidacy if the record that was seen last says that its job is done (rule 18).
+    pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
         let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
-        if let (Some(job), Some(record)) = (&self.job, record)
+        if let (Phase::Following, Some(job), Some(record)) = (&self.phase, &self.job, record)
             && job.is_done(record)
         {
             self.rest(now);

@@ -89,6 +89,8 @@ impl Election {
         self.conclude_if_work_ended(now);
         // This comes after the answer is handled, because the answer may first decide about the lease.
         self.hand_over_if_asked(now);
+        // A record may be known before the candidacy, or from a read as a holder, so no single kind of read decides this.
+        self.finish_if_job_is_done(now);
         self.send(now, draw);
     }
 

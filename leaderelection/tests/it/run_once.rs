@@ -187,3 +187,19 @@ fn bad_jobs_are_refused() {
     assert!("a\nb".parse::<JobId>().is_err());
     assert!("x".repeat(100_000).parse::<JobId>().is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_elector_that_has_done_a_job_does_not_do_it_again() {
+    let (store, runs) = (MemoryStore::new(), Arc::new(AtomicU32::new(0)));
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    for expected in [JobOutcome::Done(()), JobOutcome::AlreadyDone] {
+        let runs = Arc::clone(&runs);
+        let work = |_| async move {
+            runs.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, ()>(())
+        };
+        assert_eq!(elector.run_once(CancellationToken::new(), &id("today"), work).await, Ok(expected));
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    assert_eq!(stored(&store).await.record.leader_transitions, 0);
+}

@@ -63,6 +63,12 @@ pub struct Node {
     pub(super) stop_asked: bool,
     /// `true` if the candidacy is over, and the next candidacy waits for abandoned work.
     pub(super) waits: bool,
+    /// `true` if the candidacy is over because the job is done. The next candidacy begins at any later moment.
+    pub(super) rests: bool,
+    /// The token of the term that has the job, from its start until the end of its work; `None` in a setup without a job.
+    pub(super) term: Option<u64>,
+    /// `true` after the machine gave up the work or the release of its lease, until the end of the candidacy.
+    pub(super) gave_up: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
     pub(super) clash_watch: Option<ClashWatch>,
     /// The time for which the store has asked the node to send nothing.
@@ -101,6 +107,9 @@ impl Node {
             lease_end: None,
             stop_asked: false,
             waits: false,
+            rests: false,
+            term: None,
+            gave_up: false,
             clash_watch: is_shared.then(|| ClashWatch::new(identity)),
             silent: Duration::ZERO,
             barred: None,
@@ -149,6 +158,10 @@ impl Node {
         match fact {
             Fact::LeaderChanged { leader } if self.leads && leader.as_deref() != Some(self.identity) => {
                 Some(Violation::Order)
+            }
+            Fact::ReleaseGivenUp => {
+                self.gave_up = true;
+                None
             }
             Fact::Observed => {
                 let observed = self.election.observed();

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use stateright::Model;
 
-use super::step::{Action, Deed};
+use super::action::{Action, Deed};
 use super::world::{Setup, World};
 
 /// The result of a search of the whole graph.

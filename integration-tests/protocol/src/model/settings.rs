@@ -38,6 +38,13 @@ pub fn standard() -> Vec<Question> {
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
         question("waits that the store asks for", Setup { waits: true, last_token: 0, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
+        question("a job", Setup { job: true, lease: 2, renew: 1, late_writes: 1, ..two() }),
+        question("a job whose hosts crash", Setup { job: true, crashes: true, lease: 2, renew: 1, ..two() }),
+        question(
+            "a job that is stopped",
+            Setup { job: true, stops: true, work: Manner::EndsLate, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
+        question("a job and a transfer", Setup { job: true, transfers: 1, lease: 2, renew: 1, last_token: 0, ..two() }),
     ]
 }
 
@@ -132,6 +139,7 @@ fn two() -> Setup {
         reclaims: false,
         lies: false,
         waits: false,
+        job: false,
         only_exclusion: false,
     }
 }

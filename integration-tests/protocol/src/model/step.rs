@@ -1,121 +1,17 @@
-//! The possible steps from a state, and their results.
+//! The results of steps: the inputs of the machines, and their effects.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::election::{Answer, Command, Effect, Failure, Input, Request, WorkEnd, Write};
-use leaderelection::{StoreErrorKind, Version, VersionedRecord};
+use leaderelection::Version;
+use leaderelection::StoreErrorKind;
+use leaderelection::election::{Command, Effect, Input, RunOutcome, WorkEnd};
 
+use super::action::{Action, Deed};
 use super::canonical::unused_id;
 use super::node::{Flight, Ids, Node, Work, now};
-use super::world::{Cell, Manner, Setup, Spoilt, Violation, World};
-
-/// One step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Advances all clocks, each by its rate.
-    Tick,
-    /// Delivers a write whose sender no longer waits for the answer.
-    ArriveLate(usize),
-    /// Deletes the object, as an operator can.
-    Delete,
-    /// Replaces the record by something that is none.
-    Spoil,
-    /// Puts the record back.
-    Repair,
-    /// Asks the leader to hand over to a node, as an operator can.
-    RequestTransfer(usize),
-    /// Lets an event happen to a node.
-    Node(usize, Deed),
-}
-
-/// An event that happens to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Deed {
-    /// The node reads its clock and does what is due.
-    Poll,
-    /// The node's request reaches the store.
-    Arrive,
-    /// The node gets the answer.
-    Answer,
-    /// The node no longer waits for the answer. The request may still arrive.
-    GiveUp,
-    /// The store refused the node's request before the request had any effect.
-    Refuse,
-    /// The store applied the node's write, and the answer is a conflict, as after a second try of an SDK or a proxy.
-    LieConflict,
-    /// The store applied the node's write, and the answer is a refusal.
-    LieRefused,
-    /// The store refused the node's request before the request had any effect, and asks the node to wait.
-    RefuseAndAskToWait,
-    /// The answer is an error that leaves the outcome open, and asks the node to wait.
-    FailAndAskToWait,
-    /// The node is asked to end its term or its candidacy.
-    Stop,
-    /// The node is asked to step down.
-    StepDown,
-    /// The work of the node's term is polled for the first time.
-    BeginWork,
-    /// The work of the node's term has ended, after the term itself.
-    WorkStopped,
-    /// The node crashes and starts again with the same identity.
-    Crash,
-}
+use super::world::{Manner, Setup, Spoilt, Violation, World};
 
 impl World {
-    pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
-        actions.push(Action::Tick);
-        for (index, node) in self.nodes.iter().enumerate() {
-            let mut push = |deed| actions.push(Action::Node(index, deed));
-            push(Deed::Poll);
-            if setup.waits {
-                match &node.flight {
-                    None => {}
-                    Some(Flight::Sent(_)) => push(Deed::RefuseAndAskToWait),
-                    Some(Flight::Answered { .. }) => push(Deed::FailAndAskToWait),
-                }
-            }
-            match &node.flight {
-                None => {}
-                Some(Flight::Sent(_)) => [Deed::Arrive, Deed::GiveUp, Deed::Refuse].into_iter().for_each(&mut push),
-                Some(Flight::Answered { applied, .. }) => {
-                    [Deed::Answer, Deed::GiveUp].into_iter().for_each(&mut push);
-                    if *applied && setup.lies {
-                        [Deed::LieConflict, Deed::LieRefused].into_iter().for_each(&mut push);
-                    }
-                }
-            }
-            match node.work {
-                Work::None => {}
-                Work::Pending => push(Deed::BeginWork),
-                Work::Running if node.leads => {}
-                Work::Running | Work::Dropped | Work::Abandoned => push(Deed::WorkStopped),
-            }
-            if setup.stops && !node.waits {
-                push(Deed::Stop);
-            }
-            if setup.stops && node.leads {
-                push(Deed::StepDown);
-            }
-            if setup.crashes {
-                push(Deed::Crash);
-            }
-        }
-        actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
-        if setup.deletion && !self.deleted && self.cell.is_some() {
-            actions.push(Action::Delete);
-        }
-        if setup.spoils && self.spoilt == Spoilt::NotYet && self.cell.is_some() {
-            actions.push(Action::Spoil);
-        }
-        if self.spoilt == Spoilt::Now {
-            actions.push(Action::Repair);
-        }
-        if self.transferred < setup.transfers && self.cell.is_some() && self.spoilt != Spoilt::Now {
-            actions.extend((0..self.nodes.len()).map(Action::RequestTransfer));
-        }
-    }
-
     pub(super) fn after(&self, setup: &Setup, action: Action) -> World {
         let mut world = self.clone();
         match action {
@@ -181,7 +77,13 @@ impl World {
             }
             Deed::StepDown => self.step(setup, index, Input::Command(Command::StepDown), false),
             Deed::BeginWork => self.begin_work(setup, index),
-            Deed::WorkStopped => self.end_work(setup, index),
+            Deed::WorkStopped => self.end_work(setup, index, WorkEnd::Complete),
+            Deed::Succeed => {
+                self.succeed(index);
+                self.end_work(setup, index, WorkEnd::Complete);
+            }
+            Deed::Fail => self.end_work(setup, index, WorkEnd::Failed),
+            Deed::CompeteAgain => self.begin(setup, index),
             Deed::Crash => {
                 self.orphan(setup, index);
                 self.forget(index);
@@ -193,8 +95,9 @@ impl World {
 
     /// Lets a node compete, as the driver of a campaign does again and again.
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
-        (self.nodes[index].waits, self.nodes[index].stop_asked) = (false, false);
-        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None };
+        let node = &mut self.nodes[index];
+        (node.waits, node.rests, node.stop_asked) = (false, false, false);
+        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.job, job: setup.job_id() };
         self.step(setup, index, input, false);
     }
 
@@ -202,25 +105,27 @@ impl World {
     fn begin_work(&mut self, setup: &Setup, index: usize) {
         if self.nodes[index].leads && self.nodes[index].leading(setup).is_some() {
             self.nodes[index].work = Work::Running;
+            let violation = self.broken_by_work(setup);
+            self.violate(setup, violation);
         } else {
-            self.nodes[index].work = Work::None;
+            (self.nodes[index].work, self.nodes[index].term) = (Work::None, None);
             self.step(setup, index, Input::WorkEnded(WorkEnd::NotBegun), false);
         }
     }
 
-    fn end_work(&mut self, setup: &Setup, index: usize) {
-        self.nodes[index].work = Work::None;
+    fn end_work(&mut self, setup: &Setup, index: usize, end: WorkEnd) {
+        (self.nodes[index].work, self.nodes[index].term) = (Work::None, None);
         if self.nodes[index].waits {
             // Only the next candidacy waits for work that was given up.
             self.begin(setup, index);
         } else {
-            self.step(setup, index, Input::WorkEnded(WorkEnd::Complete), false);
+            self.step(setup, index, Input::WorkEnded(end), false);
         }
     }
 
     /// Takes one step of a node's machine, and carries out the effects as a driver does. `clash` is `true` if the input
     /// is an answer that shows a clash of identities.
-    fn step(&mut self, setup: &Setup, index: usize, input: Input, clash: bool) {
+    pub(super) fn step(&mut self, setup: &Setup, index: usize, input: Input, clash: bool) {
         let mut ids = Ids(unused_id(self.ids));
         let node = &mut self.nodes[index];
         node.election.handle(now(setup), input, &mut ids);
@@ -229,10 +134,10 @@ impl World {
         }
         let node = &mut self.nodes[index];
         let violation = node.after_step(setup).or_else(|| node.look(setup));
-        let campaigns_again = node.waits && !node.works();
+        let campaigns_again = node.waits && !node.rests && !node.works();
         self.violate(setup, violation);
         if std::mem::take(&mut self.nodes[index].ends_now) {
-            self.end_work(setup, index);
+            self.end_work(setup, index, setup.told_end());
         } else if campaigns_again {
             self.begin(setup, index);
         }
@@ -244,7 +149,8 @@ impl World {
         let violation = match effect {
             Effect::Send(request) => {
                 self.orphan(setup, index);
-                let violation = self.nodes[index].may_send(&request);
+                let violation =
+                    self.nodes[index].may_send(&request).or_else(|| self.broken_by_request(setup, &request));
                 self.nodes[index].flight = Some(Flight::Sent(request));
                 violation
             }
@@ -252,10 +158,12 @@ impl World {
                 node.leads = true;
                 node.work = if setup.work == Manner::BeginsLate { Work::Pending } else { Work::Running };
                 node.lease_end = Some(term.sent_at + lease);
+                node.term = setup.job.then_some(term.fencing_token);
+                let begins_done = if node.work == Work::Running { self.broken_by_work(setup) } else { None };
                 let this = 1 << term.fencing_token;
                 let broken = self.started & this != 0 || setup.trusted_clocks && self.started > this;
                 self.started |= this;
-                broken.then_some(Violation::Tokens)
+                broken.then_some(Violation::Tokens).or(begins_done)
             }
             Effect::Extend(term) => {
                 node.lease_end = Some(term.sent_at + lease);
@@ -274,12 +182,16 @@ impl World {
             }
             Effect::Abandon => {
                 node.work = Work::Abandoned;
+                // The lease has run out, so the lease is not released.
+                node.gave_up = true;
                 None
             }
-            Effect::Finished(_) => {
-                let violation = (node.works() && node.work != Work::Abandoned).then_some(Violation::EarlyEnd);
-                (node.leads, node.lease_end) = (false, None);
-                node.waits = true;
+            Effect::Finished(outcome) => {
+                let ends_early = (node.works() && node.work != Work::Abandoned).then_some(Violation::EarlyEnd);
+                let violation = ends_early.or_else(|| self.broken_by_outcome(index, &outcome));
+                let node = &mut self.nodes[index];
+                (node.leads, node.lease_end, node.gave_up) = (false, None, false);
+                (node.waits, node.rests) = (true, matches!(outcome, RunOutcome::JobDone { .. }));
                 // The driver drops the request for whose answer it waits.
                 self.orphan(setup, index);
                 violation
@@ -296,137 +208,4 @@ impl World {
             self.step(setup, index, Input::Answer(answer), clash);
         }
     }
-
-    fn arrive(&mut self, setup: &Setup, index: usize) {
-        let Some(Flight::Sent(request)) = self.nodes[index].flight.take() else { return };
-        let answered = |answer, applied, clash| Some(Flight::Answered { answer, applied, clash });
-        self.nodes[index].flight = match request {
-            Request::Look if self.spoilt == Spoilt::Now => {
-                let unreadable = Failure { kind: StoreErrorKind::Unreadable, retry_after: None };
-                answered(Answer::Read(Err(unreadable)), false, false)
-            }
-            Request::Look => {
-                let identity = self.nodes[index].identity;
-                let clash = self
-                    .cell
-                    .as_ref()
-                    .is_some_and(|cell| cell.writer != Some(index) && cell.record.holder_identity == identity);
-                answered(Answer::Read(Ok(self.cell.as_ref().map(Cell::read))), false, clash)
-            }
-            Request::Write(write) => {
-                let (applies, version) = (self.applies(&write), version_of(&write.record));
-                if applies {
-                    self.write(setup, Some(index), Arc::unwrap_or_clone(write.record));
-                }
-                let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
-                answered(Answer::Written(if applies { Ok(version) } else { Err(conflict) }), applies, false)
-            }
-        };
-    }
-
-    fn applies(&self, write: &Write) -> bool {
-        self.spoilt != Spoilt::Now && self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
-    }
-
-    /// Applies a write whose condition holds, and checks that no promise forbids the write.
-    fn write(&mut self, setup: &Setup, writer: Option<usize>, record: leaderelection::LeaderElectionRecord) {
-        let violation = self.broken_by_write(setup, writer, &record);
-        self.violate(setup, violation);
-        let version = version_of(&record);
-        self.cell = Some(Cell { record, version, writer });
-        // A write that names another version than this one can never be applied.
-        self.orphans.clear();
-    }
-
-    fn broken_by_write(
-        &self,
-        setup: &Setup,
-        writer: Option<usize>,
-        record: &leaderelection::LeaderElectionRecord,
-    ) -> Option<Violation> {
-        let cell = self.cell.as_ref()?;
-        // Tokens have grown so far, so the token in the object is the largest of all that have landed.
-        let (token, largest) = (record.leader_transitions, cell.record.leader_transitions);
-        let same_term = cell.writer == writer && token == largest;
-        if same_term {
-            return None;
-        }
-        let begins_term = !record.is_released() && !writer.is_some_and(|writer| self.nodes[writer].has_begun(token));
-        if begins_term && token <= largest {
-            return Some(Violation::Tokens);
-        }
-        let others_lead = setup.trusted_clocks
-            && self
-                .nodes
-                .iter()
-                .enumerate()
-                .any(|(other, node)| Some(other) != writer && node.leading(setup).is_some());
-        (!begins_term || others_lead).then_some(Violation::Erasure)
-    }
-
-    /// Tells a node that its request failed, and that it has to wait for a lease duration.
-    fn ask_to_wait(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
-        let asked = Duration::from_nanos(setup.lease_of(index));
-        self.nodes[index].silent = asked;
-        self.fail(setup, index, kind, Some(asked));
-    }
-
-    /// Tells a node that its request failed. A request that is still on its way may arrive later.
-    fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, retry_after: Option<Duration>) {
-        let is_read = match &self.nodes[index].flight {
-            Some(Flight::Sent(request)) => matches!(request, Request::Look),
-            Some(Flight::Answered { answer, .. }) => matches!(answer, Answer::Read(_)),
-            None => return,
-        };
-        self.orphan(setup, index);
-        let failure = Failure { kind, retry_after };
-        let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
-        self.step(setup, index, Input::Answer(answer), false);
-    }
-
-    fn orphan(&mut self, setup: &Setup, index: usize) {
-        // A write that would not land now may land after a repair.
-        if let Some(Flight::Sent(Request::Write(write))) = self.nodes[index].flight.take()
-            && self.cell.as_ref().map(|cell| &cell.version) == write.expected.as_ref()
-            && self.orphans.len() < setup.late_writes
-        {
-            self.orphans.push((Some(index), Arc::unwrap_or_clone(write.record)));
-        }
-    }
-
-    /// Marks all writes of a node as writes of a process that no longer exists.
-    fn forget(&mut self, index: usize) {
-        let writers = self.orphans.iter_mut().map(|(writer, _)| writer);
-        for writer in writers.chain(self.cell.as_mut().map(|cell| &mut cell.writer)) {
-            writer.take_if(|writer| *writer == index);
-        }
-    }
-}
-
-impl Flight {
-    fn is_read(&self) -> bool {
-        matches!(self, Flight::Answered { answer: Answer::Read(_), .. })
-    }
-
-    /// Returns the request as one that the store has refused and will never apply.
-    fn without_effect(self) -> Self {
-        match self {
-            Flight::Sent(Request::Write(_)) => {
-                let failure = Failure { kind: StoreErrorKind::Rejected, retry_after: None };
-                Flight::Answered { answer: Answer::Written(Err(failure)), applied: false, clash: false }
-            }
-            other => other,
-        }
-    }
-}
-
-impl Cell {
-    fn read(&self) -> VersionedRecord {
-        VersionedRecord::new(self.record.clone(), self.version.clone())
-    }
-}
-
-/// Returns the version of a record: its write id, because versions are as unique as write ids.
-fn version_of(record: &leaderelection::LeaderElectionRecord) -> Version {
-    Version::new(record.write_id.clone().unwrap_or_default())
 }

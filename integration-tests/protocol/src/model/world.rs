@@ -6,8 +6,10 @@ use leaderelection::election::Rules;
 use leaderelection::{LeaderElectionRecord, Version};
 use stateright::{Model, Property};
 
-use super::node::{Node, Work};
-use super::step::Action;
+use super::action::Action;
+use super::job::Progress;
+use super::node::Node;
+use super::properties;
 
 /// The behaviour of the work of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub struct Setup {
     pub lies: bool,
     /// `true` if answers may ask a node to send nothing for a lease duration.
     pub waits: bool,
+    /// `true` if all candidates have one job, which has to succeed only once.
+    pub job: bool,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
@@ -151,6 +155,17 @@ pub enum Violation {
     /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
     /// wrote the object under the same identity.
     FalseClash,
+    /// A term or its work began for a job whose mark had landed.
+    Repetition,
+    /// A mark landed for work that had not succeeded, or by another write than the release of its term.
+    FalseMark,
+    /// A write dropped the mark.
+    LostMark,
+    /// Work had succeeded, and its candidate released the lease without the mark, or ended its candidacy without a release
+    /// although the lease was still its own.
+    MissingMark,
+    /// A candidate said that the job was done before a mark had landed.
+    FalseReport,
 }
 
 /// All nodes, the object, and the writes that are on their way although their senders no longer wait.
@@ -161,6 +176,7 @@ pub struct World {
     pub(super) orphans: Vec<(Option<usize>, LeaderElectionRecord)>,
     /// The tokens of all terms that have begun, as a set of bits.
     pub(super) started: u64,
+    pub(super) job: Progress,
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
     /// The number of requests of an operator.
@@ -196,6 +212,7 @@ impl Model for Setup {
             cell: None,
             orphans: Vec::new(),
             started: 0,
+            job: Progress::default(),
             violation: None,
             deleted: false,
             transferred: 0,
@@ -225,74 +242,6 @@ impl Model for Setup {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        fn never(world: &World, violation: Violation) -> bool {
-            world.violation != Some(violation)
-        }
-        if self.deletion {
-            return vec![
-                Property::always("no haste", |_, world: &World| never(world, Violation::Haste)),
-                Property::sometimes("another record", |_, world: &World| world.deleted && world.cell.is_some()),
-            ];
-        }
-        let exclusion = Property::always("exclusion", |setup: &Setup, world: &World| {
-            !setup.trusted_clocks || world.leaders(setup) <= 1
-        });
-        if self.only_exclusion {
-            return vec![exclusion];
-        }
-        let mut properties = vec![
-            exclusion,
-            Property::always("tokens", |_, world: &World| never(world, Violation::Tokens)),
-            Property::always("no revival", |_, world: &World| never(world, Violation::Revival)),
-            Property::always("no spurious loss", |_, world: &World| never(world, Violation::SpuriousLoss)),
-            Property::always("no erasure", |_, world: &World| never(world, Violation::Erasure)),
-            Property::always("no early release", |_, world: &World| never(world, Violation::EarlyRelease)),
-            Property::always("no overrun", |_, world: &World| never(world, Violation::Overrun)),
-            Property::always("no early end", |_, world: &World| never(world, Violation::EarlyEnd)),
-            Property::always("no disobedience", |_, world: &World| never(world, Violation::Disobedience)),
-            Property::always("stop before the next leader", |_, world: &World| never(world, Violation::Order)),
-            Property::always("no hurry", |_, world: &World| never(world, Violation::Hurry)),
-            Property::always("no false clash", |_, world: &World| never(world, Violation::FalseClash)),
-            // An empty exploration would prove the properties above, so a leader must exist in some state.
-            Property::sometimes("a leader", |setup: &Setup, world: &World| world.leaders(setup) == 1),
-        ];
-        if self.last_token > 0 {
-            properties.push(Property::sometimes("another term", |_, world: &World| world.started > 1));
-        }
-        if self.work == Manner::EndsLate {
-            properties.push(Property::sometimes("work that is dropped", |_, world: &World| {
-                world.nodes.iter().any(|node| node.work == Work::Dropped)
-            }));
-            properties.push(Property::sometimes("work that is given up", |_, world: &World| {
-                world.nodes.iter().any(|node| node.work == Work::Abandoned)
-            }));
-        }
-        if self.stops {
-            properties.push(Property::sometimes("a release", |_, world: &World| {
-                world.cell.as_ref().is_some_and(|cell| cell.record.is_released())
-            }));
-        }
-        if self.spoils {
-            properties.push(Property::sometimes("a leader after a repair", |setup: &Setup, world: &World| {
-                world.spoilt == Spoilt::Over && world.leaders(setup) == 1
-            }));
-        }
-        if self.transfers > 0 {
-            properties.push(Property::sometimes("a request obeyed", |_, world: &World| {
-                world
-                    .cell
-                    .as_ref()
-                    .is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
-            }));
-        }
-        if self.waits {
-            properties.push(Property::sometimes("a leader that is asked to wait", |setup: &Setup, world: &World| {
-                world.nodes.iter().any(|node| !node.silent.is_zero() && node.leading(setup).is_some())
-            }));
-        }
-        if self.late_writes > 0 {
-            properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
-        }
-        properties
+        properties::of(self)
     }
 }

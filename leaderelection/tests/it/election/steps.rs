@@ -7,7 +7,7 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Command, Effect, Election, EndReason, Fact, Failure, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
 };
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::{DEFAULT_MAX_LEASE_DURATION, JobId, LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 use super::{Count, effects};
 use crate::support::record;
@@ -22,13 +22,18 @@ struct Play {
 
 impl Play {
     fn new(rules: Rules, jitter: u32) -> Self {
+        Self::of(rules, jitter, None)
+    }
+
+    /// A candidate for a job.
+    fn of(rules: Rules, jitter: u32, job: Option<JobId>) -> Self {
         let mut play = Self {
             election: Election::new(rules),
             now: LocalInstant::default(),
             draw: Count { ids: 0, jitter },
             effects: Vec::new(),
         };
-        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None });
+        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: job.is_some(), job });
         play
     }
 
@@ -319,4 +324,21 @@ fn a_window_that_was_seen_to_be_over_is_not_led_on() {
     play.handle(Input::Expired);
     assert!(matches!(play.effects[..], [Effect::Stop { reason: EndReason::RenewDeadline, .. }]));
     assert_eq!(play.election.leading(play.now), None);
+}
+
+#[test]
+fn a_win_that_came_to_nothing_begins_no_term_for_a_job_that_is_done() {
+    let mut play = Play::of(unhurried(), 0, Some("today".parse().unwrap()));
+    play.handle(Input::Answer(Answer::Read(Ok(None))));
+    // The answer comes when the window is over, so the lease is renewed first.
+    play.now = play.now + SECOND * 10;
+    play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
+    assert_eq!(play.purpose(), Some(Purpose::Renew));
+    play.fail(StoreErrorKind::Conflict, None);
+    assert_eq!(play.request(), Some(Request::Look));
+    let json = r#"{"holderIdentity":"","leaseDurationSeconds":1,"leaderTransitions":1,"completedJobs":["today"]}"#;
+    let released = LeaderElectionRecord::from_json(json.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();
+    play.handle(Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(released, Version::new("2")))))));
+    assert_eq!(play.request(), None);
+    assert!(play.effects.contains(&Effect::Finished(RunOutcome::JobDone { fencing_token: None })));
 }

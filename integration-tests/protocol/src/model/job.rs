@@ -1,0 +1,93 @@
+//! A job that has to succeed only once, and the promises about it.
+
+use leaderelection::election::{Purpose, Request, RunOutcome, WorkEnd, Write};
+use leaderelection::{JobId, LeaderElectionRecord};
+
+use super::world::{Cell, Setup, Violation, World};
+
+/// The knowledge about the job of a setup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Progress {
+    /// The tokens of the terms whose work has succeeded, as a set of bits.
+    pub(super) succeeded: u64,
+    /// `true` after a record with the mark has landed.
+    pub(super) marked: bool,
+}
+
+impl Setup {
+    /// The job of every candidate, if the candidates have one.
+    pub(super) fn job_id(&self) -> Option<JobId> {
+        self.job.then(|| "job".parse().expect("a valid name"))
+    }
+
+    /// The end of work that was told to stop.
+    pub(super) fn told_end(&self) -> WorkEnd {
+        if self.job { WorkEnd::Failed } else { WorkEnd::Complete }
+    }
+
+    fn is_done(&self, record: &LeaderElectionRecord) -> bool {
+        self.job_id().is_some_and(|job| record.is_done(&job))
+    }
+}
+
+impl Progress {
+    fn has_succeeded(&self, token: u64) -> bool {
+        self.succeeded & 1 << token != 0
+    }
+}
+
+impl World {
+    /// Records that the work of a node's term has succeeded.
+    pub(super) fn succeed(&mut self, index: usize) {
+        if let Some(token) = self.nodes[index].term {
+            self.job.succeeded |= 1 << token;
+        }
+    }
+
+    /// Returns the promise that work which begins now breaks. Without a bound on the clocks, the work of an earlier term
+    /// may begin after a later term has done the job.
+    pub(super) fn broken_by_work(&self, setup: &Setup) -> Option<Violation> {
+        (setup.trusted_clocks && self.job.marked).then_some(Violation::Repetition)
+    }
+
+    /// Returns the promise that a request breaks which would begin a term for a job that is done. The store applies the
+    /// request only on the version that it names, so no mark can land before the request does.
+    pub(super) fn broken_by_request(&self, setup: &Setup, request: &Request) -> Option<Violation> {
+        let Request::Write(Write { purpose: Purpose::Acquire, expected, .. }) = request else { return None };
+        let cell = self.cell.as_ref().filter(|cell| Some(&cell.version) == expected.as_ref())?;
+        setup.is_done(&cell.record).then_some(Violation::Repetition)
+    }
+
+    /// Records a write that lands, and returns the promise about marks that the write breaks.
+    pub(super) fn mark(&mut self, setup: &Setup, record: &LeaderElectionRecord) -> Option<Violation> {
+        if !setup.job {
+            return None;
+        }
+        let (was_done, is_done) = (self.job.marked, setup.is_done(record));
+        self.job.marked |= is_done;
+        let marks = record.is_released() && self.job.has_succeeded(record.leader_transitions);
+        match (was_done, is_done) {
+            (true, false) => Some(Violation::LostMark),
+            (false, true) if !marks => Some(Violation::FalseMark),
+            (false, false) if marks => Some(Violation::MissingMark),
+            _ => None,
+        }
+    }
+
+    /// Returns the promise that the outcome of a node's candidacy breaks.
+    pub(super) fn broken_by_outcome(&self, index: usize, outcome: &RunOutcome) -> Option<Violation> {
+        let node = &self.nodes[index];
+        let is_ours = |cell: &&Cell| cell.writer == Some(index) && !cell.record.is_released();
+        match outcome {
+            RunOutcome::JobDone { fencing_token } => {
+                let did_it = fencing_token.is_none_or(|token| self.job.has_succeeded(token));
+                (!self.job.marked || !did_it).then_some(Violation::FalseReport)
+            }
+            _ if node.gave_up => None,
+            _ => {
+                let held = self.cell.as_ref().filter(is_ours)?;
+                self.job.has_succeeded(held.record.leader_transitions).then_some(Violation::MissingMark)
+            }
+        }
+    }
+}
