@@ -85,8 +85,8 @@ impl World {
             }
             _ if node.gave_up => None,
             _ => {
-                let held = self.cell.as_ref().filter(is_ours)?;
-                self.job.has_succeeded(held.record.leader_transitions).then_some(Violation::MissingMark)
+                let token = self.cell.as_ref().filter(is_ours)?.record.leader_transitions;
+                (node.term == Some(token) && self.job.has_succeeded(token)).then_some(Violation::MissingMark)
             }
         }
     }

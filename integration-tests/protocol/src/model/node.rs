@@ -65,9 +65,9 @@ pub struct Node {
     pub(super) waits: bool,
     /// `true` if the candidacy is over because the job is done. The next candidacy begins at any later moment.
     pub(super) rests: bool,
-    /// The token of the term that has the job, from its start until the end of its work; `None` in a setup without a job.
+    /// The token of the candidacy's last term, in a setup with a job.
     pub(super) term: Option<u64>,
-    /// `true` after the machine gave up the work or the release of its lease, until the end of the candidacy.
+    /// `true` after the machine gave up the work or the release of its lease, until the end of this step.
     pub(super) gave_up: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
     pub(super) clash_watch: Option<ClashWatch>,

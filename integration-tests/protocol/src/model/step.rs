@@ -96,7 +96,7 @@ impl World {
     /// Lets a node compete, as the driver of a campaign does again and again.
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
         let node = &mut self.nodes[index];
-        (node.waits, node.rests, node.stop_asked) = (false, false, false);
+        (node.waits, node.rests, node.stop_asked, node.term) = (false, false, false, None);
         let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.job, job: setup.job_id() };
         self.step(setup, index, input, false);
     }
@@ -108,13 +108,13 @@ impl World {
             let violation = self.broken_by_work(setup);
             self.violate(setup, violation);
         } else {
-            (self.nodes[index].work, self.nodes[index].term) = (Work::None, None);
+            self.nodes[index].work = Work::None;
             self.step(setup, index, Input::WorkEnded(WorkEnd::NotBegun), false);
         }
     }
 
     fn end_work(&mut self, setup: &Setup, index: usize, end: WorkEnd) {
-        (self.nodes[index].work, self.nodes[index].term) = (Work::None, None);
+        self.nodes[index].work = Work::None;
         if self.nodes[index].waits {
             // Only the next candidacy waits for work that was given up.
             self.begin(setup, index);
@@ -133,6 +133,7 @@ impl World {
             self.carry_out(setup, index, effect, clash);
         }
         let node = &mut self.nodes[index];
+        node.gave_up = false;
         let violation = node.after_step(setup).or_else(|| node.look(setup));
         let campaigns_again = node.waits && !node.rests && !node.works();
         self.violate(setup, violation);
@@ -190,7 +191,7 @@ impl World {
                 let ends_early = (node.works() && node.work != Work::Abandoned).then_some(Violation::EarlyEnd);
                 let violation = ends_early.or_else(|| self.broken_by_outcome(index, &outcome));
                 let node = &mut self.nodes[index];
-                (node.leads, node.lease_end, node.gave_up) = (false, None, false);
+                (node.leads, node.lease_end) = (false, None);
                 (node.waits, node.rests) = (true, matches!(outcome, RunOutcome::JobDone { .. }));
                 // The driver drops the request for whose answer it waits.
                 self.orphan(setup, index);
