@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
 mod gate;
+mod job;
 mod listener;
 mod node;
 pub(crate) mod object;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::dice::Dice;
 use super::faults::Link;
 use super::gate::Gated;
+use super::job::Host;
 use super::listener;
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Timings, Trouble};
@@ -48,6 +49,7 @@ enum Usage {
     Campaign,
     Run,
     RunWhileLeading,
+    RunOnce,
 }
 
 /// Runs one process after the other until the end of the run.
@@ -112,7 +114,10 @@ impl Process {
         let twin = node < world.scenario.sharing_identity;
         let newcomer = Newcomer { node, identity, timings, twin, clock, handle: handle.clone(), calls };
         world.oracle(|oracle, now| oracle.began(now, newcomer));
-        let usage = dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]);
+        let usage = match world.scenario.nights {
+            true if dice.chance(0.85) => Usage::RunOnce,
+            _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
+        };
         let cancel = CancellationToken::new();
         Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
     }
@@ -152,6 +157,13 @@ impl Process {
         let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
         let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
         let second = self.call_a_second_time(dice.fork());
+        let host = Host {
+            world: Arc::clone(&world),
+            process: id,
+            elector: Arc::clone(&elector),
+            cancel: cancel.clone(),
+            worker: worker.clone(),
+        };
         let main = async move {
             if let Usage::Campaign = usage {
                 elector.campaign(cancel).await.expect("no check of the store is demanded");
@@ -161,6 +173,8 @@ impl Process {
                 let (token, reason) = if let Usage::Run = usage {
                     let outcome = elector.run(cancel.clone()).await.expect("no check of the store is demanded");
                     (outcome.fencing_token(), outcome.reason().cloned())
+                } else if let Usage::RunOnce = usage {
+                    host.compete(&mut dice).await
                 } else {
                     let worker = worker.clone();
                     let work = move |leadership: Leadership| {
@@ -188,10 +202,10 @@ impl Process {
 
     /// Calls the elector at times while it is in use already, and cancels that call a while later.
     fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
-        let (world, id, elector, cancel) =
-            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone());
+        let (world, id, elector, cancel, usage) =
+            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone(), self.usage);
         async move {
-            if !world.scenario.calls_twice {
+            if !world.scenario.calls_twice || matches!(usage, Usage::RunOnce) {
                 return;
             }
             let timings = world.scenario.timings;

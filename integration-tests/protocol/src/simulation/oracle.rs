@@ -3,6 +3,7 @@
 mod callbacks;
 mod clashes;
 mod interventions;
+mod jobs;
 mod object;
 mod process;
 mod terms;
@@ -75,6 +76,10 @@ pub enum Property {
     InterventionInItsTerm,
     /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
     InterventionToldTrue,
+    /// Once the lock says that a job is done, no term begins for the job, and no work that begins does the job again. The
+    /// lock says so by the release of a term whose work has succeeded, and by nothing else; every write keeps what
+    /// the lock says of the last jobs. A process says so only if the lock does.
+    OncePerJob,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -131,6 +136,10 @@ pub struct Stats {
     pub interventions: u64,
     /// Writes of a candidate of another library that took effect.
     pub strangers: u64,
+    /// Jobs that a release has marked as done.
+    pub jobs: u64,
+    /// Successes of jobs that had succeeded before, without a mark that was read.
+    pub repetitions: u64,
 }
 
 impl AddAssign for Stats {
@@ -147,6 +156,8 @@ impl AddAssign for Stats {
         self.clashes += other.clashes;
         self.interventions += other.interventions;
         self.strangers += other.strangers;
+        self.jobs += other.jobs;
+        self.repetitions += other.repetitions;
     }
 }
 
@@ -157,6 +168,7 @@ pub(super) struct Oracle {
     processes: Vec<Watched>,
     live: Vec<ProcessId>,
     object: ObjectHistory,
+    jobs: jobs::Jobs,
     plans: Vec<interventions::Watch>,
     /// The largest token of a term whose lease an operator took away. Such a term may overlap with the next.
     deposed: Option<u64>,
@@ -174,6 +186,7 @@ impl Oracle {
             processes: Vec::new(),
             live: Vec::new(),
             object: ObjectHistory::default(),
+            jobs: jobs::Jobs::default(),
             plans: Vec::new(),
             deposed: None,
             stats: Stats::default(),
@@ -209,6 +222,7 @@ impl Oracle {
         if let Some(by) = by {
             self.check_silence(now, by);
             self.processes[by].remember_request(now, request);
+            self.remember_job_of_request(by, request);
             if let Sent::Release { token } = what {
                 self.check_release(now, by, token);
             }
@@ -220,7 +234,13 @@ impl Oracle {
         self.log(now, by, Event::Arrived { request, effect });
     }
 
-    pub(super) fn wrote(&mut self, now: TrueTime, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
+    pub(super) fn wrote(
+        &mut self,
+        now: TrueTime,
+        by: ProcessId,
+        (request, sent): (RequestId, TrueTime),
+        record: &LeaderElectionRecord,
+    ) {
         self.stats.writes += 1;
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
@@ -229,6 +249,7 @@ impl Oracle {
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
+        self.check_marks(now, by, request, record);
         self.object.remember(Some(by), now, record);
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::dice::Dice;
+use super::job;
 use super::listener::Listener;
 use super::node;
 use super::operator;
@@ -64,6 +65,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     tasks.spawn(operator::intervene_at_times(Arc::clone(&world), dice.fork()));
     let clock = world.stranger.clone();
     tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
+    tasks.spawn(job::let_nights_pass(Arc::clone(&world), dice.fork()));
     tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;

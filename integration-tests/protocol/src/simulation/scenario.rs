@@ -63,6 +63,8 @@ pub(crate) struct Scenario {
     pub(crate) operator_releases: bool,
     /// The operator intervenes again and again, and goes on after the end of the faults.
     pub(crate) operator_insists: bool,
+    /// Some candidates compete for jobs that have to succeed only once.
+    pub(crate) nights: bool,
 }
 
 /// The amount of faults in the periods with faults.
@@ -143,6 +145,8 @@ impl Scenario {
             operator_transfers: !operator_deletes && operator_transfers,
             operator_releases: !operator_deletes && operator_releases,
             operator_insists,
+            // All candidates must see a lease before the object is deleted.
+            nights: !operator_deletes && dice.chance(0.3),
         }
     }
 

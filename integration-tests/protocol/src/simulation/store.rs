@@ -197,7 +197,7 @@ impl Connection {
             oracle.arrived(now, self.client.process(), parcel.id, effect);
             if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, &parcel.op) {
                 match self.client {
-                    Client::Process { id, .. } => oracle.wrote(now, id, parcel.sent, record),
+                    Client::Process { id, .. } => oracle.wrote(now, id, (parcel.id, parcel.sent), record),
                     Client::Operator(plan) => oracle.intervened(now, plan, record),
                     Client::Stranger => oracle.stranger_wrote(now, record),
                 }

@@ -54,6 +54,9 @@ pub(super) enum Event {
     WorkEnded { token: u64 },
     StopCalled,
     ClashReported,
+    CompetesFor { job: String },
+    JobEnded { token: u64, succeeds: bool },
+    JobTold { result: String },
     Store(Option<Outage>),
     Deleted,
     Spoilt(Spoilt),
@@ -168,6 +171,11 @@ impl fmt::Display for Event {
             Self::WorkEnded { token } => write!(f, "work of term {token} is gone"),
             Self::StopCalled => f.write_str("on_stop_leading()"),
             Self::ClashReported => f.write_str("reports that another process uses its identity"),
+            Self::CompetesFor { job } => write!(f, "competes for {job}"),
+            Self::JobEnded { token, succeeds } => {
+                write!(f, "the job of term {token} {}", if *succeeds { "HAS SUCCEEDED" } else { "has failed" })
+            }
+            Self::JobTold { result } => write!(f, "run_once() returned: {result}"),
             Self::Store(None) => f.write_str("the store works again"),
             Self::Store(Some(outage)) => write!(f, "THE STORE FAILS: {outage:?}"),
             Self::Deleted => f.write_str("AN OPERATOR DELETES THE OBJECT"),

@@ -29,9 +29,12 @@ enum Manner {
 }
 
 impl Manner {
-    fn draw(world: &World, dice: &mut Dice) -> Self {
+    fn draw(world: &World, dice: &mut Dice, is_the_term: bool) -> Self {
         let timings = &world.scenario.timings;
         let some_time = dice.delay(timings, timings.lease * 2);
+        if is_the_term && world.scenario.nights && !world.is_calm() && dice.chance(0.6) {
+            return Self::EndsEarly(dice.up_to(timings.lease / 2));
+        }
         let much = world.scenario.trouble == Trouble::Much;
         if world.is_calm() || world.scenario.operator_deletes || dice.chance(if much { 0.3 } else { 0.7 }) {
             return Self::Obeys;
@@ -83,7 +86,7 @@ impl Worker {
 
     /// Returns the work of a term. `is_the_term` means that the term ends with the work.
     pub(super) fn work(&self, leadership: Leadership, is_the_term: bool) -> impl Future<Output = ()> + Send + use<> {
-        let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap());
+        let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap(), is_the_term);
         let machine = &self.world.nodes[self.node];
         let at_work = AtWork::begin(self.clone(), &leadership);
         machine.starts_work.notify_waiters();

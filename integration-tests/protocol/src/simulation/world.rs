@@ -1,6 +1,6 @@
 //! The state that the nodes of a run share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(super) struct World {
     oracle: Mutex<Oracle>,
     violated: CancellationToken,
     calm: AtomicBool,
+    /// The number of nights that have passed.
+    pub(super) night: AtomicU64,
     /// A `Notify` wakes waiting tasks in the order in which they began to wait; a `watch` channel does not.
     calm_changed: Notify,
 }
@@ -93,6 +95,7 @@ impl World {
             oracle: Mutex::new(oracle),
             violated: CancellationToken::new(),
             calm: AtomicBool::new(false),
+            night: AtomicU64::new(0),
             calm_changed: Notify::new(),
             scenario,
         })

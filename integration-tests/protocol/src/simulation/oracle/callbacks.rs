@@ -68,6 +68,7 @@ impl Oracle {
         watched.starts += 1;
         watched.works += 1;
         self.log(now, Some(process), Event::WorkStarted { token });
+        self.check_job_begins(now, process, leadership);
         if !stopped {
             let what = format!("p{process} starts to lead again before the last term's on_stop_leading");
             self.violated(now, Property::StopOncePerStart, what);

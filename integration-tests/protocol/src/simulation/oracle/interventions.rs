@@ -56,6 +56,9 @@ impl Oracle {
     pub(in crate::simulation) fn intervened(&mut self, now: TrueTime, plan: PlanId, record: &LeaderElectionRecord) {
         self.stats.interventions += 1;
         self.plans[plan].applied = true;
+        if self.object.term().is_some() {
+            self.check_marks_are_kept(now, record);
+        }
         let about = match &self.plans[plan].plan {
             Some(Plan::Transfer { of, holder, .. } | Plan::Release { of, holder }) => Some((*of, holder.clone())),
             _ => None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use leaderelection::LeaderElectionRecord;
+use leaderelection::{JobId, LeaderElectionRecord};
 
 use super::{Property, Watched};
 use crate::simulation::clock::TrueTime;
@@ -36,6 +36,8 @@ struct Write {
     /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
+    /// The jobs that the record says are done.
+    jobs: Vec<String>,
 }
 
 impl ObjectHistory {
@@ -123,7 +125,8 @@ impl ObjectHistory {
         let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
-        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied });
+        let jobs = record.completed_jobs();
+        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, jobs });
     }
 
     /// Records that a preferred holder was written into the current record.
@@ -167,6 +170,15 @@ impl ObjectHistory {
 
     pub(super) fn forget(&mut self) {
         self.newest = None;
+    }
+
+    /// The jobs that the record says are done, newest first.
+    pub(super) fn jobs(&self) -> &[String] {
+        self.newest.as_ref().map_or(&[], |newest| &newest.jobs)
+    }
+
+    pub(super) fn is_done(&self, job: &JobId) -> bool {
+        self.jobs().iter().any(|done| done == job.as_str())
     }
 
     /// Returns the token and the holder of the newest write.
