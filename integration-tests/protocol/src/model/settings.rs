@@ -38,13 +38,13 @@ pub fn standard() -> Vec<Question> {
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
         question("waits that the store asks for", Setup { waits: true, last_token: 0, ..two() }),
         question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
-        question("a job", Setup { job: true, lease: 2, renew: 1, late_writes: 1, ..two() }),
-        question("a job whose hosts crash", Setup { job: true, crashes: true, lease: 2, renew: 1, ..two() }),
+        question("a job", Setup { late_writes: 1, ..job() }),
+        question("a job whose hosts crash", Setup { crashes: true, ..job() }),
         question(
             "a job that is stopped",
-            Setup { job: true, stops: true, work: Manner::EndsLate, lease: 2, renew: 1, last_token: 0, ..two() },
+            Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..job() },
         ),
-        question("a job and a transfer", Setup { job: true, transfers: 1, lease: 2, renew: 1, last_token: 0, ..two() }),
+        question("a job and a transfer", Setup { transfers: 1, last_token: 0, ..job() }),
     ]
 }
 
@@ -107,6 +107,11 @@ pub fn electable_larger() -> Vec<Question> {
 
 fn lawless() -> Setup {
     Setup { nodes: vec![("fast", 3), ("slow", 1)], trusted_clocks: false, late_writes: 1, ..two() }
+}
+
+/// Returns a setup of two candidates for one job.
+fn job() -> Setup {
+    Setup { job: true, lease: 2, renew: 1, ..two() }
 }
 
 fn three() -> Vec<(&'static str, u64)> {
