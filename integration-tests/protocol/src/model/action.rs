@@ -87,7 +87,7 @@ impl World {
             match node.work {
                 Work::None => {}
                 Work::Pending => push(Deed::BeginWork),
-                Work::Running | Work::Dropped | Work::Abandoned if setup.job => {
+                Work::Running | Work::Dropped | Work::Abandoned if setup.has_job(index) => {
                     [Deed::Succeed, Deed::Fail].into_iter().for_each(&mut push);
                 }
                 Work::Running if node.leads => {}

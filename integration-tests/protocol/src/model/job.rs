@@ -15,18 +15,23 @@ pub(super) struct Progress {
 }
 
 impl Setup {
-    /// The job of every candidate, if the candidates have one.
-    pub(super) fn job_id(&self) -> Option<JobId> {
-        self.job.then(|| "job".parse().expect("a valid name"))
+    /// Returns `true` if the node at `index` is a candidate for the job.
+    pub(super) fn has_job(&self, index: usize) -> bool {
+        index < self.jobs
+    }
+
+    /// The job of the node at `index`, if the node has one.
+    pub(super) fn job_of(&self, index: usize) -> Option<JobId> {
+        self.has_job(index).then(|| "job".parse().expect("a valid name"))
     }
 
     /// The end of work that was told to stop.
-    pub(super) fn told_end(&self) -> WorkEnd {
-        if self.job { WorkEnd::Failed } else { WorkEnd::Complete }
+    pub(super) fn told_end(&self, index: usize) -> WorkEnd {
+        if self.has_job(index) { WorkEnd::Failed } else { WorkEnd::Complete }
     }
 
     fn is_done(&self, record: &LeaderElectionRecord) -> bool {
-        self.job_id().is_some_and(|job| record.is_done(&job))
+        self.job_of(0).is_some_and(|job| record.is_done(&job))
     }
 }
 
@@ -46,21 +51,21 @@ impl World {
 
     /// Returns the promise that work which begins now breaks. Without a bound on the clocks, the work of an earlier term
     /// may begin after a later term has done the job.
-    pub(super) fn broken_by_work(&self, setup: &Setup) -> Option<Violation> {
-        (setup.trusted_clocks && self.job.marked).then_some(Violation::Repetition)
+    pub(super) fn broken_by_work(&self, setup: &Setup, index: usize) -> Option<Violation> {
+        (setup.has_job(index) && setup.trusted_clocks && self.job.marked).then_some(Violation::Repetition)
     }
 
     /// Returns the promise that a request breaks which would begin a term for a job that is done. The store applies the
     /// request only on the version that it names, so no mark can land before the request does.
-    pub(super) fn broken_by_request(&self, setup: &Setup, request: &Request) -> Option<Violation> {
+    pub(super) fn broken_by_request(&self, setup: &Setup, index: usize, request: &Request) -> Option<Violation> {
         let Request::Write(Write { purpose: Purpose::Acquire, expected, .. }) = request else { return None };
         let cell = self.cell.as_ref().filter(|cell| Some(&cell.version) == expected.as_ref())?;
-        setup.is_done(&cell.record).then_some(Violation::Repetition)
+        (setup.has_job(index) && setup.is_done(&cell.record)).then_some(Violation::Repetition)
     }
 
     /// Records a write that lands, and returns the promise about marks that the write breaks.
     pub(super) fn mark(&mut self, setup: &Setup, record: &LeaderElectionRecord) -> Option<Violation> {
-        if !setup.job {
+        if setup.jobs == 0 {
             return None;
         }
         let (was_done, is_done) = (self.job.marked, setup.is_done(record));

@@ -72,7 +72,7 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
             world.nodes.iter().any(|node| !node.silent.is_zero() && node.leading(setup).is_some())
         }));
     }
-    if setup.job {
+    if setup.jobs > 0 {
         properties.extend([
             Property::always("once per job", |_, world: &World| never(world, Violation::Repetition)),
             Property::always("no false mark", |_, world: &World| never(world, Violation::FalseMark)),
@@ -80,12 +80,12 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
             Property::always("no missing mark", |_, world: &World| never(world, Violation::MissingMark)),
             Property::always("no false report of a job", |_, world: &World| never(world, Violation::FalseReport)),
             Property::sometimes("a job that is done", |_, world: &World| world.job.marked),
-            Property::sometimes("a job that is found done", |_, world: &World| {
-                world.job.marked && world.nodes.iter().all(|node| node.rests)
+            Property::sometimes("a job that is found done", |setup: &Setup, world: &World| {
+                world.job.marked && world.nodes.iter().filter(|node| node.rests).count() == setup.jobs
             }),
         ]);
     }
-    if setup.job && setup.last_token > 0 {
+    if setup.jobs > 0 && setup.last_token > 0 {
         properties.push(Property::sometimes("a job that is done again", |_, world: &World| {
             world.job.marked && world.job.succeeded.count_ones() > 1
         }));

@@ -44,6 +44,7 @@ pub fn standard() -> Vec<Question> {
             "a job that is stopped",
             Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..job() },
         ),
+        question("a job and a plain candidate", Setup { jobs: 1, ..job() }),
         question("a job and a transfer", Setup { transfers: 1, last_token: 0, ..job() }),
     ]
 }
@@ -80,6 +81,7 @@ pub fn larger() -> Vec<Question> {
             Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
         ),
         question("stops, releases and two terms", Setup { stops: true, work: Manner::EndsLate, ..two() }),
+        question("a job and a plain candidate that stops", Setup { jobs: 1, stops: true, ..job() }),
         question("a transfer and a longer lease", Setup { transfers: 1, ..two() }),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
@@ -111,7 +113,7 @@ fn lawless() -> Setup {
 
 /// Returns a setup of two candidates for one job.
 fn job() -> Setup {
-    Setup { job: true, lease: 2, renew: 1, ..two() }
+    Setup { jobs: 2, lease: 2, renew: 1, ..two() }
 }
 
 fn three() -> Vec<(&'static str, u64)> {
@@ -144,7 +146,7 @@ fn two() -> Setup {
         reclaims: false,
         lies: false,
         waits: false,
-        job: false,
+        jobs: 0,
         only_exclusion: false,
     }
 }

@@ -97,7 +97,7 @@ impl World {
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
         let node = &mut self.nodes[index];
         (node.waits, node.rests, node.stop_asked, node.term) = (false, false, false, None);
-        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.job, job: setup.job_id() };
+        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.has_job(index), job: setup.job_of(index) };
         self.step(setup, index, input, false);
     }
 
@@ -105,7 +105,7 @@ impl World {
     fn begin_work(&mut self, setup: &Setup, index: usize) {
         if self.nodes[index].leads && self.nodes[index].leading(setup).is_some() {
             self.nodes[index].work = Work::Running;
-            let violation = self.broken_by_work(setup);
+            let violation = self.broken_by_work(setup, index);
             self.violate(setup, violation);
         } else {
             self.nodes[index].work = Work::None;
@@ -138,7 +138,7 @@ impl World {
         let campaigns_again = node.waits && !node.rests && !node.works();
         self.violate(setup, violation);
         if std::mem::take(&mut self.nodes[index].ends_now) {
-            self.end_work(setup, index, setup.told_end());
+            self.end_work(setup, index, setup.told_end(index));
         } else if campaigns_again {
             self.begin(setup, index);
         }
@@ -151,7 +151,7 @@ impl World {
             Effect::Send(request) => {
                 self.orphan(setup, index);
                 let violation =
-                    self.nodes[index].may_send(&request).or_else(|| self.broken_by_request(setup, &request));
+                    self.nodes[index].may_send(&request).or_else(|| self.broken_by_request(setup, index, &request));
                 self.nodes[index].flight = Some(Flight::Sent(request));
                 violation
             }
@@ -159,8 +159,8 @@ impl World {
                 node.leads = true;
                 node.work = if setup.work == Manner::BeginsLate { Work::Pending } else { Work::Running };
                 node.lease_end = Some(term.sent_at + lease);
-                node.term = setup.job.then_some(term.fencing_token);
-                let begins_done = if node.work == Work::Running { self.broken_by_work(setup) } else { None };
+                node.term = setup.has_job(index).then_some(term.fencing_token);
+                let begins_done = if node.work == Work::Running { self.broken_by_work(setup, index) } else { None };
                 let this = 1 << term.fencing_token;
                 let broken = self.started & this != 0 || setup.trusted_clocks && self.started > this;
                 self.started |= this;

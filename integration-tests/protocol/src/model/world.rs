@@ -64,8 +64,8 @@ pub struct Setup {
     pub lies: bool,
     /// `true` if answers may ask a node to send nothing for a lease duration.
     pub waits: bool,
-    /// `true` if all candidates have one job, which has to succeed only once.
-    pub job: bool,
+    /// The number of nodes that are candidates for one job, which has to succeed only once. The others have no job.
+    pub jobs: usize,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
