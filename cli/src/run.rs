@@ -213,7 +213,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         biased;
         signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
         found = first_look => match found? {
-            first_look::Seen::Done => return Ok(already_done(&args, output)),
+            first_look::Seen::Done => return Ok(already_done(&args, None, output)),
             first_look::Seen::Held(held) => held,
         },
     };
@@ -232,7 +232,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     match end {
         ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
-        ElectionEnd::AlreadyDone => Ok(already_done(&args, output)),
+        ElectionEnd::AlreadyDone { leader } => Ok(already_done(&args, leader, output)),
         ElectionEnd::Unmarked => {
             let name = args.once_for.as_ref().map_or("", JobId::as_str);
             let message = format!(
@@ -245,9 +245,11 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
 }
 
-fn already_done(args: &Args, output: &Output) -> Exit {
+/// Tells that the job is done. The lock does not say which host did the job; the last leader that was seen is a hint.
+fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
     let name = args.once_for.as_ref().map_or("", JobId::as_str);
-    output.say(format_args!("{name} was done before; the command was not run"));
+    let last = leader.map_or_else(String::new, |leader| format!("; {leader} led last"));
+    output.say(format_args!("{name} was done before; the command was not run{last}"));
     Exit::Done
 }
 

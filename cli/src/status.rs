@@ -96,6 +96,9 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }
+    if !view.completed_jobs.is_empty() {
+        line("jobs done", plain, &view.completed_jobs.join(", "))?;
+    }
     if let Some(session) = &view.session {
         let ended =
             if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };

@@ -32,6 +32,9 @@ pub(crate) struct View {
     pub(crate) session: Option<SessionView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
+    /// The jobs that the lock says are done, newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) completed_jobs: Vec<String>,
     /// The times of the record, by the holder's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_holders_clock: Option<Times>,
@@ -108,6 +111,7 @@ impl View {
             lease_duration: Some(record.lease_duration).filter(|_| record.session.is_none()),
             session: SessionView::of_record(record),
             preferred_holder: record.preferred_holder.clone(),
+            completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),
             ..Self::empty(url, state)
         }
@@ -132,6 +136,7 @@ impl View {
             lease_duration: None,
             session: None,
             preferred_holder: None,
+            completed_jobs: Vec::new(),
             by_holders_clock: None,
             problem: None,
             version: None,

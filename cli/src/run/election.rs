@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use leaderelection::{DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError};
+use leaderelection::{
+    BeginReason, Change, DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::slots::{Numbered, TermEnd};
@@ -11,8 +13,8 @@ use super::work::Job;
 /// The end of the election.
 pub(super) enum ElectionEnd {
     Terms(TermEnd),
-    /// The job of `--once-for` was done before.
-    AlreadyDone,
+    /// The job of `--once-for` was done before. The leader is the last one that this process has seen.
+    AlreadyDone { leader: Option<String> },
     /// The job of `--once-for` is done, and the lock may not say so.
     Unmarked,
 }
@@ -57,17 +59,42 @@ impl Election {
 
 /// Runs the command, unless the lock says that the job is done.
 async fn once(elector: &DefaultLeaderElector, id: &JobId, job: &Arc<Job>, shutdown: &CancellationToken) -> ElectionEnd {
-    let job = Arc::clone(job);
+    let (job, handle, name) = (Arc::clone(job), elector.handle(), id.clone());
     let work = async move |leadership| {
+        if let Some(dead) = expired_holder(&handle) {
+            job.tell(format_args!("{dead} held the lease and did not say that {name} is done; running the command"));
+        }
         Arc::clone(&job).lead(leadership, None).await;
         if job.course.has_succeeded() { Ok(()) } else { Err(()) }
     };
     match elector.run_once(shutdown.clone(), id, work).await {
-        Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone,
+        Ok(JobOutcome::AlreadyDone) => ElectionEnd::AlreadyDone { leader: last_leader(&elector.handle()) },
         Ok(JobOutcome::Unmarked(())) => ElectionEnd::Unmarked,
         Ok(_) => ElectionEnd::Terms(Ok(Some(EndReason::WorkFinished))),
         Err(RunError::Lost { reason, .. }) => ElectionEnd::Terms(Ok(Some(reason))),
         Err(RunError::StoreUnfit(unfit)) => ElectionEnd::Terms(Err(unfit)),
         Err(_) => ElectionEnd::Terms(Ok(None)),
     }
+}
+
+/// The holder whose lease ran out before the newest term of this process; `None` if that lease was released, or if the
+/// term had another reason.
+fn expired_holder(handle: &LeaderHandle) -> Option<String> {
+    let mut transitions = handle.transitions().into_iter().rev();
+    let began = transitions.find_map(|transition| match transition.change {
+        Change::StartedLeading { reason, .. } => Some(reason),
+        _ => None,
+    });
+    match began {
+        Some(BeginReason::Expired { of }) => Some(of),
+        _ => None,
+    }
+}
+
+/// The last leader that this process has seen.
+fn last_leader(handle: &LeaderHandle) -> Option<String> {
+    handle.transitions().into_iter().rev().find_map(|transition| match transition.change {
+        Change::LeaderChanged { from, to } => to.or(from),
+        _ => None,
+    })
 }

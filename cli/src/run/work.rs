@@ -42,6 +42,11 @@ impl Job {
         Self { command, again, shutdown, output, course: Course::new(timings) }
     }
 
+    /// Tells the user something before the work begins.
+    pub(super) fn tell(&self, what: std::fmt::Arguments<'_>) {
+        self.output.say(what);
+    }
+
     /// Ends what the elector has dropped. Fails if it cannot be ended.
     pub(super) async fn end_dropped(&self) -> Result<(), Failure> {
         let Some(mut running) = self.course.take_dropped() else { return Ok(()) };

@@ -1,48 +1,18 @@
 //! `run --once-for`: a job that has to succeed once, on any number of hosts.
 
+mod nights;
+mod on_s3;
+
 use std::fs;
 use std::process::Command;
 
-use crate::support::{LONG, Place, Running, TIMINGS, end, leaderelect, run};
+use serde_json::Value;
+
+use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
 
 /// The options of a host for the job `name`.
 fn job<'a>(timings: &[&'a str], name: &'a str) -> Vec<&'a str> {
     [timings, &["--once-for", name]].concat()
-}
-
-/// A host that starts a while after the others.
-fn late(seconds: f64, lock: &str, name: &str, command: &str) -> Command {
-    let program = leaderelect(run(lock, &job(&TIMINGS, name), &["sh", "-c", command]));
-    let mut shell = Command::new("sh");
-    shell.args(["-c", r#"sleep "$0"; exec "$@""#, &seconds.to_string()]);
-    shell.arg(program.get_program()).args(program.get_args());
-    for (variable, value) in program.get_envs() {
-        match value {
-            Some(value) => shell.env(variable, value),
-            None => shell.env_remove(variable),
-        };
-    }
-    shell
-}
-
-#[test]
-fn ten_hosts_run_a_job_once_in_each_night() {
-    let place = Place::new();
-    let (lock, log) = (place.lock("nightly"), place.path("log"));
-    let command = format!("echo ran >>{}; sleep 0.2", log.display());
-    for night in 0..5_u32 {
-        let name = format!("night-{night}");
-        // Some hosts come when the job is done.
-        let hosts: Vec<_> = (0..10_u32)
-            .map(|host| Running::of(late(f64::from((host * 7 + night * 3) % 10) / 15.0, &lock, &name, &command)))
-            .collect();
-        let ends: Vec<_> = hosts.into_iter().map(Running::end).collect();
-        assert!(ends.iter().all(|end| end.code == Some(0)), "{ends:?}");
-        let idle = ends.iter().filter(|end| end.stderr.contains("was done before; the command was not run"));
-        assert_eq!(idle.count(), 9, "{ends:?}");
-        assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), night as usize + 1);
-    }
-    assert_eq!(place.record("nightly").completed_jobs()[0], "night-4");
 }
 
 #[test]
@@ -70,6 +40,47 @@ fn a_job_whose_host_dies_in_the_middle_is_run_by_the_next_host() {
     let next = end(&run(&lock, &job(&TIMINGS, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert_eq!(place.record("nightly").leader_transitions, 1);
+    assert!(next.stderr.contains("held the lease and did not say that today is done; running the command"), "{next:?}");
+}
+
+#[test]
+fn a_job_whose_host_died_before_it_began_is_run_by_the_next_host() {
+    let place = Place::new();
+    place.overwrite("nightly", &record("first", "1s", 4, "w"));
+    let next = end(&run(&place.lock("nightly"), &job(&TIMINGS, "today"), &["echo", "ran"]));
+    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
+    assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
+}
+
+#[test]
+fn a_host_that_waited_tells_who_led_last() {
+    let place = Place::new();
+    let (lock, pipe) = (place.lock("nightly"), place.path("pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let named = |name| [&job(&LONG, "today")[..], &["--identity", name]].concat();
+    let command = format!("echo begun; read end <{}", pipe.display());
+    let mut first = Running::start(&run(&lock, &named("first"), &["sh", "-c", &command]));
+    first.wait_for("begun");
+    let mut second = Running::start(&run(&lock, &named("second"), &["false"]));
+    second.wait_for_note("waiting: first leads");
+    fs::write(&pipe, "\n").unwrap();
+    assert_eq!(first.end().code, Some(0));
+    let second = second.end();
+    assert_eq!(second.code, Some(0), "{second:?}");
+    assert!(second.stderr.contains("today was done before; the command was not run; first led last"), "{second:?}");
+}
+
+#[test]
+fn status_shows_the_jobs_that_are_done() {
+    let place = Place::new();
+    let lock = place.lock("nightly");
+    for night in ["monday", "tuesday"] {
+        assert_eq!(end(&run(&lock, &job(&LONG, night), &["true"])).code, Some(0));
+    }
+    let text = end(&["status", &lock]).stdout;
+    assert!(text.contains("  jobs done      tuesday, monday\n"), "{text}");
+    let json: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
+    assert_eq!(json["completedJobs"], serde_json::json!(["tuesday", "monday"]));
 }
 
 #[test]
