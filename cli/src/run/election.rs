@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use leaderelection::{
-    BeginReason, Change, DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError,
-};
+use leaderelection::{BeginReason, Change, DefaultLeaderElector, EndReason, JobId, JobOutcome, LeaderHandle, RunError};
 use tokio_util::sync::CancellationToken;
 
 use super::slots::{Numbered, TermEnd};
@@ -14,7 +12,9 @@ use super::work::Job;
 pub(super) enum ElectionEnd {
     Terms(TermEnd),
     /// The job of `--once-for` was done before. The leader is the last one that this process has seen.
-    AlreadyDone { leader: Option<String> },
+    AlreadyDone {
+        leader: Option<String>,
+    },
     /// The job of `--once-for` is done, and the lock may not say so.
     Unmarked,
 }

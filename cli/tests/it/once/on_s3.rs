@@ -42,11 +42,12 @@ impl Network {
         end_of(self.program(args))
     }
 
-    /// Applies a fault to the next write of this kind, and returns when that write has come to the proxy, and has landed
-    /// if it is to land.
-    fn wait_for_spoilt(&self, kind: Kind, lands: bool) {
+    /// Waits until a fault was applied to a write of this kind, and that write has landed if it is to land.
+    fn wait_for_spoilt(&self, lock: &str, kind: Kind, lands: bool) {
+        let object = format!("/locks/{lock}?");
         self.runtime.block_on(self.proxy.wait_for("a write is spoilt", |traffic| {
-            let mut spoilt = traffic.iter().filter(|exchange| exchange.kind == kind && exchange.fault.is_some());
+            let of_lock = traffic.iter().filter(|exchange| exchange.request.target.contains(&object));
+            let mut spoilt = of_lock.filter(|exchange| exchange.kind == kind && exchange.fault.is_some());
             spoilt.any(|exchange| exchange.landed() == lands)
         }));
     }
@@ -76,25 +77,33 @@ fn ten_hosts_run_a_job_once_in_each_night_while_answers_are_lost() {
         for nth in (1 + night..100).step_by(5) {
             network.proxy.spoil(nth, is(Kind::Read), answer_lost(Reply::Status(500)));
         }
-        let hosts: Vec<_> =
-            (0..10).map(|_| Running::of(network.program(&run(&lock, &job(&LONG, &name), &["sh", "-c", &command])))).collect();
+        let hosts: Vec<_> = (0..10)
+            .map(|_| Running::of(network.program(&run(&lock, &job(&LONG, &name), &["sh", "-c", &command]))))
+            .collect();
         let ends: Vec<_> = hosts.into_iter().map(Running::end).collect();
         assert!(ends.iter().all(|end| end.code == Some(0)), "{ends:?}");
         let idle = ends.iter().filter(|end| end.stderr.contains("was done before; the command was not run"));
         assert_eq!(idle.count(), 9, "{ends:?}");
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), night + 1);
-        assert!(network.proxy.traffic().iter().any(|exchange| exchange.kind == Kind::Release && exchange.fault.is_some()));
+        assert!(
+            network.proxy.traffic().iter().any(|exchange| exchange.kind == Kind::Release && exchange.fault.is_some())
+        );
     }
 }
 
-/// Runs the first host until the proxy has spoilt its write of this kind, kills that host, and runs the next one.
-fn after_a_death_at(network: &Network, lock: &str, kind: Kind, fault: Fault) -> Ended {
-    network.proxy.spoil(0, is(kind), fault);
+/// Runs the first host until the proxy has spoilt its write of this kind, kills that host, and runs the next one. From
+/// that write on, the first host has no network, so that it learns nothing however late it is killed.
+fn after_a_death_at(network: &Network, name: &str, kind: Kind, fault: Fault) -> Ended {
+    let lock = &network.lock(name);
+    let yesterday = network.end(&run(lock, &job(&LONG, "yesterday"), &["true"]));
+    assert_eq!(yesterday.code, Some(0), "{yesterday:?}");
+    network.proxy.spoil_from(0, is(kind), fault, Fault::new(Delivery::Never, Reply::Silence));
     let options = [&job(&TIMINGS, "today")[..], &["--identity", "first"]].concat();
     let first = Running::of(network.program(&run(lock, &options, &["true"])));
-    network.wait_for_spoilt(kind, fault.delivery == Delivery::Once);
+    network.wait_for_spoilt(name, kind, fault.delivery == Delivery::Once);
     first.signal(Signal::KILL);
     first.wait();
+    network.proxy.forget_faults();
     network.end(&run(lock, &job(&TIMINGS, "today"), &["echo", "ran"]))
 }
 
@@ -103,16 +112,16 @@ fn the_next_host_runs_the_job_of_a_host_that_died_before_its_mark() {
     let network = Network::start();
     let silent = answer_lost(Reply::Silence);
     // The host has the lease and does not know that, so its command has not begun.
-    let next = after_a_death_at(&network, &network.lock("before-it-starts"), Kind::Create, silent);
+    let next = after_a_death_at(&network, "before-it-starts", Kind::Takeover, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
     // The command has succeeded, and the mark is on its way for ever.
     let held = Fault::new(Delivery::Held, Reply::Silence);
-    let next = after_a_death_at(&network, &network.lock("before-the-mark"), Kind::Release, held);
+    let next = after_a_death_at(&network, "before-the-mark", Kind::Release, held);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
     // The mark has landed, and its host has died without knowing that.
-    let next = after_a_death_at(&network, &network.lock("after-the-mark"), Kind::Release, silent);
+    let next = after_a_death_at(&network, "after-the-mark", Kind::Release, silent);
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), ""), "{next:?}");
     assert!(next.stderr.contains("today was done before; the command was not run"), "{next:?}");
 }

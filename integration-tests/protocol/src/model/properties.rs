@@ -61,10 +61,7 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
     }
     if setup.transfers > 0 {
         properties.push(Property::sometimes("a request obeyed", |_, world: &World| {
-            world
-                .cell
-                .as_ref()
-                .is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
+            world.cell.as_ref().is_some_and(|cell| cell.record.is_released() && cell.record.preferred_holder.is_some())
         }));
     }
     if setup.waits {

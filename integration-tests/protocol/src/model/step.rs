@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::Version;
 use leaderelection::StoreErrorKind;
+use leaderelection::Version;
 use leaderelection::election::{Command, Effect, Input, RunOutcome, WorkEnd};
 
 use super::action::{Action, Deed};
@@ -97,7 +97,8 @@ impl World {
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
         let node = &mut self.nodes[index];
         (node.waits, node.rests, node.stop_asked, node.term) = (false, false, false, None);
-        let input = Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.has_job(index), job: setup.job_of(index) };
+        let input =
+            Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.has_job(index), job: setup.job_of(index) };
         self.step(setup, index, input, false);
     }
 
