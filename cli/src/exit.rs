@@ -22,7 +22,7 @@ Exit codes:
    74  an error of this machine, such as output that cannot be written
    75  somebody else holds the lock, or the wait timed out
    79  leadership was lost, and the command was ended
-   80  processes of the command cannot be ended and go on; the lease was not released
+   80  processes of the command cannot be ended; the lease was not released
   126  the command cannot be run
   127  the command was not found
   128+n  ended by signal n; for `run`, the command was

@@ -6,6 +6,7 @@
 
 mod completions;
 mod confirm;
+mod environment;
 mod exit;
 mod http;
 mod intervene;
@@ -30,7 +31,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputArgs};
@@ -49,7 +50,7 @@ use crate::output::{Output, OutputArgs};
 /// Credentials come from the environment, as each cloud's own tools find them.
 #[derive(Debug, Parser)]
 #[command(name = "leaderelect", version, verbatim_doc_comment, after_help = exit::TABLE)]
-#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]
     output: OutputArgs,
@@ -84,10 +85,15 @@ impl Command {
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,
-            Self::Completions(args) => completions::run(args, Cli::command(), output),
-            Self::Man(args) => man::run(args, Cli::command(), output),
+            Self::Completions(args) => completions::run(args, command(), output),
+            Self::Man(args) => man::run(args, command(), output),
         }
     }
+}
+
+/// The command line with the environment variables of its options.
+fn command() -> clap::Command {
+    environment::with_variables(Cli::command())
 }
 
 fn main() -> ExitCode {
@@ -95,7 +101,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
         return run::Helper::parse().run();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
@@ -132,6 +138,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use tracing::Level;
 
 use self::stderr::Stderr;
+use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::plain::{plain, plain_json};
 
@@ -182,10 +183,16 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return Exit::Done.into();
     }
-    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
-    let text = without_queries(error.render().ansi().to_string(), args);
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
+    let text = without_queries(error.render().ansi().to_string() + &environment_note(), args);
     let _ = write!(anstream::stderr(), "{text}");
     Exit::Usage.into()
+}
+
+/// Names the variables that set options, which a user may have forgotten.
+fn environment_note() -> String {
+    let names = environment::set().collect::<Vec<_>>().join(", ");
+    if names.is_empty() { names } else { format!("\nThe environment sets {names}.\n") }
 }
 
 /// Removes the part after a `?` from every argument that the text repeats, because that part may be a SAS.

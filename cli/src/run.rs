@@ -41,7 +41,7 @@ use self::signals::Signals;
 use self::slots::{Numbered, TermEnd};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::lock::CandidateLock;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -55,6 +55,10 @@ pub(crate) use self::terminal::write_from_the_background;
 /// without secrets) in its environment. The command runs in a process group of its own. The command's standard
 /// input is empty when the standard input of leaderelect is a terminal. A command that uses the terminal itself,
 /// such as a password prompt, gets the foreground of the terminal if leaderelect has it.
+///
+/// The command does not get the variables whose names begin with LEADERELECT_, which set options: they may contain
+/// secrets, and a leaderelect inside the command would take them for its own. The command gets all other variables,
+/// also those with credentials of the store.
 ///
 /// Processes that the command leaves behind get SIGTERM when the command has ended, and SIGKILL 5 seconds later. The
 /// lease is released when none is left. On Linux, this holds for every process that descends from the command, in
@@ -81,9 +85,8 @@ pub(crate) use self::terminal::write_from_the_background;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name; with --slots, their prefix
-    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: CandidateLock,
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
     once: bool,
@@ -124,11 +127,13 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   A nightly job on every node's crontab, which runs once in each night:
-    leaderelect run --once-for \"$(date +%F)\" --lock s3://bucket/locks/nightly -- /usr/local/bin/nightly
+    leaderelect run --once-for \"$(date +%F)\" \\
+        --lock s3://bucket/locks/nightly -- /usr/local/bin/nightly
   A job that never runs twice at a time:
-    leaderelect run --lock s3://bucket/locks/cleanup --wait-timeout 1m -- /usr/local/bin/cleanup
+    leaderelect run --wait-timeout 1m --lock s3://bucket/locks/cleanup \\
+        -- /usr/local/bin/cleanup
   A service of which one instance works:
-    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml
+    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker
   Three workers at a time, numbered from 0 to 2:
     leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker";
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use self::facts::Facts;
 use crate::exit::{Exit, Failure};
 use crate::http::{AccessArgs, Ending, Server, Signals};
-use crate::lock::LockUrl;
+use crate::lock::CandidateLock;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -24,9 +24,8 @@ use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: CandidateLock,
     #[command(flatten)]
     probe: RequireProbe,
     /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
@@ -68,7 +67,8 @@ Examples:
     openssl rand -hex 32 > token
     leaderelect serve --lock s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
         --tls-cert cert.pem --tls-key key.pem --token-file token
-    curl --header \"Authorization: Bearer $(cat token)\" https://host.example:4040/leader";
+    curl --header \"Authorization: Bearer $(cat token)\" \\
+        https://host.example:4040/leader";
 
 /// The tolerated age of a leader's last renewal beyond the lease before /healthz fails. Kubernetes' components
 /// use the same value.

@@ -19,6 +19,7 @@ use super::family::{Below, Family, adopt_orphans, reap_strays};
 use super::orphans::Orphans;
 use super::words::{Order, Report};
 use super::{itself, start};
+use crate::environment;
 use crate::exit::{Exit, Failure};
 
 /// The program, its arguments, and its environment.
@@ -121,6 +122,10 @@ impl Running {
             .env("LEADERELECTION_LOCK", line.lock(slot))
             // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
+        // These may be secrets, and a leaderelect below the command would take them for its own.
+        for name in environment::set() {
+            command.env_remove(name);
+        }
         if let Some(slot) = slot {
             command.env("LEADERELECTION_SLOT", slot.to_string());
         }

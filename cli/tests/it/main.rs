@@ -7,6 +7,7 @@ mod cgroups;
 mod clouds;
 mod control_characters;
 mod descendants;
+mod environment;
 mod fake_s3;
 mod generated;
 mod giving_up;
