@@ -112,7 +112,7 @@ fn main() -> ExitCode {
     }
     let output = match Output::new(&cli.output) {
         Ok(output) => output,
-        Err(failure) => return output::fail_early(&failure),
+        Err(failure) => return output::fail_early(&failure, cli.output.log_format()),
     };
     let _until_written = output.until_written();
     let mut runtime = match &cli.command {

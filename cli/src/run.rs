@@ -83,7 +83,7 @@ pub(crate) use self::terminal::write_from_the_background;
 /// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
 /// resource that the command writes to, and let those resources refuse smaller tokens.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: CandidateLock,
@@ -115,6 +115,11 @@ pub(crate) struct Args {
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
+    /// Kill the command, and all that it started, if it goes on for this long after SIGTERM, SIGINT or SIGQUIT for
+    /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is
+    /// lost, the time is this long at most, and never longer than the lease allows
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    kill_after: Option<Duration>,
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
@@ -123,6 +128,9 @@ pub(crate) struct Args {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
+
+/// The other ways to name the lock would make the line too long.
+const USAGE: &str = "leaderelect run [OPTIONS] --lock <URL> -- <COMMAND>...";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -177,9 +185,9 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         None => vec![args.lock.to_string()],
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
-    let command = CommandLine::new(&args.command, &identity, urls)?;
+    let command = CommandLine::new(&args.command, &identity, urls, output.log_format())?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(command, args.campaign, &timings, shutdown.clone(), output.clone()));
+    let job = Arc::new(Job::new(command, args.campaign, args.kill_after, &timings, shutdown.clone(), output.clone()));
     let election = match args.slots {
         None => {
             let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output))

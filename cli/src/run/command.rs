@@ -21,6 +21,7 @@ use super::words::{Order, Report};
 use super::{itself, start};
 use crate::environment;
 use crate::exit::{Exit, Failure};
+use crate::output::LogFormat;
 
 /// The program, its arguments, and its environment.
 #[derive(Debug)]
@@ -29,18 +30,24 @@ pub(super) struct CommandLine {
     identity: String,
     /// The URL of the lock, or those of the slots' locks.
     locks: Vec<String>,
+    log_format: LogFormat,
 }
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(super) fn new(words: &[OsString], identity: &str, locks: Vec<String>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        words: &[OsString],
+        identity: &str,
+        locks: Vec<String>,
+        log_format: LogFormat,
+    ) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
             let message = format!("{}: command not found", program.display());
             return Err(Failure::new(Exit::Code(127), message));
         }
-        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), locks })
+        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), locks, log_format })
     }
 
     /// The URL of the lock that is led, which is that of the slot if there are slots.
@@ -115,7 +122,8 @@ impl Running {
         command
             .arg0("leaderelect")
             .args([itself::WATCHDOG, "--start-until", &limits.start_until.as_nanos().to_string()])
-            .args(["--live-until", &limits.live_until.as_nanos().to_string(), "--"])
+            .args(["--live-until", &limits.live_until.as_nanos().to_string()])
+            .args(["--log-format", line.log_format.as_arg(), "--"])
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())

@@ -35,11 +35,12 @@ impl Job {
     pub(super) fn new(
         command: CommandLine,
         again: bool,
+        kill_after: Option<Duration>,
         timings: &Timings,
         shutdown: CancellationToken,
         output: Output,
     ) -> Self {
-        Self { command, again, shutdown, output, course: Course::new(timings) }
+        Self { command, again, shutdown, output, course: Course::new(timings, kill_after) }
     }
 
     /// Ends what the elector has dropped. Fails if it cannot be ended.

@@ -13,6 +13,7 @@ mod generated;
 mod giving_up;
 mod intervene;
 mod jobs;
+mod logs;
 mod look;
 mod loss;
 mod once;
