@@ -8,7 +8,7 @@ mod signals;
 mod site;
 mod tls;
 
-pub(crate) use self::access::{AccessArgs, Token};
+pub(crate) use self::access::{AccessArgs, Addresses, Token, addresses};
 pub(crate) use self::ending::Ending;
 pub(crate) use self::server::Server;
 pub(crate) use self::signals::Signals;

@@ -9,6 +9,7 @@ mod first_look;
 mod helper;
 mod itself;
 mod locks;
+mod metrics;
 mod orphans;
 mod refusal;
 mod signals;
@@ -41,6 +42,7 @@ use self::signals::Signals;
 use self::slots::{Numbered, TermEnd};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
+use crate::http::{Addresses, addresses};
 use crate::lock::CandidateLock;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
@@ -120,6 +122,10 @@ pub(crate) struct Args {
     /// lost, the time is this long at most, and never longer than the lease allows
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     kill_after: Option<Duration>,
+    /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
+    /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    metrics_listen: Option<Addresses>,
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
@@ -180,6 +186,10 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let began = SystemClock.now();
     let timings = args.timing.timings()?;
     let identity = args.timing.identity();
+    if let Some(addresses) = &args.metrics_listen {
+        // Electors look their metrics up when they begin to compete.
+        metrics::serve(addresses, output)?;
+    }
     let lock = args.lock.open(&identity).await?;
     let urls = match args.slots {
         None => vec![args.lock.to_string()],

@@ -1,7 +1,7 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
 mod facts;
-mod metrics;
+pub(crate) mod metrics;
 mod page;
 mod site;
 mod snapshot;
@@ -55,8 +55,8 @@ means: not leading. Let the program pass the fencing token of /leader to every r
 let those resources refuse smaller tokens.
 
 At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
-released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key \
-again.";
+released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key, \
+and the token, again.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,7 +103,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 
     let shutdown = CancellationToken::new();
     let drain = args.drain.unwrap_or(args.timing.lease);
-    let ending = Ending::new(signals, server.tls(), output);
+    let ending = Ending::new(signals, server.tls(), output).with_token(token.clone());
     let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
     let mut running = server.start(site::routes(facts, token));
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));

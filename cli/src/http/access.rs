@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Read as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -35,7 +36,7 @@ pub(crate) struct AccessArgs {
     tls_key: Option<PathBuf>,
     /// Require the token in this file: as `Authorization: Bearer …`, or as the password of any user (for
     /// browsers). /healthz, /readyz and /leading stay open. The default is the token in
-    /// LEADERELECTION_HTTP_TOKEN, if that variable is set
+    /// LEADERELECTION_HTTP_TOKEN, if that variable is set. SIGHUP reads the file again
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Listen for other machines even without TLS or without a token
@@ -45,9 +46,16 @@ pub(crate) struct AccessArgs {
 
 /// The addresses of a host and a port.
 #[derive(Clone, Debug)]
-struct Addresses(Vec<SocketAddr>);
+pub(crate) struct Addresses(Vec<SocketAddr>);
 
-fn addresses(text: &str) -> Result<Addresses, String> {
+impl Addresses {
+    pub(super) fn all(&self) -> &[SocketAddr] {
+        &self.0
+    }
+}
+
+/// Parses the address of a socket.
+pub(crate) fn addresses(text: &str) -> Result<Addresses, String> {
     match text.to_socket_addrs().map(Vec::from_iter) {
         Ok(addresses) if !addresses.is_empty() => Ok(Addresses(addresses)),
         Ok(_) => Err("the name has no address; give an address and a port, such as 127.0.0.1:4040".to_owned()),
@@ -70,7 +78,7 @@ impl AccessArgs {
     /// requests without a token.
     pub(crate) fn token(&self) -> Result<Option<Token>, Failure> {
         let token = match &self.token_file {
-            Some(path) => Some(Token::read(path)?),
+            Some(path) => Some(Token::in_file(path)?),
             None => Token::from_environment()?,
         };
         let exposed = self.listen.0.iter().find(|address| !address.ip().is_loopback());
@@ -90,8 +98,13 @@ impl AccessArgs {
     }
 }
 
-/// The token that a client has to present. `Debug` does not print it.
-pub(crate) struct Token(String);
+/// The token that a client has to present. `Debug` does not print it. Clones change together.
+#[derive(Clone)]
+pub(crate) struct Token {
+    /// The file, which may change; `None` if the token is from the environment.
+    file: Option<PathBuf>,
+    text: Arc<RwLock<String>>,
+}
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +113,21 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    fn read(path: &Path) -> Result<Self, Failure> {
+    fn in_file(path: &Path) -> Result<Self, Failure> {
+        Ok(Self::of(Some(path.to_owned()), Self::read(path)?))
+    }
+
+    fn of(file: Option<PathBuf>, text: String) -> Self {
+        Self { file, text: Arc::new(RwLock::new(text)) }
+    }
+
+    /// Reads the file again; `None` if there is none. After a failure, the old token is valid.
+    pub(super) fn reload(&self) -> Option<Result<(), Failure>> {
+        let read = Self::read(self.file.as_deref()?);
+        Some(read.map(|text| *self.text.write().unwrap_or_else(PoisonError::into_inner) = text))
+    }
+
+    fn read(path: &Path) -> Result<String, Failure> {
         let mut text = String::new();
         let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
         let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
@@ -108,16 +135,18 @@ impl Token {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
             Failure::new(Exit::Internal, problem)
         })?;
-        Self::new(&text, &format!("the token in {}", path.display()))
+        Self::checked(&text, &format!("the token in {}", path.display()))
     }
 
     fn from_environment() -> Result<Option<Self>, Failure> {
         std::env::var_os(TOKEN_VARIABLE)
-            .map(|text| Self::new(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
+            .map(|text| Self::checked(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
             .transpose()
+            .map(|text| text.map(|text| Self::of(None, text)))
     }
 
-    fn new(text: &str, what: &str) -> Result<Self, Failure> {
+    /// Returns the token in a text.
+    fn checked(text: &str, what: &str) -> Result<String, Failure> {
         let token = text.trim_ascii();
         let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             "has characters that no header can carry"
@@ -126,7 +155,7 @@ impl Token {
         } else if token.len() > *LENGTHS.end() {
             "is too long for a header"
         } else {
-            return Ok(Self(token.to_owned()));
+            return Ok(token.to_owned());
         };
         Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
     }
@@ -141,7 +170,7 @@ impl Token {
 
     /// Compares in a time that does not depend on the number of equal bytes.
     fn equals(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+        self.text.read().unwrap_or_else(PoisonError::into_inner).as_bytes().ct_eq(shown).into()
     }
 }
 
@@ -167,8 +196,12 @@ mod tests {
 
     const SECRET: &str = "correct-horse-battery";
 
+    fn token(text: &str) -> Token {
+        Token::of(None, Token::checked(text, "the token").unwrap())
+    }
+
     fn is_shown(authorization: &str) -> bool {
-        let token = Token::new(SECRET, "the token").unwrap();
+        let token = token(SECRET);
         let value = HeaderValue::from_str(authorization).unwrap();
         token.is_shown_by(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
     }
@@ -192,16 +225,16 @@ mod tests {
         ] {
             assert!(!is_shown(&wrong), "{wrong}");
         }
-        assert!(!Token::new(SECRET, "the token").unwrap().is_shown_by(&HeaderMap::new()));
+        assert!(!token(SECRET).is_shown_by(&HeaderMap::new()));
     }
 
     #[test]
     fn is_neither_short_nor_strange_and_never_shown() {
         for bad in ["", "too-short", "with spaces in the middle", "naïve-but-long-enough", &"x".repeat(4097)] {
-            let failure = Token::new(bad, "the token in a file").unwrap_err();
+            let failure = Token::checked(bad, "the token in a file").unwrap_err();
             assert_eq!(failure.exit, Exit::Usage);
             assert!(bad.is_empty() || !failure.to_string().contains(bad), "{failure}");
         }
-        assert_eq!(format!("{:?}", Token::new(&format!(" {SECRET}\r\n"), "the token").unwrap()), "Token(…)");
+        assert_eq!(format!("{:?}", token(&format!(" {SECRET}\r\n"))), "Token(…)");
     }
 }

@@ -10,7 +10,7 @@ use hyper_util::rt::TokioTimer;
 use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
-use super::access::AccessArgs;
+use super::access::{AccessArgs, Addresses};
 use super::connections::Connections;
 use super::tls::Tls;
 use crate::exit::{Exit, Failure};
@@ -39,11 +39,20 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
         let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
-        let bound = listen(access.addresses()).and_then(|listener| {
+        Self::bind_to(access.addresses(), tls, "--listen")
+    }
+
+    /// Binds a socket that the option `flag` names, for answers that are open to everybody.
+    pub(crate) fn bind_open(addresses: &Addresses, flag: &str) -> Result<Self, Failure> {
+        Self::bind_to(addresses.all(), None, flag)
+    }
+
+    fn bind_to(addresses: &[SocketAddr], tls: Option<Tls>, flag: &str) -> Result<Self, Failure> {
+        let bound = listen(addresses).and_then(|listener| {
             let address = listener.local_addr()?;
             Ok(Self { listener, address, tls })
         });
-        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(access.addresses(), &error)))
+        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
     }
 
     /// The URL of the page.
@@ -101,14 +110,14 @@ fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
     Err(problem)
 }
 
-fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {
+fn cannot_listen(addresses: &[SocketAddr], flag: &str, error: &io::Error) -> String {
     let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let advice = match error.kind() {
-        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port with --listen",
-        io::ErrorKind::PermissionDenied => "name a port above 1023 with --listen",
-        _ => "name an address of this machine with --listen",
+        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port",
+        io::ErrorKind::PermissionDenied => "name a port above 1023",
+        _ => "name an address of this machine",
     };
-    format!("cannot listen on {addresses}: {error}; {advice}")
+    format!("cannot listen on {addresses}: {error}; {advice} with {flag}")
 }
 
 /// A running server.

@@ -35,7 +35,7 @@ async fn leader(State(facts): SharedFacts) -> Json<Snapshot> {
 }
 
 async fn metrics(State(facts): SharedFacts) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], facts.metrics.render())
+    ([(CONTENT_TYPE, super::metrics::CONTENT)], facts.metrics.render())
 }
 
 async fn healthz(State(facts): SharedFacts) -> (StatusCode, String) {

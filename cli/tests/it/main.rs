@@ -16,6 +16,7 @@ mod jobs;
 mod logs;
 mod look;
 mod loss;
+mod metrics;
 mod once;
 mod other_user;
 mod pipe;
