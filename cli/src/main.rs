@@ -14,6 +14,8 @@ mod list;
 mod lock;
 mod logged;
 mod man;
+#[cfg(unix)]
+mod notify;
 mod observe;
 mod output;
 mod plain;

@@ -44,6 +44,7 @@ use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::http::{Addresses, addresses};
 use crate::lock::CandidateLock;
+use crate::notify::{Notifier, NotifyArgs, VARIABLES};
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -127,6 +128,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
     metrics_listen: Option<Addresses>,
     #[command(flatten)]
+    notify: NotifyArgs,
+    #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
     timing: Timing,
@@ -195,12 +198,25 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         None => vec![args.lock.to_string()],
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
-    let command = CommandLine::new(&args.command, &identity, urls, output.log_format())?;
+    let mut command = CommandLine::new(&args.command, &identity, urls, output.log_format())?;
+    if args.notify.is_given() {
+        command.hide(&VARIABLES);
+    }
+    // The signs of life come from the thread that renews the lease.
+    let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(command, args.campaign, args.kill_after, &timings, shutdown.clone(), output.clone()));
+    let job = Arc::new(Job::new(
+        command,
+        args.campaign,
+        args.kill_after,
+        &timings,
+        shutdown.clone(),
+        output.clone(),
+        notifier.clone(),
+    ));
     let election = match args.slots {
         None => {
-            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output))
+            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output, &notifier))
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
@@ -245,6 +261,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     {
         return Err(first_look::held(held, &args.lock));
     }
+    notifier.follows(&args.lock.to_string());
     if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
         output.say(format_args!("competing for {} as {identity}", args.lock));
     }
@@ -274,12 +291,13 @@ fn already_done(args: &Args, output: &Output) -> Exit {
     Exit::Done
 }
 
-fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks {
-    let (job, identity, output) = (Arc::clone(job), identity.to_owned(), output.clone());
+fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifier) -> LeaderCallbacks {
+    let (job, identity, output, notifier) = (Arc::clone(job), identity.to_owned(), output.clone(), notifier.clone());
     LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership, None)).on_new_leader(
         move |leader| {
             if leader != identity {
                 output.say(format_args!("waiting: {leader} leads"));
+                notifier.waits_for(&leader);
             }
         },
     )

@@ -5,6 +5,8 @@ pub(crate) mod metrics;
 mod page;
 mod site;
 mod snapshot;
+#[cfg(unix)]
+mod systemd;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +18,8 @@ use self::facts::Facts;
 use crate::exit::{Exit, Failure};
 use crate::http::{AccessArgs, Ending, Server, Signals};
 use crate::lock::CandidateLock;
+#[cfg(unix)]
+use crate::notify::NotifyArgs;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -32,6 +36,9 @@ pub(crate) struct Args {
     /// the longest item of work and one poll of /leading. The default is the lease
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     drain: Option<Duration>,
+    #[cfg(unix)]
+    #[command(flatten)]
+    notify: NotifyArgs,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -100,6 +107,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     });
     output.say(format_args!("serving {}", server.url()));
     output.say(format_args!("competing for {} as {identity}", args.lock));
+
+    #[cfg(unix)]
+    systemd::tell(&args.notify, &elector, &args.lock, &draining)?;
 
     let shutdown = CancellationToken::new();
     let drain = args.drain.unwrap_or(args.timing.lease);

@@ -31,6 +31,8 @@ pub(super) struct CommandLine {
     /// The URL of the lock, or those of the slots' locks.
     locks: Vec<String>,
     log_format: LogFormat,
+    /// Variables that the command does not get.
+    hidden: Vec<String>,
 }
 
 impl CommandLine {
@@ -47,7 +49,18 @@ impl CommandLine {
             let message = format!("{}: command not found", program.display());
             return Err(Failure::new(Exit::Code(127), message));
         }
-        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), locks, log_format })
+        Ok(Self {
+            words: words.to_vec(),
+            identity: identity.to_owned(),
+            locks,
+            log_format,
+            hidden: environment::set().collect(),
+        })
+    }
+
+    /// Keeps variables from the command.
+    pub(super) fn hide(&mut self, names: &[&str]) {
+        self.hidden.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
     /// The URL of the lock that is led, which is that of the slot if there are slots.
@@ -131,7 +144,7 @@ impl Running {
             // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
         // These may be secrets, and a leaderelect below the command would take them for its own.
-        for name in environment::set() {
+        for name in &line.hidden {
             command.env_remove(name);
         }
         if let Some(slot) = slot {
