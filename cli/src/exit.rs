@@ -15,7 +15,7 @@ pub(crate) const PROGRAM: &str = "leaderelect";
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `probe`: the store is fit
-    1  the store is unfit to elect leaders on
+    1  the store is unfit to elect leaders on; `health`: the answer is no
    64  wrong usage
    65  the lock's object is not a record
    69  the store could not be reached, or refuses; `probe`: inconclusive

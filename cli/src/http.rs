@@ -8,8 +8,8 @@ mod signals;
 mod site;
 mod tls;
 
-pub(crate) use self::access::{AccessArgs, Addresses, Token, addresses};
+pub(crate) use self::access::{AccessArgs, Addresses, DEFAULT, Token, addresses};
 pub(crate) use self::ending::Ending;
-pub(crate) use self::server::Server;
+pub(crate) use self::server::{Running, Server};
 pub(crate) use self::signals::Signals;
-pub(crate) use self::site::site;
+pub(crate) use self::site::{framed, site};

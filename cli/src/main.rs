@@ -8,6 +8,7 @@ mod completions;
 mod confirm;
 mod environment;
 mod exit;
+mod health;
 mod http;
 mod intervene;
 mod list;
@@ -68,6 +69,7 @@ enum Command {
     Watch(watch::Args),
     List(list::Args),
     Serve(Box<serve::Args>),
+    Health(health::Args),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -84,6 +86,7 @@ impl Command {
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
+            Self::Health(args) => health::run(args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,

@@ -11,12 +11,14 @@ mod systemd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{join_all, select_all};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::facts::Facts;
 use crate::exit::{Exit, Failure};
-use crate::http::{AccessArgs, Ending, Server, Signals};
+use crate::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
 use crate::lock::CandidateLock;
 #[cfg(unix)]
 use crate::notify::NotifyArgs;
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// the longest item of work and one poll of /leading. The default is the lease
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     drain: Option<Duration>,
+    /// Serve /healthz, /readyz, /leading and /metrics at this address as well, and nothing else: without TLS and
+    /// without a token, for Kubernetes and Prometheus. They name the lock, and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    probe_listen: Option<Addresses>,
     #[cfg(unix)]
     #[command(flatten)]
     notify: NotifyArgs,
@@ -70,6 +76,9 @@ Examples:
   Beside a program on the same machine:
     leaderelect serve --lock s3://bucket/locks/scheduler
     curl http://127.0.0.1:4040/leader
+  In a pod: the page and /leader for the pod, the rest for Kubernetes:
+    leaderelect serve --lock s3://bucket/locks/scheduler \\
+        --probe-listen 0.0.0.0:4041
   For other machines:
     openssl rand -hex 32 > token
     leaderelect serve --lock s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
@@ -85,6 +94,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let server = Server::bind(&args.access)?;
+    let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, "--probe-listen"));
+    let probes = probes.transpose()?;
     // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
     let metrics = metrics::install()?;
 
@@ -106,6 +117,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         metrics,
     });
     output.say(format_args!("serving {}", server.url()));
+    if let Some(probes) = &probes {
+        output.say(format_args!("serving probes and metrics at {}", probes.url()));
+    }
     output.say(format_args!("competing for {} as {identity}", args.lock));
 
     #[cfg(unix)]
@@ -115,27 +129,34 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let drain = args.drain.unwrap_or(args.timing.lease);
     let ending = Ending::new(signals, server.tls(), output).with_token(token.clone());
     let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
-    let mut running = server.start(site::routes(facts, token));
+    let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts))));
+    let mut running = vec![server.start(site::routes(facts, token))];
+    running.extend(probes);
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
     let (end, failure) = tokio::select! {
         biased;
         end = &mut campaign => (end, None),
-        failure = running.failed() => {
+        failure = first_failure(&mut running) => {
             shutdown.cancel();
             (campaign.await, Some(failure))
         }
         () = stop.due() => {
             shutdown.cancel();
-            running.stop_accepting();
+            running.iter().for_each(Running::stop_accepting);
             (campaign.await, None)
         }
     };
-    running.finish().await;
+    join_all(running.into_iter().map(Running::finish)).await;
     match (end, failure) {
         (_, Some(failure)) => Err(failure),
         (Err(unfit), None) => Err(Failure::new(Exit::Unfit, unfit.to_string())),
         (Ok(()), None) => Ok(Exit::Done),
     }
+}
+
+/// Completes if one of the servers ends unexpectedly. Cancellation safe.
+async fn first_failure(running: &mut [Running]) -> Failure {
+    select_all(running.iter_mut().map(|running| running.failed().boxed())).await.0
 }
 
 fn callbacks(output: &Output) -> LeaderCallbacks {

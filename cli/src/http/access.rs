@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read as _};
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -15,6 +15,9 @@ use subtle::ConstantTimeEq as _;
 
 use crate::exit::{Exit, Failure};
 
+/// The address that a server listens on.
+pub(crate) const DEFAULT: &str = "127.0.0.1:4040";
+
 /// The environment variable with the token, if there is no token file.
 const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
 
@@ -26,7 +29,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct AccessArgs {
     /// The address to listen on. The default serves only this machine; other machines need TLS and a token
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = "127.0.0.1:4040")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = DEFAULT)]
     listen: Addresses,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
@@ -49,6 +52,17 @@ pub(crate) struct AccessArgs {
 pub(crate) struct Addresses(Vec<SocketAddr>);
 
 impl Addresses {
+    /// The address at which this machine can ask a server that listens there.
+    pub(crate) fn to_ask(&self) -> Option<SocketAddr> {
+        let mut address = *self.0.first()?;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        Some(address)
+    }
+
     pub(super) fn all(&self) -> &[SocketAddr] {
         &self.0
     }

@@ -37,7 +37,12 @@ pub(crate) fn site(guarded: Router, open: Router, token: Option<Token>) -> Route
         .route("/page.css", get(|| async { ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE) }))
         .route("/page.js", get(|| async { ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }))
         .route_layer(from_fn_with_state(Arc::new(token), only_with_token));
-    guarded.merge(open).layer(from_fn(with_headers))
+    framed(guarded.merge(open))
+}
+
+/// Adds the headers that all answers have.
+pub(crate) fn framed(routes: Router) -> Router {
+    routes.layer(from_fn(with_headers))
 }
 
 async fn only_with_token(State(token): State<Arc<Option<Token>>>, request: Request, next: Next) -> Response {

@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use super::facts::Facts;
 use super::page;
 use super::snapshot::Snapshot;
-use crate::http::{Token, site};
+use crate::http::{Token, framed, site};
 use crate::view::short;
 
 type SharedFacts = State<Arc<Facts>>;
@@ -20,10 +20,17 @@ type SharedFacts = State<Arc<Facts>>;
 /// Creates the routes, with and without access control.
 pub(super) fn routes(facts: Arc<Facts>, token: Option<Token>) -> Router {
     let guarded = Router::new().route("/", get(status)).route("/leader", get(leader)).route("/metrics", get(metrics));
-    // Probes and load balancers can seldom present a token, and these answers contain little information.
-    let open =
-        Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz)).route("/leading", get(leading));
-    site(guarded.with_state(Arc::clone(&facts)), open.with_state(facts), token)
+    site(guarded.with_state(Arc::clone(&facts)), open().with_state(facts), token)
+}
+
+/// Creates the routes of --probe-listen, which everybody may ask.
+pub(super) fn probes(facts: Arc<Facts>) -> Router {
+    framed(open().route("/metrics", get(metrics)).with_state(facts))
+}
+
+/// Probes and load balancers can seldom present a token, and these answers contain little information.
+fn open() -> Router<Arc<Facts>> {
+    Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz)).route("/leading", get(leading))
 }
 
 async fn status(State(facts): SharedFacts) -> Response {

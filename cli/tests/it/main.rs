@@ -11,6 +11,7 @@ mod environment;
 mod fake_s3;
 mod generated;
 mod giving_up;
+mod health;
 mod intervene;
 mod jobs;
 mod logs;

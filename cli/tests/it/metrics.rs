@@ -5,7 +5,7 @@ use reqwest::StatusCode;
 use crate::support::{LONG, Place, Running, TIMINGS, end, run};
 
 /// The status and the body of an answer.
-fn ask(url: &str) -> (StatusCode, String) {
+pub(crate) fn ask(url: &str) -> (StatusCode, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let answer = reqwest::get(url).await.unwrap();
