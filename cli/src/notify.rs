@@ -30,9 +30,9 @@ pub(crate) struct NotifyArgs {
 /// The moment at which a service counts as ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Ready {
-    /// When this process leads: what systemd starts after the service finds a leader on this machine
+    /// Leadership of this process: what systemd starts after the service finds the leader on this machine
     Leading,
-    /// When this process competes: every machine's service starts, and one leads
+    /// Competition of this process: the service starts on every machine, and one of them leads
     Following,
 }
 

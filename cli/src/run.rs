@@ -297,7 +297,7 @@ fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifie
         move |leader| {
             if leader != identity {
                 output.say(format_args!("waiting: {leader} leads"));
-                notifier.waits_for(&leader);
+                notifier.waits_for(leader);
             }
         },
     )

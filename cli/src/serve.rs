@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     output.say(format_args!("competing for {} as {identity}", args.lock));
 
     #[cfg(unix)]
-    systemd::tell(&args.notify, &elector, &args.lock, &draining)?;
+    systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
     let shutdown = CancellationToken::new();
     let drain = args.drain.unwrap_or(args.timing.lease);

@@ -1,9 +1,8 @@
 //! The messages of `serve` to systemd.
 
-use leaderelection::DefaultLeaderElector;
+use leaderelection::{HealthCheck, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::TOLERATED_DELAY;
 use crate::exit::Failure;
 use crate::lock::LockUrl;
 use crate::notify::NotifyArgs;
@@ -11,14 +10,13 @@ use crate::notify::NotifyArgs;
 /// Tells systemd about the elector, on a task of its own. Signs of life end when /healthz fails.
 pub(super) fn tell(
     args: &NotifyArgs,
-    elector: &DefaultLeaderElector,
+    (mut handle, health): (LeaderHandle, HealthCheck),
     lock: &LockUrl,
     draining: &CancellationToken,
 ) -> Result<(), Failure> {
-    let health = elector.health_check(TOLERATED_DELAY);
     let notifier = args.start(move || health.check().is_ok())?;
     notifier.follows(&lock.to_string());
-    let (mut handle, draining) = (elector.handle(), draining.clone());
+    let draining = draining.clone();
     tokio::spawn(async move {
         loop {
             let status = handle.status();

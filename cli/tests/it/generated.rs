@@ -102,3 +102,16 @@ fn a_man_page_for_the_whole_and_for_each_command() {
     assert_eq!(ended.code, Some(74), "{ended:?}");
     assert!(ended.stderr.contains("name a directory that exists"), "{ended:?}");
 }
+
+#[test]
+fn the_version_names_the_commit_and_the_clouds() {
+    let ended = end(&["--version"]);
+    let (version, rest) = ended.stdout.trim().split_once(" (commit ").unwrap_or_else(|| panic!("{ended:?}"));
+    assert_eq!(version, concat!("leaderelect ", env!("CARGO_PKG_VERSION")));
+    let (commit, features) = rest.split_once("; features: ").unwrap_or_else(|| panic!("{ended:?}"));
+    assert_eq!(features, "azure, gcs, s3)", "these tests have all");
+    // A copy without the repository has no commit.
+    let is_name = commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(is_name || commit == "unknown", "{ended:?}");
+    assert_eq!(end(&["run", "--version"]).stdout.replace("leaderelect-run", "leaderelect"), ended.stdout);
+}

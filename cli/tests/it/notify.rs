@@ -1,4 +1,4 @@
-//! What systemd is told, over a socket like its own.
+//! The messages to systemd, over a socket like its own.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
