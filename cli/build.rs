@@ -19,7 +19,7 @@ fn main() {
     let features: Vec<_> = ["azure", "gcs", "s3"].into_iter().filter(has).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    println!("cargo:rustc-env=LEADERELECT_VERSION={version} (commit {commit}; features: {features})");
+    println!("cargo:rustc-env=BUILT_VERSION={version} (commit {commit}; features: {features})");
 }
 
 /// The commit that cargo has written into a package.

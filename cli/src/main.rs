@@ -52,7 +52,7 @@ use crate::output::{Output, OutputArgs};
 ///
 /// Credentials come from the environment, as each cloud's own tools find them.
 #[derive(Debug, Parser)]
-#[command(name = "leaderelect", version = env!("LEADERELECT_VERSION"), verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = exit::TABLE)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]

@@ -154,6 +154,8 @@ impl Output {
 
     /// Prints the reason for which the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        // The last line is the reason.
+        self.log.end();
         if failure.exit != Exit::Done {
             self.print(Level::ERROR, failure);
         }

@@ -55,36 +55,70 @@ pub(super) struct Look {
 
 /// The fields of an event or a span, in their order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields(pub(super) Vec<(&'static str, Value)>);
+pub(super) struct Fields(pub(super) Vec<(&'static str, Given)>);
+
+/// The value of a field.
+#[derive(Clone, Debug)]
+pub(super) enum Given {
+    /// A text, which is shown in quotes, so that its end is seen.
+    Text(String),
+    /// Something that was formatted for people already.
+    Formatted(String),
+    Number(Value),
+}
+
+impl Given {
+    /// The value as it is.
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Formatted(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+
+    fn quoted(&self) -> String {
+        match self {
+            Self::Text(text) => format!("{text:?}"),
+            _ => self.shown(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Text(text) | Self::Formatted(text) => text.as_str().into(),
+            Self::Number(number) => number.clone(),
+        }
+    }
+}
 
 impl Visit for Fields {
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.0.push((field.name(), value.into()));
+        self.0.push((field.name(), Given::Number(value.into())));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.0.push((field.name(), value.into()));
+        self.0.push((field.name(), Given::Number(value.into())));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.0.push((field.name(), value.into()));
+        self.0.push((field.name(), Given::Number(value.into())));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.push((field.name(), value.into()));
+        self.0.push((field.name(), Given::Text(value.to_owned())));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push((field.name(), format!("{value:?}").into()));
+        self.0.push((field.name(), Given::Formatted(format!("{value:?}"))));
     }
 }
 
 impl Fields {
     /// Takes the message out.
     pub(super) fn take_message(&mut self) -> String {
-        let is_message = |(name, _): &(&str, Value)| *name == "message";
+        let is_message = |(name, _): &(&str, Given)| *name == "message";
         let message = self.0.iter().position(is_message).map(|index| self.0.remove(index).1);
-        message.as_ref().map(shown).unwrap_or_default()
+        message.as_ref().map(Given::shown).unwrap_or_default()
     }
 }
 
@@ -140,13 +174,13 @@ impl Line {
         let mut text = format!("{target}{}", plain(&self.message));
         let name = |name| styled(name, Style::new().italic(), colour);
         for (field, value) in &self.fields.0 {
-            text += &format!(" {}={}", name(*field), plain(quoted(value)));
+            text += &format!(" {}={}", name(*field), plain(value.quoted()));
         }
         for (field, value) in &around.0 {
             // The error of a request names the lock already.
-            let is_news = !text.contains(&shown(value)) && !SAME_IN_EVERY_LINE.contains(field);
+            let is_news = !text.contains(&value.shown()) && !SAME_IN_EVERY_LINE.contains(field);
             if is_news {
-                text += &format!(" {}={}", name(*field), plain(quoted(value)));
+                text += &format!(" {}={}", name(*field), plain(value.quoted()));
             }
         }
         format!("{time} {level} {text}\n")
@@ -161,9 +195,9 @@ impl Line {
             if let Some(target) = target {
                 object.insert("target".to_owned(), target.as_str().into());
             }
-            object.extend(around.0.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+            object.extend(around.0.iter().map(|(name, value)| ((*name).to_owned(), value.json())));
         }
-        object.extend(self.fields.0.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        object.extend(self.fields.0.iter().map(|(name, value)| ((*name).to_owned(), value.json())));
         format!("{}\n", plain_json(&Value::Object(object).to_string()))
     }
 }
@@ -183,19 +217,6 @@ fn styled(text: impl fmt::Display, style: Style, colour: bool) -> String {
     if colour { format!("{style}{text}{style:#}") } else { text.to_string() }
 }
 
-/// The value as it is.
-fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// The value, in quotes if its end would not be seen otherwise.
-fn quoted(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) if text.is_empty() || text.contains([' ', '"', '=']) => format!("{text:?}"),
-        _ => shown(value),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,7 +225,7 @@ mod tests {
 
     fn event(fields: &[(&'static str, &str)]) -> Line {
         let all = |fields: &[(&'static str, &str)]| {
-            Fields(fields.iter().map(|(name, value)| (*name, (*value).into())).collect())
+            Fields(fields.iter().map(|(name, value)| (*name, Given::Text((*value).to_owned()))).collect())
         };
         let around = all(&[("name", LOCK), ("lock", LOCK), ("identity", "node-1")]);
         Line {
