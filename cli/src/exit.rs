@@ -15,14 +15,14 @@ pub(crate) const PROGRAM: &str = "leaderelect";
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `probe`: the store is fit
-    1  the store is unfit to elect leaders on
+    1  the store is unfit to elect leaders on; `health`: the answer is no
    64  wrong usage
    65  the lock's object is not a record
    69  the store could not be reached, or refuses; `probe`: inconclusive
    74  an error of this machine, such as output that cannot be written
    75  somebody else holds the lock, or the wait timed out
    79  leadership was lost, and the command was ended
-   80  processes of the command cannot be ended and go on; the lease was not released
+   80  processes of the command cannot be ended; the lease was not released
   126  the command cannot be run
   127  the command was not found
   128+n  ended by signal n; for `run`, the command was

@@ -29,6 +29,7 @@ use crate::view::State;
 /// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. To find out
 /// whether a holder is alive, use `leaderelect status --watch-for`.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
@@ -43,6 +44,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  All locks of a bucket:
+    leaderelect list s3://bucket
+  The sessions of a fleet, for a program:
+    leaderelect list --sessions --output json s3://bucket/fleet/";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let store = Bounded::new(args.prefix.open().await?, request_limit(args.request_timeout));

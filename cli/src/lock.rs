@@ -1,5 +1,6 @@
 //! The way from a lock's URL to its store.
 
+mod named;
 mod root;
 
 use std::ffi::OsStr;
@@ -16,6 +17,8 @@ use leaderelection_backends::url::{Location, UrlError};
 use crate::exit::Failure;
 use crate::logged::Logged;
 
+pub(crate) use self::named::{CandidateLock, OperatorLock};
+
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;
 
@@ -27,19 +30,19 @@ const ONLOOKER: &str = "leaderelect";
 pub(crate) struct LockUrl(Location);
 
 impl LockUrl {
-    /// Parses the URL of a lock. Error messages do not repeat the URL, which may contain a secret.
-    pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
-        QuietParser(|text| text.parse().map(Self).map_err(|error: UrlError| error.to_string()))
+    /// Parses the URL of a lock. The error does not repeat the URL, which may contain a secret.
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: UrlError| error.to_string())
     }
 
     /// Parses the URL of a lock for a candidate, whose rivals are in other processes.
-    pub(crate) fn shared() -> impl TypedValueParser<Value = Self> {
-        QuietParser(|text| match text.parse().map_err(|error: UrlError| error.to_string())? {
-            Location::Memory(_) => Err("memory: is seen by no other process, so it keeps none of them from leading; \
-                                        name a store, or file:///directory/name"
+    fn parse_shared(text: &str) -> Result<Self, String> {
+        match Self::parse(text)? {
+            Self(Location::Memory(_)) => Err("memory: is seen by no other process, so it keeps none of them from \
+                                              leading; name a store, or file:///directory/name"
                 .to_owned()),
-            location => Ok(Self(location)),
-        })
+            lock => Ok(lock),
+        }
     }
 
     /// Opens the lock for the candidate `identity`.

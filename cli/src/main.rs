@@ -6,12 +6,17 @@
 
 mod completions;
 mod confirm;
+mod environment;
 mod exit;
+mod health;
+mod http;
 mod intervene;
 mod list;
 mod lock;
 mod logged;
 mod man;
+#[cfg(unix)]
+mod notify;
 mod observe;
 mod output;
 mod plain;
@@ -29,7 +34,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputArgs};
@@ -47,8 +52,8 @@ use crate::output::{Output, OutputArgs};
 ///
 /// Credentials come from the environment, as each cloud's own tools find them.
 #[derive(Debug, Parser)]
-#[command(name = "leaderelect", version, verbatim_doc_comment, after_help = exit::TABLE)]
-#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "leaderelect", version = env!("BUILT_VERSION"), verbatim_doc_comment, after_help = exit::TABLE)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]
     output: OutputArgs,
@@ -64,6 +69,7 @@ enum Command {
     Watch(watch::Args),
     List(list::Args),
     Serve(Box<serve::Args>),
+    Health(health::Args),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -80,13 +86,19 @@ impl Command {
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
+            Self::Health(args) => health::run(args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,
-            Self::Completions(args) => completions::run(args, Cli::command(), output),
-            Self::Man(args) => man::run(args, Cli::command(), output),
+            Self::Completions(args) => completions::run(args, command(), output),
+            Self::Man(args) => man::run(args, command(), output),
         }
     }
+}
+
+/// The command line with the environment variables of its options.
+fn command() -> clap::Command {
+    environment::with_variables(Cli::command())
 }
 
 fn main() -> ExitCode {
@@ -94,7 +106,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
         return run::Helper::parse().run();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
@@ -105,7 +117,7 @@ fn main() -> ExitCode {
     }
     let output = match Output::new(&cli.output) {
         Ok(output) => output,
-        Err(failure) => return output::fail_early(&failure),
+        Err(failure) => return output::fail_early(&failure, cli.output.log_format()),
     };
     let _until_written = output.until_written();
     let mut runtime = match &cli.command {
@@ -131,6 +143,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -12,20 +12,32 @@ use crate::exit::{self, Exit, Failure};
 use crate::output::Output;
 
 /// Print the man page, or write one for every command
-///
-/// For instance:
-///
-///     leaderelect man | man -l -
-///     leaderelect man --directory /usr/local/share/man/man1
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Write leaderelect.1 and a page for each command into this directory
     #[arg(long, value_name = "PATH")]
     directory: Option<PathBuf>,
 }
 
-/// The variables that the program reads.
+const EXAMPLES: &str = "\
+Examples:
+  To read it at once:
+    leaderelect man | man -l -
+  To install a page for each command:
+    leaderelect man --directory /usr/local/share/man/man1";
+
+/// The examples of the page about the whole program.
+const FIRST_STEPS: &str = "\
+Examples:
+  A command that runs on one of many machines at a time:
+    leaderelect run --lock s3://bucket/locks/backup -- ./backup.sh
+  The machine that runs it:
+    leaderelect status s3://bucket/locks/backup
+  The URL from a file, because its SAS is a secret:
+    leaderelect status --lock-file /etc/leaderelect/backup.url";
+
+/// The variables that the program reads beside those of its options.
 const ENVIRONMENT: &str = "\
 RUST_LOG
     The log's levels, such as debug or leaderelection=debug,aws_config=info; overrides --quiet and --verbose.
@@ -41,7 +53,8 @@ AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, ...
     Credentials for az:// and https:// URLs, as the Azure libraries read them.
 
 `leaderelect run` sets LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK for its command,
-and LEADERELECTION_SLOT with --slots.";
+and LEADERELECTION_SLOT with --slots. The command does not get the variables of the options, whose names begin with
+LEADERELECT_.";
 
 pub(crate) fn run(args: Args, command: Command, output: &Output) -> Result<Exit, Failure> {
     let pages = pages(command);
@@ -108,17 +121,29 @@ fn render(page: &Page) -> io::Result<Vec<u8>> {
         section("DESCRIPTION", &about.to_string(), &mut text)?;
     }
     man.render_options_section(&mut text)?;
-    let is_program = command.has_subcommands();
-    if is_program {
+    if command.has_subcommands() {
         man.render_subcommands_section(&mut text)?;
-        section("EXIT STATUS", without_heading(exit::TABLE), &mut text)?;
-        section("ENVIRONMENT", ENVIRONMENT, &mut text)?;
-    } else if let Some(examples) = command.get_after_long_help() {
-        section("EXAMPLES", without_heading(&examples.to_string()), &mut text)?;
     }
+    section("EXIT STATUS", without_heading(exit::TABLE), &mut text)?;
+    section("ENVIRONMENT", &(variables(command) + ENVIRONMENT), &mut text)?;
+    let examples = command.get_after_long_help().map_or_else(|| FIRST_STEPS.to_owned(), ToString::to_string);
+    section("EXAMPLES", without_heading(&examples), &mut text)?;
     section("SEE ALSO", &see_also.iter().map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", "), &mut text)?;
     man.render_version_section(&mut text)?;
     Ok(text)
+}
+
+/// The variables of the options.
+fn variables(command: &Command) -> String {
+    let variable = |arg: &Arg| {
+        let name = arg.get_env()?.to_string_lossy().into_owned();
+        let option = match arg.get_long() {
+            Some(long) => format!("--{long}"),
+            None => arg.get_value_names()?.join(" "),
+        };
+        Some(format!("{name}\n    The same as {option}.\n"))
+    };
+    command.get_arguments().filter_map(variable).collect()
 }
 
 fn without_heading(text: &str) -> &str {

@@ -1,6 +1,7 @@
 //! Output: results on standard output, everything else on standard error.
 
 mod damping;
+mod line;
 mod log;
 mod stderr;
 
@@ -15,9 +16,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing::Level;
 
+use self::line::{Line, Look};
+use self::log::Log;
 use self::stderr::Stderr;
+use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::plain::{plain, plain_json};
+
+pub(crate) use self::line::LogFormat;
 
 /// The style of the program's name before every message.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -27,6 +33,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// The output arguments of every command.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Messages")]
 pub(crate) struct OutputArgs {
     /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -35,9 +42,16 @@ pub(crate) struct OutputArgs {
     /// option
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// The format of messages and of the log, on standard error
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
 }
 
 impl OutputArgs {
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.log_format
+    }
+
     fn level(&self) -> Level {
         match (self.quiet, self.verbose) {
             (true, _) => Level::ERROR,
@@ -63,6 +77,8 @@ pub(crate) enum Format {
 pub(crate) struct Output {
     quiet: bool,
     stderr: Stderr,
+    log: Log,
+    format: LogFormat,
     /// Standard error shows colours.
     colour: bool,
     /// Standard error is a terminal that can erase the progress line.
@@ -72,14 +88,17 @@ pub(crate) struct Output {
 impl Output {
     /// Creates the output and sets up the log.
     pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
-        let stderr = Stderr::start().map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))?;
-        let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        log::install(args.level(), colour, stderr.clone());
-        let output = Self { quiet: args.quiet, stderr, colour, wiping: colour && io::stderr().is_terminal() };
+        let format = args.log_format;
+        let colour = format == LogFormat::Text && AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+        let stderr = Stderr::start(Look { format, colour });
+        let stderr = stderr.map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))?;
+        let log = Log::install(args.level(), stderr.clone());
+        let wiping = colour && io::stderr().is_terminal();
+        let output = Self { quiet: args.quiet, stderr, log, format, colour, wiping };
         let panicking = output.clone();
         // The standard hook would wait for standard error.
         std::panic::set_hook(Box::new(move |panic| {
-            panicking.print(plain(panic.to_string().replace('\n', " ")));
+            panicking.print(Level::ERROR, panic.to_string().replace('\n', " "));
         }));
         Ok(output)
     }
@@ -87,13 +106,16 @@ impl Output {
     /// Prints a message about an event on standard error.
     pub(crate) fn say(&self, what: impl Display) {
         if !self.quiet {
-            self.print(plain(what));
+            self.print(Level::INFO, what);
         }
     }
 
     /// Prints a question on standard error, which stays there while the answer is read.
     pub(crate) fn ask(&self, question: impl Display) {
-        self.stderr.text(self.styled(format_args!("{} ", plain(question))));
+        match self.format {
+            LogFormat::Text => self.stderr.text(self.styled(format_args!("{} ", plain(question)))),
+            LogFormat::Json => self.print(Level::INFO, question),
+        }
         self.flush();
     }
 
@@ -132,8 +154,10 @@ impl Output {
 
     /// Prints the reason for which the process ends.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        // The last line is the reason.
+        self.log.end();
         if failure.exit != Exit::Done {
-            self.print(error_line(failure));
+            self.print(Level::ERROR, failure);
         }
         failure.exit.into()
     }
@@ -147,8 +171,14 @@ impl Output {
         self.stderr.flush(FLUSH);
     }
 
-    fn print(&self, line: impl Display) {
-        self.stderr.text(self.styled(format_args!("{BOLD}leaderelect:{BOLD:#} {line}\n")));
+    /// The format of messages, which helper processes have to keep to.
+    #[cfg(unix)]
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.format
+    }
+
+    fn print(&self, level: Level, message: impl Display) {
+        self.stderr.line(&Line::said(level, message));
     }
 
     fn styled(&self, text: impl Display) -> String {
@@ -161,19 +191,20 @@ struct UntilWritten(Output);
 
 impl Drop for UntilWritten {
     fn drop(&mut self) {
+        self.0.log.end();
         self.0.flush();
     }
 }
 
-fn error_line(failure: &Failure) -> String {
-    let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
-    format!("{red}error:{red:#} {}", plain(failure))
+/// Prints the reason for which the process ends before there is an [`Output`].
+pub(crate) fn fail_early(failure: &Failure, format: LogFormat) -> ExitCode {
+    early(Line::said(Level::ERROR, failure), format);
+    failure.exit.into()
 }
 
-/// Prints the reason for which the process ends before there is an [`Output`].
-pub(crate) fn fail_early(failure: &Failure) -> ExitCode {
-    let _ = writeln!(anstream::stderr(), "{BOLD}leaderelect:{BOLD:#} {}", error_line(failure));
-    failure.exit.into()
+fn early(line: Line, format: LogFormat) {
+    let colour = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+    let _ = io::stderr().write_all(line.render(Look { format, colour }).as_bytes());
 }
 
 /// Prints clap's help or error message. An error message repeats no secret of the command line.
@@ -182,10 +213,23 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return Exit::Done.into();
     }
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
+    let text = without_queries(error.render().ansi().to_string() + &environment_note(), args);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
-    let text = without_queries(error.render().ansi().to_string(), args);
-    let _ = write!(anstream::stderr(), "{text}");
+    match LogFormat::asked_for(args, std::env::var("LEADERELECT_LOG_FORMAT").ok().as_deref()) {
+        LogFormat::Text => drop(write!(anstream::stderr(), "{text}")),
+        LogFormat::Json => {
+            let text = anstream::adapter::strip_str(&text).to_string();
+            early(Line::said(Level::ERROR, text.trim().trim_start_matches("error: ")), LogFormat::Json);
+        }
+    }
     Exit::Usage.into()
+}
+
+/// Names the variables that set options, which a user may have forgotten.
+fn environment_note() -> String {
+    let names = environment::set().collect::<Vec<_>>().join(", ");
+    if names.is_empty() { names } else { format!("\nThe environment sets {names}.\n") }
 }
 
 /// Removes the part after a `?` from every argument that the text repeats, because that part may be a SAS.

@@ -16,11 +16,13 @@ use self::clock_offset::ClockOffset;
 use self::cost::Cost;
 use self::latency::Latencies;
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::output::{BOLD, Format, Output};
 use crate::timing::{Timing, duration};
 
 /// Find out whether a store is fit to elect leaders on
+///
+/// Any lock in the store will do, such as s3://bucket/locks/scheduler; it need not exist.
 ///
 /// The probe creates objects twice, updates them with stale versions, and lets many writers race: exactly one
 /// may win. The probe writes beside the lock, in a folder leaderelection-probe/, and deletes its objects
@@ -30,10 +32,10 @@ use crate::timing::{Timing, duration};
 /// The probe also measures the duration of requests and the difference between the clocks, and computes the
 /// cost of the election in requests.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Any lock in the store, such as s3://bucket/locks/scheduler; it need not exist
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: OperatorLock,
     /// The largest number of writers that race for one object; most races are narrower
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
@@ -51,6 +53,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     cost: cost::CostArgs,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  A store that is to be trusted for long:
+    leaderelect probe --rounds 20 --time-limit 10m s3://bucket/locks/scheduler
+  The cost of another lease:
+    leaderelect probe --lease 1m s3://bucket/locks/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;

@@ -5,7 +5,7 @@ mod session;
 use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene::{self, LOOK_AROUND, Seen};
-use crate::lock::LockUrl;
+use crate::lock::{LockUrl, OperatorLock};
 use crate::output::{Format, Output};
 
 /// Take the lease away from its holder
@@ -24,10 +24,10 @@ use crate::output::{Format, Output};
 /// living holder goes on leading all of them until its next renewal, while other members take them at once. It then
 /// opens another session and competes again.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name, or the session
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: OperatorLock,
     /// Confirm that two leaders are possible. The command asks once more, unless --yes is given too
     #[arg(long)]
     force: bool,
@@ -37,6 +37,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  The holder is dead, and nobody can wait until its lease has expired:
+    leaderelect release --force s3://bucket/locks/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     if !args.force {

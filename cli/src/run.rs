@@ -9,6 +9,7 @@ mod first_look;
 mod helper;
 mod itself;
 mod locks;
+mod metrics;
 mod orphans;
 mod refusal;
 mod signals;
@@ -41,7 +42,9 @@ use self::signals::Signals;
 use self::slots::{Numbered, TermEnd};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::http::{Addresses, addresses};
+use crate::lock::CandidateLock;
+use crate::notify::{Notifier, NotifyArgs, VARIABLES};
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -55,6 +58,10 @@ pub(crate) use self::terminal::write_from_the_background;
 /// without secrets) in its environment. The command runs in a process group of its own. The command's standard
 /// input is empty when the standard input of leaderelect is a terminal. A command that uses the terminal itself,
 /// such as a password prompt, gets the foreground of the terminal if leaderelect has it.
+///
+/// The command does not get the variables whose names begin with LEADERELECT_, which set options: they may contain
+/// secrets, and a leaderelect inside the command would take them for its own. The command gets all other variables,
+/// also those with credentials of the store.
 ///
 /// Processes that the command leaves behind get SIGTERM when the command has ended, and SIGKILL 5 seconds later. The
 /// lease is released when none is left. On Linux, this holds for every process that descends from the command, in
@@ -79,11 +86,10 @@ pub(crate) use self::terminal::write_from_the_background;
 /// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
 /// resource that the command writes to, and let those resources refuse smaller tokens.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name; with --slots, their prefix
-    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: CandidateLock,
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
     once: bool,
@@ -112,6 +118,17 @@ pub(crate) struct Args {
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
+    /// Kill the command, and all that it started, if it goes on for this long after SIGTERM, SIGINT or SIGQUIT for
+    /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is
+    /// lost, the time is this long at most, and never longer than the lease allows
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    kill_after: Option<Duration>,
+    /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
+    /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    metrics_listen: Option<Addresses>,
+    #[command(flatten)]
+    notify: NotifyArgs,
     #[command(flatten)]
     probe: RequireProbe,
     #[command(flatten)]
@@ -121,14 +138,19 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
+/// The other ways to name the lock would make the line too long.
+const USAGE: &str = "leaderelect run [OPTIONS] --lock <URL> -- <COMMAND>...";
+
 const EXAMPLES: &str = "\
 Examples:
   A nightly job on every node's crontab, which runs once in each night:
-    leaderelect run --once-for \"$(date +%F)\" --lock s3://bucket/locks/nightly -- /usr/local/bin/nightly
+    leaderelect run --once-for \"$(date +%F)\" \\
+        --lock s3://bucket/locks/nightly -- /usr/local/bin/nightly
   A job that never runs twice at a time:
-    leaderelect run --lock s3://bucket/locks/cleanup --wait-timeout 1m -- /usr/local/bin/cleanup
+    leaderelect run --wait-timeout 1m --lock s3://bucket/locks/cleanup \\
+        -- /usr/local/bin/cleanup
   A service of which one instance works:
-    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker --config /etc/worker.toml
+    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker
   Three workers at a time, numbered from 0 to 2:
     leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker";
 
@@ -167,17 +189,34 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let began = SystemClock.now();
     let timings = args.timing.timings()?;
     let identity = args.timing.identity();
+    if let Some(addresses) = &args.metrics_listen {
+        // Electors look their metrics up when they begin to compete.
+        metrics::serve(addresses, output)?;
+    }
     let lock = args.lock.open(&identity).await?;
     let urls = match args.slots {
         None => vec![args.lock.to_string()],
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
-    let command = CommandLine::new(&args.command, &identity, urls)?;
+    let mut command = CommandLine::new(&args.command, &identity, urls, output.log_format())?;
+    if args.notify.is_given() {
+        command.hide(&VARIABLES);
+    }
+    // The signs of life come from the thread that renews the lease.
+    let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(command, args.campaign, &timings, shutdown.clone(), output.clone()));
+    let job = Arc::new(Job::new(
+        command,
+        args.campaign,
+        args.kill_after,
+        &timings,
+        shutdown.clone(),
+        output.clone(),
+        notifier.clone(),
+    ));
     let election = match args.slots {
         None => {
-            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output))
+            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output, &notifier))
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
@@ -222,6 +261,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     {
         return Err(first_look::held(held, &args.lock));
     }
+    notifier.follows(&args.lock.to_string());
     if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
         output.say(format_args!("competing for {} as {identity}", args.lock));
     }
@@ -253,12 +293,13 @@ fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
     Exit::Done
 }
 
-fn callbacks(job: &Arc<Job>, identity: &str, output: &Output) -> LeaderCallbacks {
-    let (job, identity, output) = (Arc::clone(job), identity.to_owned(), output.clone());
+fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifier) -> LeaderCallbacks {
+    let (job, identity, output, notifier) = (Arc::clone(job), identity.to_owned(), output.clone(), notifier.clone());
     LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership, None)).on_new_leader(
         move |leader| {
             if leader != identity {
                 output.say(format_args!("waiting: {leader} leads"));
+                notifier.waits_for(leader);
             }
         },
     )

@@ -1,29 +1,27 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
-mod access;
-mod connections;
 mod facts;
-mod metrics;
+pub(crate) mod metrics;
 mod page;
-mod server;
-mod signals;
 mod site;
 mod snapshot;
-mod tls;
+#[cfg(unix)]
+mod systemd;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{join_all, select_all};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
-use self::access::AccessArgs;
 use self::facts::Facts;
-use self::server::Server;
-use self::signals::{Signals, Told};
-use self::tls::Tls;
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
+use crate::lock::CandidateLock;
+#[cfg(unix)]
+use crate::notify::NotifyArgs;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -32,15 +30,21 @@ use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(long, value_name = "URL", value_parser = LockUrl::shared())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: CandidateLock,
     #[command(flatten)]
     probe: RequireProbe,
     /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
     /// the longest item of work and one poll of /leading. The default is the lease
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     drain: Option<Duration>,
+    /// Serve /healthz, /readyz, /leading and /metrics at this address as well, and nothing else: without TLS and
+    /// without a token, for Kubernetes and Prometheus. They name the lock, and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    probe_listen: Option<Addresses>,
+    #[cfg(unix)]
+    #[command(flatten)]
+    notify: NotifyArgs,
     #[command(flatten)]
     access: AccessArgs,
     #[command(flatten)]
@@ -64,19 +68,23 @@ means: not leading. Let the program pass the fencing token of /leader to every r
 let those resources refuse smaller tokens.
 
 At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
-released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key \
-again.";
+released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key, \
+and the token, again.";
 
 const EXAMPLES: &str = "\
 Examples:
   Beside a program on the same machine:
     leaderelect serve --lock s3://bucket/locks/scheduler
     curl http://127.0.0.1:4040/leader
+  In a pod: the page and /leader for the pod, the rest for Kubernetes:
+    leaderelect serve --lock s3://bucket/locks/scheduler \\
+        --probe-listen 0.0.0.0:4041
   For other machines:
     openssl rand -hex 32 > token
     leaderelect serve --lock s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
         --tls-cert cert.pem --tls-key key.pem --token-file token
-    curl --header \"Authorization: Bearer $(cat token)\" https://host.example:4040/leader";
+    curl --header \"Authorization: Bearer $(cat token)\" \\
+        https://host.example:4040/leader";
 
 /// The tolerated age of a leader's last renewal beyond the lease before /healthz fails. Kubernetes' components
 /// use the same value.
@@ -86,6 +94,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let server = Server::bind(&args.access)?;
+    let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, "--probe-listen"));
+    let probes = probes.transpose()?;
     // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
     let metrics = metrics::install()?;
 
@@ -105,35 +115,48 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         ready_within: args.timing.lease,
         draining: draining.clone(),
         metrics,
-        token,
     });
     output.say(format_args!("serving {}", server.url()));
+    if let Some(probes) = &probes {
+        output.say(format_args!("serving probes and metrics at {}", probes.url()));
+    }
     output.say(format_args!("competing for {} as {identity}", args.lock));
+
+    #[cfg(unix)]
+    systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
     let shutdown = CancellationToken::new();
     let drain = args.drain.unwrap_or(args.timing.lease);
-    let stop = Stop { signals, tls: server.tls(), drain, draining, handle: elector.handle(), output };
-    let mut running = server.start(site::routes(facts));
+    let ending = Ending::new(signals, server.tls(), output).with_token(token.clone());
+    let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
+    let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts))));
+    let mut running = vec![server.start(site::routes(facts, token))];
+    running.extend(probes);
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
     let (end, failure) = tokio::select! {
         biased;
         end = &mut campaign => (end, None),
-        failure = running.failed() => {
+        failure = first_failure(&mut running) => {
             shutdown.cancel();
             (campaign.await, Some(failure))
         }
         () = stop.due() => {
             shutdown.cancel();
-            running.stop_accepting();
+            running.iter().for_each(Running::stop_accepting);
             (campaign.await, None)
         }
     };
-    running.finish().await;
+    join_all(running.into_iter().map(Running::finish)).await;
     match (end, failure) {
         (_, Some(failure)) => Err(failure),
         (Err(unfit), None) => Err(Failure::new(Exit::Unfit, unfit.to_string())),
         (Ok(()), None) => Ok(Exit::Done),
     }
+}
+
+/// Completes if one of the servers ends unexpectedly. Cancellation safe.
+async fn first_failure(running: &mut [Running]) -> Failure {
+    select_all(running.iter_mut().map(|running| running.failed().boxed())).await.0
 }
 
 fn callbacks(output: &Output) -> LeaderCallbacks {
@@ -145,8 +168,7 @@ fn callbacks(output: &Output) -> LeaderCallbacks {
 
 /// The conditions for ending, and the drain before the end.
 struct Stop<'a> {
-    signals: Signals,
-    tls: Option<Tls>,
+    ending: Ending,
     drain: Duration,
     draining: CancellationToken,
     handle: LeaderHandle,
@@ -156,7 +178,7 @@ struct Stop<'a> {
 impl Stop<'_> {
     /// Completes when leadership should end.
     async fn due(mut self) {
-        self.told_to_end().await;
+        self.ending.told().await;
         self.draining.cancel();
         if self.drain.is_zero() || !self.handle.is_leader() {
             return self.output.say("stopping");
@@ -170,22 +192,12 @@ impl Stop<'_> {
         loop {
             tokio::select! {
                 biased;
-                () = self.told_to_end() => break,
+                () = self.ending.told() => break,
                 () = &mut drained => break,
                 // A drain without leadership would only delay the next leader.
                 Ok(()) = handle.changed() => if !handle.is_leader() { break },
             }
         }
         self.output.say("stopping");
-    }
-
-    async fn told_to_end(&mut self) {
-        while self.signals.next().await == Told::Reload {
-            match self.tls.as_ref().map(Tls::reload) {
-                Some(Ok(())) => self.output.say("read the certificate and its key anew"),
-                Some(Err(failure)) => self.output.say(format_args!("going on with the old certificate: {failure}")),
-                None => {}
-            }
-        }
     }
 }

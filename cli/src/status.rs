@@ -8,7 +8,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::observe::{Age, Look, Observer};
 use crate::output::{BOLD, Format, Output};
 use crate::plain::plain;
@@ -24,11 +24,10 @@ use crate::view::{self, State, View};
 /// A lock of a session has no lease of its own. The command shows the session, when the session was last renewed,
 /// and the lease of the session. --watch-for watches the session.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
-    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: OperatorLock,
     /// Watch until it is known whether the lease is alive, but no longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch_for: Option<Duration>,
@@ -39,6 +38,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  The leader, and whether its lease is alive:
+    leaderelect status --watch-for 20s s3://bucket/locks/scheduler
+  For a script:
+    leaderelect status --output json s3://bucket/locks/scheduler";
 
 /// The interval between two reads of a watched lock.
 const PERIOD: Duration = Duration::from_millis(500);

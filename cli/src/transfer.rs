@@ -7,7 +7,7 @@ use leaderelection::admin::AdminError;
 use crate::confirm::Confirmation;
 use crate::exit::{Exit, Failure};
 use crate::intervene::{self, LOOK_AROUND};
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::observe::Observer;
 use crate::output::{Format, Output};
 use crate::timing::duration;
@@ -26,10 +26,10 @@ use crate::timing::duration;
 /// stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
 /// command says so and asks. To be sure of a name, copy it from the log or the status page of the candidate.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: OperatorLock,
     /// The identity of the candidate that should lead next
     #[arg(long, value_name = "IDENTITY")]
     to: String,
@@ -42,6 +42,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  Before maintenance, with the name that the candidate logged at its start:
+    leaderelect transfer --to node-2 --wait-for 1m s3://bucket/locks/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let target = args.lock.open_for_operator().await?;

@@ -10,7 +10,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::observe::{Look, Observer};
 use crate::output::{Format, Output};
 use crate::plain::plain;
@@ -25,10 +25,10 @@ use crate::view::{self, State, View};
 /// Of a lock that a session holds, the command reads the session too, and shows the session's end. A renewal is
 /// then one of the session. Each look costs two requests.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: OperatorLock,
     /// The pause between reads; each read is a request
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     interval: Duration,
@@ -42,6 +42,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  Every change of leader, until Ctrl-C:
+    leaderelect watch s3://bucket/locks/scheduler
+  Renewals as well, for a program:
+    leaderelect watch --renewals --output json s3://bucket/locks/scheduler";
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -19,8 +19,12 @@ def text_of(*patterns):
 
 
 def manifests():
-    for path in sorted(DEPLOY.glob("kubernetes/*.yaml")):
-        yield from yaml.safe_load_all(path.read_text())
+    for name in kustomization()["resources"]:
+        yield from yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text())
+
+
+def kustomization():
+    return yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text())
 
 
 def containers():
@@ -35,7 +39,7 @@ class Deployment(unittest.TestCase):
         units = re.findall(r"leaderelect (?:serve|run) .*", text_of("deploy/systemd/*.service"))
         arguments = [argument for container in containers() for argument in container.get("args", [])]
         options = set(re.findall(r"--([a-z][a-z-]+)", " ".join(units + arguments)))
-        self.assertLessEqual({"lock", "listen", "campaign"}, options)
+        self.assertLessEqual({"probe-listen", "campaign", "notify", "once-for"}, options)
         source = "\n".join(path.read_text() for path in (ROOT / "cli/src").rglob("*.rs"))
         for option in options:
             self.assertRegex(source, rf"(?m)#\[arg\(long.*\)\]\n\s+(?:pub\S* )?{option.replace('-', '_')}:", option)
@@ -46,6 +50,21 @@ class Deployment(unittest.TestCase):
         served = re.findall(r'\.route\("(/\w*)"', (ROOT / "cli/src/serve/site.rs").read_text())
         for probe in probes:
             self.assertIn(probe["path"], served)
+
+    def test_the_probes_ask_where_the_sidecar_listens(self):
+        sidecar, = [container for container in containers() if container["name"] == "leaderelect"]
+        listen = sidecar["args"][sidecar["args"].index("--probe-listen") + 1]
+        port, = sidecar["ports"]
+        self.assertEqual(listen, f"0.0.0.0:{port['containerPort']}")
+        self.assertEqual({probe["httpGet"]["port"] for key, probe in sidecar.items() if "Probe" in key}, {port["name"]})
+
+    def test_the_kustomization_names_what_is_there(self):
+        images = {container["image"] for container in containers()}
+        self.assertEqual({image["name"] for image in kustomization()["images"]}, images)
+        maps = {source["configMapRef"]["name"] for container in containers() for source in container.get("envFrom", [])}
+        self.assertEqual({generated["name"] for generated in kustomization()["configMapGenerator"]}, maps)
+        for generated in kustomization()["configMapGenerator"]:
+            self.assertTrue(all(literal.startswith("LEADERELECT_") for literal in generated["literals"]))
 
     def test_every_container_is_as_powerless_as_can_be(self):
         for container in containers():

@@ -3,133 +3,134 @@
 //! An elector tries again several times a second. The reason for which it fails is the same each time.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_subscriber::layer::{Context, Filter};
+use leaderelection::clock::LocalInstant;
 
-use super::stderr::Stderr;
-use crate::plain::plain;
+use super::line::Line;
 
-/// The time after which a message is told again.
+/// The time after which a message that repeats is counted, and after which a message that does not is forgotten.
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// The number of different messages that are remembered.
 const MOST: usize = 64;
 
-/// Hides warnings and errors that were told less than [`PERIOD`] ago.
-#[derive(Debug)]
-pub(super) struct Damping {
-    stderr: Stderr,
-    told: Mutex<Told>,
-}
-
-impl Damping {
-    pub(super) fn new(stderr: Stderr) -> Self {
-        Self { stderr, told: Mutex::default() }
-    }
-}
-
-impl<S: Subscriber> Filter<S> for Damping {
-    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        true
-    }
-
-    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
-        if *event.metadata().level() > Level::WARN {
-            return true;
-        }
-        let mut text = Text::default();
-        event.record(&mut text);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = SystemClock.now();
-        for (message, times, span) in told.take_counts(now) {
-            let (message, span) = (plain(message), span.as_secs());
-            self.stderr.text(format!("leaderelect: the same again, {times} times in {span}s: {message}\n"));
-        }
-        told.is_news(text.0, now)
-    }
-}
-
-/// The messages that were told a short while ago.
+/// The warnings and errors that were told a short while ago.
 #[derive(Debug, Default)]
-struct Told(HashMap<String, Repeated>);
+pub(super) struct Damping(HashMap<String, Repeated>);
 
 #[derive(Debug)]
 struct Repeated {
+    line: Line,
+    /// The last line about it.
     told_at: LocalInstant,
+    /// The last occurrence.
+    seen_at: LocalInstant,
+    /// The occurrences since the last line about it.
     times: u64,
 }
 
-impl Told {
-    /// Returns `true` if the message is to be told; counts it otherwise.
-    fn is_news(&mut self, message: String, now: LocalInstant) -> bool {
-        if let Some(repeated) = self.0.get_mut(&message) {
-            repeated.times += 1;
-            return false;
-        }
-        if self.0.len() < MOST {
-            self.0.insert(message, Repeated { told_at: now, times: 0 });
-        }
-        true
-    }
-
-    /// Forgets the messages whose time is over, and returns those that were repeated in it.
-    fn take_counts(&mut self, now: LocalInstant) -> Vec<(String, u64, Duration)> {
-        let over = self.0.extract_if(|_, repeated| now.saturating_since(repeated.told_at) >= PERIOD);
-        let counts = over.map(|(message, repeated)| (message, repeated.times, now.saturating_since(repeated.told_at)));
-        counts.filter(|(_, times, _)| *times > 0).collect()
+impl Repeated {
+    fn count(&self) -> Option<Line> {
+        let Self { line, times, .. } = self;
+        // Half a second belongs to the next one.
+        let seconds = (self.seen_at.saturating_since(self.told_at) + Duration::from_millis(500)).as_secs();
+        let what = match times {
+            0 => return None,
+            1 => "once more".to_owned(),
+            _ => format!("{times} times in {seconds} s"),
+        };
+        Some(Line { message: format!("the same error, {what}: {}", line.message), ..line.clone() })
     }
 }
 
-/// A message and its fields.
-#[derive(Debug, Default)]
-struct Text(String);
+impl Damping {
+    /// Returns the lines to write when a warning or an error has occurred: itself, if it is news, or a count.
+    pub(super) fn on(&mut self, line: Line, now: LocalInstant) -> Vec<Line> {
+        let mut lines = self.forget_old(now);
+        let key = format!("{} {:?}", line.message, line.fields);
+        if let Some(known) = self.0.get_mut(&key) {
+            known.times += 1;
+            known.seen_at = now;
+            if now.saturating_since(known.told_at) >= PERIOD {
+                lines.extend(known.count());
+                (known.told_at, known.times) = (now, 0);
+            }
+            return lines;
+        }
+        lines.push(line.clone());
+        if self.0.len() < MOST {
+            self.0.insert(key, Repeated { line, told_at: now, seen_at: now, times: 0 });
+        }
+        lines
+    }
 
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let separator = if self.0.is_empty() { "" } else { " " };
-        // A string takes all that is written to it.
-        let _ = match field.name() {
-            "message" => write!(self.0, "{separator}{value:?}"),
-            name => write!(self.0, "{separator}{name}={value:?}"),
-        };
+    /// Forgets what has not occurred for a while, and returns its last count.
+    pub(super) fn forget_old(&mut self, now: LocalInstant) -> Vec<Line> {
+        let old = self.0.extract_if(|_, repeated| now.saturating_since(repeated.seen_at) >= PERIOD);
+        old.filter_map(|(_, repeated)| repeated.count()).collect()
+    }
+
+    /// Forgets everything, and returns the last counts.
+    pub(super) fn forget_all(&mut self) -> Vec<Line> {
+        self.0.drain().filter_map(|(_, repeated)| repeated.count()).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
 
+    fn at(seconds: u64) -> LocalInstant {
+        LocalInstant::from_nanos(0) + Duration::from_secs(seconds)
+    }
+
+    fn texts(lines: Vec<Line>) -> Vec<String> {
+        lines.into_iter().map(|line| line.message).collect()
+    }
+
+    fn tell(damping: &mut Damping, message: &str, seconds: u64) -> Vec<String> {
+        texts(damping.on(Line::said(Level::WARN, message), at(seconds)))
+    }
+
     #[test]
-    fn a_message_is_told_once_a_period_and_counted_in_between() {
-        let mut told = Told::default();
-        let at = |seconds| LocalInstant::from_nanos(0) + Duration::from_secs(seconds);
-        let mut tell = |message: &str, seconds| {
-            let counts = told.take_counts(at(seconds));
-            (counts, told.is_news(message.to_owned(), at(seconds)))
-        };
-        assert_eq!(tell("a", 0), (vec![], true));
-        assert_eq!(tell("b", 1), (vec![], true));
+    fn a_message_is_told_once_and_then_counted() {
+        let mut damping = Damping::default();
+        assert_eq!(tell(&mut damping, "a", 0), ["a"]);
+        assert_eq!(tell(&mut damping, "b", 1), ["b"]);
         for second in 1..10 {
-            assert_eq!(tell("a", second), (vec![], false));
+            assert!(tell(&mut damping, "a", second).is_empty());
         }
-        assert_eq!(tell("a", 12), (vec![("a".to_owned(), 9, Duration::from_secs(12))], true), "b came once");
-        assert_eq!(tell("b", 12), (vec![], true));
+        assert_eq!(tell(&mut damping, "a", 10), ["the same error, 10 times in 10 s: a"]);
+        assert!(tell(&mut damping, "a", 15).is_empty());
+        assert_eq!(tell(&mut damping, "a", 22), ["the same error, 2 times in 12 s: a"]);
+        assert_eq!(tell(&mut damping, "b", 23), ["b"], "it is news again");
+    }
+
+    #[test]
+    fn the_last_count_is_told_when_the_message_no_longer_repeats() {
+        let mut damping = Damping::default();
+        for second in 0..4 {
+            tell(&mut damping, "a", second);
+        }
+        assert!(damping.forget_old(at(12)).is_empty());
+        assert_eq!(texts(damping.forget_old(at(13))), ["the same error, 3 times in 3 s: a"]);
+        tell(&mut damping, "a", 14);
+        tell(&mut damping, "a", 15);
+        assert_eq!(texts(damping.forget_all()), ["the same error, once more: a"]);
+        assert!(damping.forget_all().is_empty());
     }
 
     #[test]
     fn messages_that_never_repeat_take_no_room_for_ever() {
-        let mut told = Told::default();
+        let mut damping = Damping::default();
         for number in 0..1_000 {
-            assert!(told.is_news(number.to_string(), LocalInstant::from_nanos(0)));
+            assert_eq!(tell(&mut damping, &number.to_string(), 0).len(), 1);
         }
-        assert_eq!(told.0.len(), MOST);
-        assert_eq!(told.take_counts(LocalInstant::from_nanos(0) + PERIOD), []);
-        assert!(told.0.is_empty());
+        assert_eq!(damping.0.len(), MOST);
+        assert!(damping.forget_old(at(10)).is_empty());
+        assert!(damping.0.is_empty());
     }
 }

@@ -1,41 +1,96 @@
 //! The log, on standard error.
 
-use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anstyle::Style;
-use tracing::Level;
-use tracing::field::Field;
-use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::filter::{FilterExt as _, Targets};
-use tracing_subscriber::fmt::format::{Writer, debug_fn};
-use tracing_subscriber::layer::SubscriberExt as _;
+use leaderelection::clock::{Clock as _, SystemClock};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Layer as _, fmt};
 
 use super::damping::Damping;
+use super::line::{Fields, Line, Origin};
 use super::stderr::Stderr;
-use crate::plain::plain;
 
-/// Installs the log of this process. RUST_LOG overrides `level`.
-pub(super) fn install(level: Level, colour: bool, stderr: Stderr) {
-    let wanted: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
-    // The names of the project's other crates begin with the same word.
-    let ours = || Targets::new().with_targets([("leaderelection", level), ("leaderelect", level)]);
-    let log = fmt::layer()
-        .with_ansi(colour)
-        .fmt_fields(debug_fn(field).delimited(" "))
-        .log_internal_errors(false)
-        .with_writer(stderr.clone())
-        .with_filter(wanted.unwrap_or_else(ours).and(Damping::new(stderr)));
-    tracing_subscriber::registry().with(log).init();
+/// The names of the project's crates begin with one of these words.
+const OURS: [&str; 2] = ["leaderelection", "leaderelect"];
+
+/// The log of this process.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    stderr: Stderr,
+    damping: Arc<Mutex<Damping>>,
 }
 
-/// Writes a field as `tracing_subscriber` does, but with every control character escaped.
-fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
-    let value = format!("{value:?}");
-    if field.name() == "message" {
-        return write!(writer, "{}", plain(value));
+impl Log {
+    /// Installs the log. RUST_LOG overrides `level`.
+    pub(super) fn install(level: Level, stderr: Stderr) -> Self {
+        let log = Self { stderr, damping: Arc::default() };
+        let wanted: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
+        let ours = || Targets::new().with_targets(OURS.map(|name| (name, level)));
+        let layer = log.clone().with_filter(wanted.unwrap_or_else(ours));
+        tracing_subscriber::registry().with(layer).init();
+        log
     }
-    let style = if writer.has_ansi_escapes() { Style::new().italic() } else { Style::new() };
-    write!(writer, "{style}{field}{style:#}={}", plain(value))
+
+    /// Writes the last counts of what has repeated.
+    pub(super) fn end(&self) {
+        let lines = self.with_damping(Damping::forget_all);
+        self.write(&lines);
+    }
+
+    fn with_damping<T>(&self, work: impl FnOnce(&mut Damping) -> T) -> T {
+        work(&mut self.damping.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write(&self, lines: &[Line]) {
+        lines.iter().for_each(|line| self.stderr.line(line));
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let message = fields.take_message();
+        let mut around = Fields::default();
+        for span in context.event_scope(event).into_iter().flatten() {
+            if let Some(fields) = span.extensions().get::<Fields>() {
+                around.0.extend(fields.0.iter().cloned());
+            }
+        }
+        let target = event.metadata().target();
+        let target = (!OURS.iter().any(|name| target.starts_with(name))).then(|| target.to_owned());
+        let level = *event.metadata().level();
+        let line = Line { level, message, fields, origin: Origin::Log { target, around } };
+        let now = SystemClock.now();
+        let lines = self.with_damping(|damping| {
+            if level <= Level::WARN {
+                return damping.on(line, now);
+            }
+            let mut lines = damping.forget_old(now);
+            lines.push(line);
+            lines
+        });
+        self.write(&lines);
+    }
 }

@@ -10,7 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::Level;
+
+use super::line::{Line, Look};
 
 /// The number of messages that may wait.
 const MOST: usize = 1000;
@@ -24,6 +26,7 @@ pub(crate) struct Stderr(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    look: Look,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -41,24 +44,24 @@ impl Queue {
         self.messages.is_empty() && self.dropped == 0 && !self.is_writing
     }
 
-    fn push(&mut self, message: Message) {
+    fn push(&mut self, message: Message, look: Look) {
         if self.messages.len() >= MOST {
             self.dropped += 1;
             return;
         }
-        let report = self.report_dropped();
+        let report = self.report_dropped(look);
         self.messages.extend(report);
         self.messages.push_back(message);
     }
 
-    fn pop(&mut self) -> Option<Message> {
-        self.messages.pop_front().or_else(|| self.report_dropped())
+    fn pop(&mut self, look: Look) -> Option<Message> {
+        self.messages.pop_front().or_else(|| self.report_dropped(look))
     }
 
-    fn report_dropped(&mut self) -> Option<Message> {
+    fn report_dropped(&mut self, look: Look) -> Option<Message> {
         let dropped = std::mem::take(&mut self.dropped);
-        let text = format!("leaderelect: {dropped} messages were dropped, because standard error took none\n");
-        (dropped > 0).then(|| Message::Text(text.into_bytes()))
+        let text = format!("{dropped} messages were dropped, because standard error took none");
+        (dropped > 0).then(|| Message::Text(Line::said(Level::WARN, text).render(look).into_bytes()))
     }
 }
 
@@ -74,12 +77,16 @@ enum Message {
 
 impl Stderr {
     /// Starts the thread.
-    pub(crate) fn start() -> io::Result<Self> {
-        let stderr = Self(Arc::default());
+    pub(super) fn start(look: Look) -> io::Result<Self> {
+        let stderr = Self(Arc::new(Shared { look, ..Shared::default() }));
         let writer = stderr.clone();
         let write = move || writer.write_all_to(&mut Terminal::new(io::stderr()));
         thread::Builder::new().name("stderr".to_owned()).spawn(write)?;
         Ok(stderr)
+    }
+
+    pub(super) fn line(&self, line: &Line) {
+        self.text(line.render(self.0.look));
     }
 
     pub(crate) fn text(&self, text: impl Into<Vec<u8>>) {
@@ -103,7 +110,7 @@ impl Stderr {
     }
 
     fn push(&self, message: Message) {
-        self.queue().push(message);
+        self.queue().push(message, self.0.look);
         self.0.changed.notify_all();
     }
 
@@ -113,7 +120,7 @@ impl Stderr {
             queue.is_writing = false;
             self.0.changed.notify_all();
             let message = loop {
-                if let Some(message) = queue.pop() {
+                if let Some(message) = queue.pop(self.0.look) {
                     break message;
                 }
                 queue = self.0.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -149,29 +156,6 @@ impl<W: Write> Terminal<W> {
         }
         // One write per message keeps it together if other processes share the stream.
         let _ = self.stream.write_all(&bytes).and_then(|()| self.stream.flush());
-    }
-}
-
-impl<'a> MakeWriter<'a> for Stderr {
-    type Writer = Event;
-
-    fn make_writer(&'a self) -> Event {
-        Event(self.clone())
-    }
-}
-
-/// The writer of one log event, which is written in one piece.
-#[derive(Debug)]
-pub(crate) struct Event(Stderr);
-
-impl Write for Event {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.text(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -237,10 +221,10 @@ mod tests {
     fn dropped_messages_are_told_of_before_later_ones() {
         let mut queue = Queue::default();
         for _ in 0..=MOST {
-            queue.push(Message::Done);
+            queue.push(Message::Done, Look::default());
         }
-        queue.pop();
-        queue.push(Message::Done);
+        queue.pop(Look::default());
+        queue.push(Message::Done, Look::default());
         let Some(Message::Text(text)) = queue.messages.get(MOST - 1) else { panic!("{:?}", queue.messages) };
         assert!(text.starts_with(b"leaderelect: 1 messages were dropped"), "{queue:?}");
     }

@@ -19,7 +19,9 @@ use super::family::{Below, Family, adopt_orphans, reap_strays};
 use super::orphans::Orphans;
 use super::words::{Order, Report};
 use super::{itself, start};
+use crate::environment;
 use crate::exit::{Exit, Failure};
+use crate::output::LogFormat;
 
 /// The program, its arguments, and its environment.
 #[derive(Debug)]
@@ -28,18 +30,37 @@ pub(super) struct CommandLine {
     identity: String,
     /// The URL of the lock, or those of the slots' locks.
     locks: Vec<String>,
+    log_format: LogFormat,
+    /// Variables that the command does not get.
+    hidden: Vec<String>,
 }
 
 impl CommandLine {
     /// Fails now, rather than at the start of a term, if the program does not exist.
-    pub(super) fn new(words: &[OsString], identity: &str, locks: Vec<String>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        words: &[OsString],
+        identity: &str,
+        locks: Vec<String>,
+        log_format: LogFormat,
+    ) -> Result<Self, Failure> {
         if let Some(program) = words.first()
             && !exists(program)
         {
             let message = format!("{}: command not found", program.display());
             return Err(Failure::new(Exit::Code(127), message));
         }
-        Ok(Self { words: words.to_vec(), identity: identity.to_owned(), locks })
+        Ok(Self {
+            words: words.to_vec(),
+            identity: identity.to_owned(),
+            locks,
+            log_format,
+            hidden: environment::set().collect(),
+        })
+    }
+
+    /// Keeps variables from the command.
+    pub(super) fn hide(&mut self, names: &[&str]) {
+        self.hidden.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
     /// The URL of the lock that is led, which is that of the slot if there are slots.
@@ -114,13 +135,18 @@ impl Running {
         command
             .arg0("leaderelect")
             .args([itself::WATCHDOG, "--start-until", &limits.start_until.as_nanos().to_string()])
-            .args(["--live-until", &limits.live_until.as_nanos().to_string(), "--"])
+            .args(["--live-until", &limits.live_until.as_nanos().to_string()])
+            .args(["--log-format", line.log_format.as_arg(), "--"])
             .args(&line.words)
             .env("LEADERELECTION_IDENTITY", &line.identity)
             .env("LEADERELECTION_FENCING_TOKEN", fencing_token.to_string())
             .env("LEADERELECTION_LOCK", line.lock(slot))
             // A separate process group does not get the signals that a terminal sends to our group.
             .process_group(0);
+        // These may be secrets, and a leaderelect below the command would take them for its own.
+        for name in &line.hidden {
+            command.env_remove(name);
+        }
         if let Some(slot) = slot {
             command.env("LEADERELECTION_SLOT", slot.to_string());
         }

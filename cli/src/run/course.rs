@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use leaderelection::clock::LocalInstant;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{Leadership, Timings};
 use rustix::process::Signal;
 use tokio::sync::Notify;
@@ -29,10 +29,14 @@ pub(super) enum Ended {
 pub(super) struct Course {
     /// The time from the loss of leadership until another candidate may lead.
     gap: Duration,
+    /// The time that a command gets to end by itself.
+    kill_after: Option<Duration>,
     state: Mutex<State>,
     /// The user wants to leave processes behind that cannot be ended.
     leave: CancellationToken,
     has_dropped: Notify,
+    /// A signal that ends the command was passed on.
+    told_to_end: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -60,9 +64,10 @@ struct Current {
 }
 
 impl Course {
-    pub(super) fn new(timings: &Timings) -> Self {
+    pub(super) fn new(timings: &Timings, kill_after: Option<Duration>) -> Self {
         let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
-        Self { gap, state: Mutex::default(), leave: CancellationToken::new(), has_dropped: Notify::new() }
+        let (leave, has_dropped, told_to_end) = (CancellationToken::new(), Notify::new(), Notify::new());
+        Self { gap, kill_after, state: Mutex::default(), leave, has_dropped, told_to_end }
     }
 
     /// The moments that a command is bound by that starts now.
@@ -128,7 +133,10 @@ impl Course {
     pub(super) fn on_signal(&self, signal: Signal) -> bool {
         self.with(|state| {
             let Some(current) = &state.current else { return false };
-            state.finishing |= signals::ends_the_campaign(signal);
+            if signals::ends_the_campaign(signal) {
+                state.finishing = true;
+                self.told_to_end.notify_one();
+            }
             if state.unended.is_some() && signals::ends_the_wait(signal) {
                 self.leave.cancel();
             } else {
@@ -181,9 +189,20 @@ impl Course {
         left_running(&self.with(|state| state.unended.clone()).unwrap_or_default())
     }
 
-    /// The moment at which this process kills the command.
+    /// Completes when the command has been told to end by a signal. Cancellation safe.
+    pub(super) async fn told_to_end(&self) {
+        self.told_to_end.notified().await;
+    }
+
+    /// The moment at which this process kills a command that is told to end now; `None` if it waits for its end.
+    pub(super) fn kill_after(&self) -> Option<LocalInstant> {
+        self.kill_after.map(|patience| SystemClock.now() + patience)
+    }
+
+    /// The moment at which this process kills the command because leadership was lost.
     pub(super) fn kill_at(&self, leadership: &Leadership) -> LocalInstant {
-        leadership.valid_until() + self.gap / 2
+        let allowed = leadership.valid_until() + self.gap / 2;
+        self.kill_after().map_or(allowed, |wanted| wanted.min(allowed))
     }
 
     /// The moment at which the watchdog kills the command: later than this process, and early enough for the

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getppid};
 use super::channel::{self, Speaker};
 use super::words::NotRun;
 use crate::exit::{Exit, Failure};
-use crate::output::fail_early;
+use crate::output::{LogFormat, fail_early};
 
 /// Become the command, and die with the parent process.
 #[derive(Debug, clap::Args)]
@@ -22,6 +22,8 @@ pub(crate) struct Args {
     /// The moment of the machine's clock, in nanoseconds, after which there is no command. The parent is the watchdog
     #[arg(long)]
     until: Option<u64>,
+    #[arg(long, default_value = "text")]
+    log_format: LogFormat,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -32,7 +34,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Ok(NotRun::TooLate | NotRun::Failed(_)) => return Exit::Code(126).into(),
         Err(failure) => failure,
     };
-    fail_early(&failure)
+    fail_early(&failure, args.log_format)
 }
 
 /// Returns the reason for which there is no command, if the watchdog was told and tells it on.

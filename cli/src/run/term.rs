@@ -65,6 +65,7 @@ impl<'a> Term<'a> {
                     report => self.on_report(report),
                 },
                 () = self.leadership.lost(), if !self.lost => self.on_loss(),
+                () = self.course.told_to_end() => self.on_signal(),
                 step = due(self.next) => self.take(step),
                 () = recv(&mut resumed), if self.wants_foreground => self.give_foreground(),
             }
@@ -99,6 +100,12 @@ impl<'a> Term<'a> {
         self.kill_by(self.course.kill_at(self.leadership));
     }
 
+    fn on_signal(&mut self) {
+        if let Some(at) = self.course.kill_after() {
+            self.kill_by(at);
+        }
+    }
+
     fn kill_by(&mut self, at: LocalInstant) {
         match self.next {
             Some((_, Step::Name)) => {}
@@ -110,6 +117,9 @@ impl<'a> Term<'a> {
     fn take(&mut self, step: Step) {
         match step {
             Step::Kill => {
+                if self.end.is_none() && !self.lost {
+                    self.output.say("the command goes on after --kill-after: killing it");
+                }
                 self.running.kill();
                 self.next = Some((SystemClock.now() + TIME_TO_DIE, Step::Name));
             }

@@ -24,7 +24,7 @@ use super::terminal::write_as_usual;
 use super::words::{NotRun, Order, Report};
 use super::{itself, signals};
 use crate::exit::{Exit, Failure};
-use crate::output::fail_early;
+use crate::output::{LogFormat, fail_early};
 
 /// Start a command, and end all that the command started in time.
 #[derive(Debug, clap::Args)]
@@ -35,6 +35,8 @@ pub(crate) struct Args {
     /// The command is killed at this moment, unless a later one is named in time
     #[arg(long)]
     live_until: u64,
+    #[arg(long, default_value = "text")]
+    log_format: LogFormat,
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -56,7 +58,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
         Ok(Some(left)) => (Exit::LeftRunning, format!("cannot end {left}; end them, another leader may work already")),
         Err(error) => (Exit::Internal, format!("cannot watch over the command: {error}")),
     };
-    fail_early(&Failure::new(exit, problem))
+    fail_early(&Failure::new(exit, problem), args.log_format)
 }
 
 struct Watch {
@@ -91,7 +93,8 @@ impl Watch {
         command
             .arg0("leaderelect")
             .args([itself::START, "--parent", &getpid().to_string()])
-            .args(["--until", &args.start_until.to_string(), "--"])
+            .args(["--until", &args.start_until.to_string()])
+            .args(["--log-format", args.log_format.as_arg(), "--"])
             .args(&args.command)
             .process_group(0);
         let start = channel::give(&mut command, stdin())?;

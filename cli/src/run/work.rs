@@ -15,6 +15,7 @@ use super::course::{Course, Ended, left_running};
 use super::term::Term;
 use super::words::{NotRun, Report};
 use crate::exit::{Exit, Failure};
+use crate::notify::Notifier;
 use crate::output::Output;
 
 /// The time that processes get to die of SIGKILL before a loss counts as one that left them running.
@@ -28,6 +29,7 @@ pub(super) struct Job {
     again: bool,
     shutdown: CancellationToken,
     output: Output,
+    notifier: Notifier,
     pub(super) course: Course,
 }
 
@@ -35,11 +37,13 @@ impl Job {
     pub(super) fn new(
         command: CommandLine,
         again: bool,
+        kill_after: Option<Duration>,
         timings: &Timings,
         shutdown: CancellationToken,
         output: Output,
+        notifier: Notifier,
     ) -> Self {
-        Self { command, again, shutdown, output, course: Course::new(timings) }
+        Self { command, again, shutdown, output, notifier, course: Course::new(timings, kill_after) }
     }
 
     /// Tells the user something before the work begins.
@@ -71,6 +75,7 @@ impl Job {
             None => self.output.say(format_args!("leading with fencing token {token}")),
             Some(slot) => self.output.say(format_args!("holding slot {slot} with fencing token {token}")),
         }
+        self.notifier.leads(token);
         let limits = self.course.limits(&leadership);
         let running = match Running::start(&self.command, token, slot, limits) {
             Ok(running) => running,
@@ -89,6 +94,7 @@ impl Job {
         }
         self.course.end(ended);
         if self.course.is_finishing() {
+            self.notifier.stops();
             self.shutdown.cancel();
         } else {
             leadership.step_down();

@@ -14,8 +14,11 @@ const RENEWAL_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 /// The interval at which samples are merged if nobody requests /metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
+/// The type of the content of /metrics.
+pub(crate) const CONTENT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 /// Installs the recorder for all metrics of this process.
-pub(super) fn install() -> Result<PrometheusHandle, Failure> {
+pub(crate) fn install() -> Result<PrometheusHandle, Failure> {
     let handle = recorder().map_err(|error| Failure::new(Exit::Internal, format!("cannot record metrics: {error}")))?;
     describe();
     let upkeep = handle.clone();

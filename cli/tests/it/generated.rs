@@ -54,17 +54,29 @@ fn bash_understands_its_completions() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "status\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The text of a section of a man page.
+fn section<'a>(page: &'a str, name: &str) -> &'a str {
+    let found = [format!("\n.SH {name}\n"), format!("\n.SH \"{name}\"\n")];
+    let text =
+        found.iter().find_map(|heading| page.split_once(heading)).unwrap_or_else(|| panic!("no {name}: {page}")).1;
+    text.split_once("\n.SH").map_or(text, |(text, _)| text)
+}
+
+fn check_sections(page: &str) {
+    for name in ["NAME", "SYNOPSIS", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"] {
+        assert!(!section(page, name).trim().is_empty(), "{name}: {page}");
+    }
+    assert!(section(page, "EXIT STATUS").contains("leadership was lost"), "{page}");
+    assert!(section(page, "EXAMPLES").contains("leaderelect"), "{page}");
+}
+
 #[test]
 fn a_man_page_for_the_whole_and_for_each_command() {
     let page = end(&["man"]);
     assert_eq!(page.code, Some(0), "{page:?}");
     assert!(page.stdout.contains(".TH leaderelect 1"), "{page:?}");
-    let (_, codes) = page.stdout.split_once("\n.SH \"EXIT STATUS\"\n").expect("no codes");
-    assert!(codes.split_once(".SH").unwrap().0.contains("leadership was lost"), "{page:?}");
-    assert!(
-        page.stdout.contains("\n.SH ENVIRONMENT\n") && page.stdout.contains("LEADERELECTION_HTTP_TOKEN"),
-        "{page:?}"
-    );
+    check_sections(&page.stdout);
+    assert!(page.stdout.contains("LEADERELECTION_HTTP_TOKEN"), "{page:?}");
 
     let place = Place::new();
     let directory = place.path("");
@@ -73,9 +85,12 @@ fn a_man_page_for_the_whole_and_for_each_command() {
         let page = std::fs::read_to_string(directory.join(format!("leaderelect-{command}.1"))).unwrap();
         assert!(page.contains(".SH NAME") && !page.contains("EXTRA"), "{command}");
         assert!(page.contains("leaderelect(1)"), "{command}");
+        check_sections(&page);
     }
     let run = std::fs::read_to_string(directory.join("leaderelect-run.1")).unwrap();
-    assert!(run.contains("\n.SH EXAMPLES\n"), "{run}");
+    let variables = section(&run, "ENVIRONMENT").replace('\\', "");
+    assert!(variables.contains("LEADERELECT_LOCK_FILE\n.nf\n    The same as --lock-file."), "{variables}");
+    assert!(section(&run, "EXAMPLES").contains("A job that never runs twice"), "{run}");
     let (_, synopsis) = run.split_once(".SH SYNOPSIS\n").unwrap();
     let synopsis = synopsis.split_once(".SH").unwrap().0.replace('\\', "");
     assert!(synopsis.contains("--lock <URL> -- <COMMAND>..."), "{synopsis}");
@@ -86,4 +101,17 @@ fn a_man_page_for_the_whole_and_for_each_command() {
     let ended = end(&["man", "--directory", "/nonexistent/directory"]);
     assert_eq!(ended.code, Some(74), "{ended:?}");
     assert!(ended.stderr.contains("name a directory that exists"), "{ended:?}");
+}
+
+#[test]
+fn the_version_names_the_commit_and_the_clouds() {
+    let ended = end(&["--version"]);
+    let (version, rest) = ended.stdout.trim().split_once(" (commit ").unwrap_or_else(|| panic!("{ended:?}"));
+    assert_eq!(version, concat!("leaderelect ", env!("CARGO_PKG_VERSION")));
+    let (commit, features) = rest.split_once("; features: ").unwrap_or_else(|| panic!("{ended:?}"));
+    assert_eq!(features, "azure, gcs, s3)", "these tests have all");
+    // A copy without the repository has no commit.
+    let is_name = commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(is_name || commit == "unknown", "{ended:?}");
+    assert_eq!(end(&["run", "--version"]).stdout.replace("leaderelect-run", "leaderelect"), ended.stdout);
 }

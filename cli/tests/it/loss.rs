@@ -87,18 +87,35 @@ fn a_command_is_ended_when_leadership_is_lost_and_the_code_says_so() {
 
 #[test]
 fn a_command_that_ignores_sigterm_is_killed_while_the_lease_lasts() {
+    // Nobody gets more time than the lease has.
+    for patience in [&[][..], &["--kill-after", "1h"]] {
+        let place = Place::new();
+        let pipe = Pipe::new(&place);
+        let running = leader(&place, &pipe, &[&TIMINGS[..], patience].concat(), STUBBORN);
+        // The store is gone: the lease cannot be renewed, and for everybody else it lasts 3 s from now at most.
+        let last_renewal = Instant::now();
+        std::fs::rename(place.path("locks"), place.path("away")).unwrap();
+        std::fs::write(place.path("locks"), "").unwrap();
+        let gone = pipe.wait_for_end();
+        assert!(gone - last_renewal < std::time::Duration::from_secs(3), "{:?}", gone - last_renewal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(79), "{ended:?}");
+        assert!(ended.stderr.contains("the command was killed"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed_earlier_if_asked_for() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
-    let running = leader(&place, &pipe, &TIMINGS, STUBBORN);
-    // The store is gone: the lease cannot be renewed, and for everybody else it lasts 3 s from now at most.
-    let last_renewal = Instant::now();
-    std::fs::rename(place.path("locks"), place.path("away")).unwrap();
-    std::fs::write(place.path("locks"), "").unwrap();
+    let running = leader(&place, &pipe, &[&LONG[..], &["--kill-after", "100ms"]].concat(), STUBBORN);
+    // Another leads at once, and the command would have had 50 s.
+    let lost = Instant::now();
+    place.overwrite("a", &record("thief", "1h", 7, "1"));
     let gone = pipe.wait_for_end();
-    assert!(gone - last_renewal < std::time::Duration::from_secs(3), "{:?}", gone - last_renewal);
+    assert!(gone - lost < std::time::Duration::from_secs(30), "{:?}", gone - lost);
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
-    assert!(ended.stderr.contains("the command was killed"), "{ended:?}");
 }
 
 #[test]

@@ -83,3 +83,52 @@ fn sighup_is_for_the_command_and_ends_no_campaign() {
     running.wait_for("up");
     assert_eq!(place.record("a").leader_transitions, 1);
 }
+
+/// Ignores SIGTERM, as does its child, which holds standard output open.
+const DEAF: &str = "trap '' TERM INT QUIT; sleep 1000 & echo up; while :; do sleep 1; done";
+
+#[test]
+fn a_command_that_does_not_end_is_killed_if_asked_for() {
+    let place = Place::new();
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
+        let options = [&LONG[..], &["--kill-after", "300ms"]].concat();
+        let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", DEAF]));
+        running.wait_for("up");
+        let told = std::time::Instant::now();
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(128 + 9), "{ended:?}");
+        assert!(told.elapsed() >= std::time::Duration::from_millis(300), "{ended:?}");
+        assert!(ended.stderr.contains("goes on after --kill-after"), "{ended:?}");
+        assert!(place.record("a").is_released(), "it was not ended in good order");
+    }
+}
+
+#[test]
+fn a_command_that_ends_in_time_is_not_killed() {
+    let place = Place::new();
+    let options = [&LONG[..], &["--kill-after", "1h"]].concat();
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", TELLS]));
+    running.wait_for("up");
+    // A service rereads its settings at this one.
+    running.signal(Signal::HUP);
+    running.wait_for("HUP");
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+}
+
+#[test]
+fn no_other_signal_is_followed_by_sigkill() {
+    let place = Place::new();
+    let options = [&LONG[..], &["--kill-after", "0s"]].concat();
+    let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", TELLS]));
+    running.wait_for("up");
+    for (signal, name) in [(Signal::HUP, "HUP"), (Signal::USR1, "USR1"), (Signal::WINCH, "WINCH")] {
+        running.signal(signal);
+        running.wait_for(name);
+    }
+    running.signal(Signal::TERM);
+    let code = running.end().code;
+    assert!([Some(5), Some(128 + 9)].contains(&code), "{code:?}");
+}

@@ -122,8 +122,36 @@ async fn a_new_certificate_is_shown_after_sighup() {
     std::fs::write(&identity.key, "not a key").unwrap();
     sidecar.signal(Signal::HUP);
     eventually("the problem is told", async || {
-        sidecar.said().contains("going on with the old certificate").then_some(())
+        sidecar.said().contains("going on with the certificate and its key of before").then_some(())
     })
     .await;
     assert!(new.get(&url).send().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_new_token_is_required_after_sighup() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    std::fs::write(&file, TOKEN).unwrap();
+    let mut command = serve(&lock_in(directory.path()), "alpha");
+    let sidecar = Sidecar::spawn(command.arg("--token-file").arg(&file)).await;
+    let status = async |token: &str| {
+        let answer = Client::new().get(format!("{}/leader", sidecar.url())).bearer_auth(token).send().await;
+        answer.unwrap().status()
+    };
+    const NEW: &str = "another-token-that-is-newer";
+    std::fs::write(&file, NEW).unwrap();
+    assert_eq!((status(TOKEN).await, status(NEW).await), (StatusCode::OK, StatusCode::UNAUTHORIZED));
+    sidecar.signal(Signal::HUP);
+    eventually("the new token is known", async || (status(NEW).await == StatusCode::OK).then_some(())).await;
+    assert_eq!(status(TOKEN).await, StatusCode::UNAUTHORIZED);
+
+    std::fs::write(&file, "short").unwrap();
+    sidecar.signal(Signal::HUP);
+    eventually("the problem is told", async || {
+        sidecar.said().contains("going on with the token of before").then_some(())
+    })
+    .await;
+    assert_eq!(status(NEW).await, StatusCode::OK);
+    assert!(!sidecar.said().contains(NEW), "{}", sidecar.said());
 }

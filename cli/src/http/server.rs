@@ -10,7 +10,7 @@ use hyper_util::rt::TokioTimer;
 use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
-use super::access::AccessArgs;
+use super::access::{AccessArgs, Addresses};
 use super::connections::Connections;
 use super::tls::Tls;
 use crate::exit::{Exit, Failure};
@@ -30,35 +30,44 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// A bound socket that accepts no connections yet.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
 }
 
 impl Server {
-    pub(super) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
+    pub(crate) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
         let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
-        let bound = listen(access.addresses()).and_then(|listener| {
+        Self::bind_to(access.addresses(), tls, "--listen")
+    }
+
+    /// Binds a socket that the option `flag` names, for answers that are open to everybody.
+    pub(crate) fn bind_open(addresses: &Addresses, flag: &str) -> Result<Self, Failure> {
+        Self::bind_to(addresses.all(), None, flag)
+    }
+
+    fn bind_to(addresses: &[SocketAddr], tls: Option<Tls>, flag: &str) -> Result<Self, Failure> {
+        let bound = listen(addresses).and_then(|listener| {
             let address = listener.local_addr()?;
             Ok(Self { listener, address, tls })
         });
-        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(access.addresses(), &error)))
+        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
     }
 
     /// The URL of the page.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/", self.address)
     }
 
     /// The TLS settings, if TLS is used.
-    pub(super) fn tls(&self) -> Option<Tls> {
+    pub(crate) fn tls(&self) -> Option<Tls> {
         self.tls.clone()
     }
 
     /// Serves on a task of its own.
-    pub(super) fn start(self, routes: Router) -> Running {
+    pub(crate) fn start(self, routes: Router) -> Running {
         let handle = Handle::new();
         let task = tokio::spawn(self.serve(routes, handle.clone()));
         Running { handle, task }
@@ -101,26 +110,26 @@ fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
     Err(problem)
 }
 
-fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {
+fn cannot_listen(addresses: &[SocketAddr], flag: &str, error: &io::Error) -> String {
     let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let advice = match error.kind() {
-        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port with --listen",
-        io::ErrorKind::PermissionDenied => "name a port above 1023 with --listen",
-        _ => "name an address of this machine with --listen",
+        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port",
+        io::ErrorKind::PermissionDenied => "name a port above 1023",
+        _ => "name an address of this machine",
     };
-    format!("cannot listen on {addresses}: {error}; {advice}")
+    format!("cannot listen on {addresses}: {error}; {advice} with {flag}")
 }
 
 /// A running server.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     handle: Handle<SocketAddr>,
     task: JoinHandle<io::Result<()>>,
 }
 
 impl Running {
     /// Completes if the server ends unexpectedly. Cancellation safe.
-    pub(super) async fn failed(&mut self) -> Failure {
+    pub(crate) async fn failed(&mut self) -> Failure {
         let problem = match (&mut self.task).await {
             Ok(Ok(())) => "it ended".to_owned(),
             Ok(Err(error)) => error.to_string(),
@@ -130,12 +139,12 @@ impl Running {
     }
 
     /// Refuses new connections, and new requests on existing connections.
-    pub(super) fn stop_accepting(&self) {
+    pub(crate) fn stop_accepting(&self) {
         self.handle.graceful_shutdown(Some(GRACE));
     }
 
     /// Waits until all unfinished answers are complete.
-    pub(super) async fn finish(self) {
+    pub(crate) async fn finish(self) {
         self.stop_accepting();
         if !self.task.is_finished() {
             // The result of the task no longer matters.

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io::{self, Read as _};
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -14,6 +15,9 @@ use subtle::ConstantTimeEq as _;
 
 use crate::exit::{Exit, Failure};
 
+/// The address that a server listens on.
+pub(crate) const DEFAULT: &str = "127.0.0.1:4040";
+
 /// The environment variable with the token, if there is no token file.
 const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
 
@@ -23,9 +27,9 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 /// The addresses to listen on, and the permitted clients.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
-pub(super) struct AccessArgs {
+pub(crate) struct AccessArgs {
     /// The address to listen on. The default serves only this machine; other machines need TLS and a token
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = "127.0.0.1:4040")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = DEFAULT)]
     listen: Addresses,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
@@ -35,7 +39,7 @@ pub(super) struct AccessArgs {
     tls_key: Option<PathBuf>,
     /// Require the token in this file: as `Authorization: Bearer …`, or as the password of any user (for
     /// browsers). /healthz, /readyz and /leading stay open. The default is the token in
-    /// LEADERELECTION_HTTP_TOKEN, if that variable is set
+    /// LEADERELECTION_HTTP_TOKEN, if that variable is set. SIGHUP reads the file again
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
     /// Listen for other machines even without TLS or without a token
@@ -45,9 +49,27 @@ pub(super) struct AccessArgs {
 
 /// The addresses of a host and a port.
 #[derive(Clone, Debug)]
-struct Addresses(Vec<SocketAddr>);
+pub(crate) struct Addresses(Vec<SocketAddr>);
 
-fn addresses(text: &str) -> Result<Addresses, String> {
+impl Addresses {
+    /// The address at which this machine can ask a server that listens there.
+    pub(crate) fn to_ask(&self) -> Option<SocketAddr> {
+        let mut address = *self.0.first()?;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            _ => {}
+        }
+        Some(address)
+    }
+
+    pub(super) fn all(&self) -> &[SocketAddr] {
+        &self.0
+    }
+}
+
+/// Parses the address of a socket.
+pub(crate) fn addresses(text: &str) -> Result<Addresses, String> {
     match text.to_socket_addrs().map(Vec::from_iter) {
         Ok(addresses) if !addresses.is_empty() => Ok(Addresses(addresses)),
         Ok(_) => Err("the name has no address; give an address and a port, such as 127.0.0.1:4040".to_owned()),
@@ -57,20 +79,20 @@ fn addresses(text: &str) -> Result<Addresses, String> {
 
 impl AccessArgs {
     /// The addresses to listen on, tried in order until one works.
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.listen.0
     }
 
     /// The files of the certificate and its key.
-    pub(super) fn tls(&self) -> Option<(&Path, &Path)> {
+    pub(crate) fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
     /// Returns the required token, if there is one. Fails if other machines could read the traffic, or send
     /// requests without a token.
-    pub(super) fn token(&self) -> Result<Option<Token>, Failure> {
+    pub(crate) fn token(&self) -> Result<Option<Token>, Failure> {
         let token = match &self.token_file {
-            Some(path) => Some(Token::read(path)?),
+            Some(path) => Some(Token::in_file(path)?),
             None => Token::from_environment()?,
         };
         let exposed = self.listen.0.iter().find(|address| !address.ip().is_loopback());
@@ -90,8 +112,13 @@ impl AccessArgs {
     }
 }
 
-/// The token that a client has to present. `Debug` does not print it.
-pub(super) struct Token(String);
+/// The token that a client has to present. `Debug` does not print it. Clones change together.
+#[derive(Clone)]
+pub(crate) struct Token {
+    /// The file, which may change; `None` if the token is from the environment.
+    file: Option<PathBuf>,
+    text: Arc<RwLock<String>>,
+}
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +127,21 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    fn read(path: &Path) -> Result<Self, Failure> {
+    fn in_file(path: &Path) -> Result<Self, Failure> {
+        Ok(Self::of(Some(path.to_owned()), Self::read(path)?))
+    }
+
+    fn of(file: Option<PathBuf>, text: String) -> Self {
+        Self { file, text: Arc::new(RwLock::new(text)) }
+    }
+
+    /// Reads the file again; `None` if there is none. After a failure, the old token is valid.
+    pub(super) fn reload(&self) -> Option<Result<(), Failure>> {
+        let read = Self::read(self.file.as_deref()?);
+        Some(read.map(|text| *self.text.write().unwrap_or_else(PoisonError::into_inner) = text))
+    }
+
+    fn read(path: &Path) -> Result<String, Failure> {
         let mut text = String::new();
         let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
         let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
@@ -108,16 +149,18 @@ impl Token {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
             Failure::new(Exit::Internal, problem)
         })?;
-        Self::new(&text, &format!("the token in {}", path.display()))
+        Self::checked(&text, &format!("the token in {}", path.display()))
     }
 
     fn from_environment() -> Result<Option<Self>, Failure> {
         std::env::var_os(TOKEN_VARIABLE)
-            .map(|text| Self::new(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
+            .map(|text| Self::checked(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
             .transpose()
+            .map(|text| text.map(|text| Self::of(None, text)))
     }
 
-    fn new(text: &str, what: &str) -> Result<Self, Failure> {
+    /// Returns the token in a text.
+    fn checked(text: &str, what: &str) -> Result<String, Failure> {
         let token = text.trim_ascii();
         let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             "has characters that no header can carry"
@@ -126,13 +169,13 @@ impl Token {
         } else if token.len() > *LENGTHS.end() {
             "is too long for a header"
         } else {
-            return Ok(Self(token.to_owned()));
+            return Ok(token.to_owned());
         };
         Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
     }
 
     /// Returns `true` if a request with these headers presents the token.
-    pub(super) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
         headers
             .get(AUTHORIZATION)
             .and_then(|value| shown(value.to_str().ok()?))
@@ -141,7 +184,7 @@ impl Token {
 
     /// Compares in a time that does not depend on the number of equal bytes.
     fn equals(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+        self.text.read().unwrap_or_else(PoisonError::into_inner).as_bytes().ct_eq(shown).into()
     }
 }
 
@@ -167,8 +210,12 @@ mod tests {
 
     const SECRET: &str = "correct-horse-battery";
 
+    fn token(text: &str) -> Token {
+        Token::of(None, Token::checked(text, "the token").unwrap())
+    }
+
     fn is_shown(authorization: &str) -> bool {
-        let token = Token::new(SECRET, "the token").unwrap();
+        let token = token(SECRET);
         let value = HeaderValue::from_str(authorization).unwrap();
         token.is_shown_by(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
     }
@@ -192,16 +239,16 @@ mod tests {
         ] {
             assert!(!is_shown(&wrong), "{wrong}");
         }
-        assert!(!Token::new(SECRET, "the token").unwrap().is_shown_by(&HeaderMap::new()));
+        assert!(!token(SECRET).is_shown_by(&HeaderMap::new()));
     }
 
     #[test]
     fn is_neither_short_nor_strange_and_never_shown() {
         for bad in ["", "too-short", "with spaces in the middle", "naïve-but-long-enough", &"x".repeat(4097)] {
-            let failure = Token::new(bad, "the token in a file").unwrap_err();
+            let failure = Token::checked(bad, "the token in a file").unwrap_err();
             assert_eq!(failure.exit, Exit::Usage);
             assert!(bad.is_empty() || !failure.to_string().contains(bad), "{failure}");
         }
-        assert_eq!(format!("{:?}", Token::new(&format!(" {SECRET}\r\n"), "the token").unwrap()), "Token(…)");
+        assert_eq!(format!("{:?}", token(&format!(" {SECRET}\r\n"))), "Token(…)");
     }
 }

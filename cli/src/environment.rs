@@ -1,0 +1,109 @@
+//! The environment variables that set options.
+//!
+//! Every option has a variable, so that a URL with a secret is in no list of processes, and so that a unit or a
+//! container can be configured without a command line of its own.
+
+use clap::builder::BoolishValueParser;
+use clap::{Arg, ArgAction, Command};
+
+/// The beginning of every such variable. The rest is the option's name.
+pub(crate) const PREFIX: &str = "LEADERELECT_";
+
+/// Gives a variable to every option of the command and of its subcommands, and to the URLs that need no option.
+pub(crate) fn with_variables(command: Command) -> Command {
+    command.mut_args(with_variable).mut_subcommands(with_variables)
+}
+
+fn with_variable(arg: Arg) -> Arg {
+    let Some(variable) = variable(&arg) else { return arg };
+    let arg = match arg.get_action() {
+        // The usual value of a flag's variable is 1.
+        ArgAction::SetTrue => arg.value_parser(BoolishValueParser::new()),
+        _ => arg,
+    };
+    // The value may be a secret, such as the SAS in a URL.
+    arg.env(variable).hide_env_values(true)
+}
+
+/// The name of the variable of an argument.
+fn variable(arg: &Arg) -> Option<String> {
+    let name = match arg.get_long() {
+        Some(long) => long,
+        None => {
+            let is_url = |names: &[clap::builder::Str]| names.iter().any(|name| name.ends_with("URL"));
+            arg.get_value_names().filter(|names| is_url(names)).map(|_| arg.get_id().as_str())?
+        }
+    };
+    Some(format!("{PREFIX}{}", name.replace(['-', '.'], "_").to_uppercase()))
+}
+
+/// The variables of this kind that are set, known or not.
+pub(crate) fn set() -> impl Iterator<Item = String> {
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|name| name.starts_with(PREFIX)))
+}
+
+/// The values of these variables, which no message may repeat in full.
+pub(crate) fn values() -> impl Iterator<Item = String> {
+    set().filter_map(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The widest line of a help text.
+    const WIDTH: usize = 80;
+
+    /// The command and all commands below it.
+    fn all(command: &Command) -> Vec<Command> {
+        std::iter::once(command.clone()).chain(command.get_subcommands().flat_map(all)).collect()
+    }
+
+    fn commands() -> Vec<Command> {
+        let mut program = crate::command().disable_help_subcommand(true);
+        program.build();
+        let commands = all(&program);
+        assert!(commands.len() > 10, "{commands:?}");
+        commands
+    }
+
+    #[test]
+    fn every_option_has_a_variable_that_is_named_in_the_help_without_its_value() {
+        for mut command in commands() {
+            let help = command.render_long_help().to_string();
+            let options = command.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"));
+            let mut names = BTreeSet::new();
+            for arg in options.filter(|arg| arg.get_long().is_some() || arg.get_id() == "lock") {
+                let name = arg.get_env().unwrap_or_else(|| panic!("{}: {arg} has no variable", command.get_name()));
+                let name = name.to_str().unwrap().to_owned();
+                assert!(arg.is_hide_env_values_set() && help.contains(&format!("[env: {name}]")), "{name}: {help}");
+                assert!(names.insert(name.clone()), "{}: {name} sets two options", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_fits_a_terminal_and_says_defaults() {
+        for mut command in commands() {
+            let name = command.get_name().to_owned();
+            let help = command.render_long_help().to_string();
+            for line in help.lines() {
+                assert!(line.chars().count() <= WIDTH, "{name}: {line}");
+            }
+            // What is laid out by hand is not broken anew.
+            for text in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
+                for line in text.to_string().lines() {
+                    assert!(line.chars().count() <= WIDTH && help.contains(line), "{name}: {line}");
+                }
+            }
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+                for default in arg.get_default_values() {
+                    let default = format!("[default: {}]", default.to_str().unwrap());
+                    assert!(help.contains(&default), "{name}: {arg} {default}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The signals to a server.
+
+use super::access::Token;
+use super::signals::{Signals, Told};
+use super::tls::Tls;
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// The end of a server, as signals ask for it. SIGHUP ends nothing: it makes the server read its certificate and its token
+/// again.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    signals: Signals,
+    tls: Option<Tls>,
+    token: Option<Token>,
+    output: Output,
+}
+
+impl Ending {
+    pub(crate) fn new(signals: Signals, tls: Option<Tls>, output: &Output) -> Self {
+        Self { signals, tls, token: None, output: output.clone() }
+    }
+
+    /// Reads this token again, too.
+    pub(crate) fn with_token(self, token: Option<Token>) -> Self {
+        Self { token, ..self }
+    }
+
+    /// Waits until a signal asks for the end.
+    pub(crate) async fn told(&mut self) {
+        while self.signals.next().await == Told::Reload {
+            self.read_anew("the certificate and its key", self.tls.as_ref().map(Tls::reload));
+            self.read_anew("the token", self.token.as_ref().and_then(Token::reload));
+        }
+    }
+
+    fn read_anew(&self, what: &str, read: Option<Result<(), Failure>>) {
+        match read {
+            Some(Ok(())) => self.output.say(format_args!("read {what} anew")),
+            Some(Err(failure)) => self.output.say(format_args!("going on with {what} of before: {failure}")),
+            None => {}
+        }
+    }
+}

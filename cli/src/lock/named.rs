@@ -1,0 +1,101 @@
+//! The arguments that name a lock: a URL, or a file with the URL.
+
+use std::fmt;
+use std::io::{self, Read as _};
+use std::ops::Deref;
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use super::{LockUrl, QuietParser};
+
+/// The length of a file that contains no URL.
+const TOO_LONG: u64 = 64 * 1024;
+
+/// The lock of a candidate, whose rivals are in other processes.
+#[derive(Clone, Debug)]
+pub(crate) struct CandidateLock(LockUrl);
+
+/// The lock of a command that does not compete.
+#[derive(Clone, Debug)]
+pub(crate) struct OperatorLock(LockUrl);
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct CandidateArgs {
+    /// The lock, such as s3://bucket/key or file:///directory/name
+    #[arg(long, value_name = "URL", value_parser = QuietParser(LockUrl::parse_shared))]
+    lock: Option<LockUrl>,
+    /// Read the lock's URL from this file, in place of --lock
+    #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, LockUrl::parse_shared)))]
+    lock_file: Option<LockUrl>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct OperatorArgs {
+    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
+    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
+    #[arg(value_name = "URL", value_parser = QuietParser(LockUrl::parse))]
+    lock: Option<LockUrl>,
+    /// Read the URL from this file, in place of the argument
+    #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, LockUrl::parse)))]
+    lock_file: Option<LockUrl>,
+}
+
+fn in_file(read: fn(&str) -> Result<LockUrl, String>) -> impl TypedValueParser<Value = LockUrl> {
+    QuietParser(read)
+}
+
+/// Reads a URL from a file. The error does not repeat what is in the file.
+fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<LockUrl, String> {
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(TOO_LONG).read_to_string(&mut text));
+    read.map_err(|error: io::Error| format!("cannot read {path}: {error}; name a file that contains the lock's URL"))?;
+    parse(text.trim()).map_err(|error| format!("{path}: {error}"))
+}
+
+macro_rules! named {
+    ($lock:ident, $args:ident) => {
+        impl FromArgMatches for $lock {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                let $args { lock, lock_file } = $args::from_arg_matches(matches)?;
+                let missing = || clap::Error::raw(ErrorKind::MissingRequiredArgument, "no lock is named\n");
+                lock.or(lock_file).map(Self).ok_or_else(missing)
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl Args for $lock {
+            fn augment_args(command: Command) -> Command {
+                $args::augment_args(command)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                $args::augment_args_for_update(command)
+            }
+        }
+
+        impl Deref for $lock {
+            type Target = LockUrl;
+
+            fn deref(&self) -> &LockUrl {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $lock {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+named!(CandidateLock, CandidateArgs);
+named!(OperatorLock, OperatorArgs);

@@ -1,0 +1,101 @@
+//! Options from the environment and from files.
+
+use std::fs;
+
+use crate::support::{LONG, Place, end, end_of, leaderelect, run};
+
+#[test]
+fn the_environment_sets_options_and_the_command_line_wins() {
+    let place = Place::new();
+    let variables = [
+        ("LEADERELECT_LOCK", place.lock("a")),
+        ("LEADERELECT_IDENTITY", "node-1".to_owned()),
+        ("LEADERELECT_SKIP_EXIT_CODE", "3".to_owned()),
+        ("LEADERELECT_REQUIRE_PROBE", "no".to_owned()),
+        ("LEADERELECT_QUIET", "1".to_owned()),
+    ];
+    let told = end_of({
+        let mut command = leaderelect(["run", "--", "sh", "-c", "echo $LEADERELECTION_IDENTITY $LEADERELECTION_LOCK"]);
+        command.envs(variables.clone());
+        command
+    });
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+    assert_eq!(told.stdout, format!("node-1 {}\n", place.lock("a")));
+
+    let told = end_of({
+        let mut command =
+            leaderelect(["run", "--identity", "node-2", "--", "sh", "-c", "echo $LEADERELECTION_IDENTITY"]);
+        command.envs(variables.clone());
+        command
+    });
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "node-2\n"), "{told:?}");
+
+    let told = end_of({
+        let mut command = leaderelect(["status", "-o", "json"]);
+        command.envs(variables);
+        command
+    });
+    assert!(told.code == Some(0) && told.stdout.contains(r#""fencingToken":1"#), "{told:?}");
+}
+
+#[test]
+fn the_command_does_not_get_what_leaderelect_was_told() {
+    let place = Place::new();
+    let (lock, options) = (place.lock("a"), [&LONG[..], &["--identity", "node-1"]].concat());
+    let mut command = leaderelect(run(&lock, &options, &["env"]));
+    command.env("LEADERELECT_SKIP_EXIT_CODE", "0").env("LEADERELECT_UNKNOWN", "secret").env("OTHER", "kept");
+    let ended = end_of(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.stdout.contains("LEADERELECT_") && ended.stdout.contains("OTHER=kept"), "{ended:?}");
+    assert!(ended.stdout.contains("LEADERELECTION_LOCK=file://"), "{ended:?}");
+}
+
+#[test]
+fn the_url_may_be_in_a_file() {
+    let place = Place::new();
+    let (lock, file) = (place.lock("a"), place.path("url"));
+    fs::write(&file, format!("{lock}\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let options = [&["run", "--lock-file", file][..], &LONG, &["--", "true"]].concat();
+    assert_eq!(end(&options).code, Some(0));
+    assert!(place.record("a").is_released());
+    let status = end(&["status", "--lock-file", file]);
+    assert!(status.code == Some(0) && status.stdout.contains(&lock), "{status:?}");
+
+    let both = end(&["run", "--lock", &lock, "--lock-file", file, "--", "true"]);
+    assert_eq!(both.code, Some(64), "{both:?}");
+    assert!(both.stderr.contains("'--lock <URL>' cannot be used with '--lock-file <PATH>'"), "{both:?}");
+    let both = end(&["status", &lock, "--lock-file", file]);
+    assert_eq!(both.code, Some(64), "{both:?}");
+    let neither = end(&["status"]);
+    assert_eq!(neither.code, Some(64), "{neither:?}");
+    assert!(neither.stderr.contains("--lock-file <PATH>"), "{neither:?}");
+}
+
+#[test]
+fn a_conflict_with_the_environment_is_named_and_no_secret_is() {
+    let place = Place::new();
+    let file = place.path("url");
+    fs::write(&file, "ftp://host/?sig=SECRET").unwrap();
+    let mut command = leaderelect(["status", "--lock-file", file.to_str().unwrap()]);
+    command.env("LEADERELECT_LOCK", "https://a.blob.core.windows.net/c/b?sig=SECRET");
+    let both = end_of(command);
+    assert_eq!(both.code, Some(64), "{both:?}");
+    assert!(both.stderr.contains("The environment sets LEADERELECT_LOCK."), "{both:?}");
+    assert!(!both.stderr.contains("SECRET"), "{both:?}");
+
+    let wrong = end(&["status", "--lock-file", file.to_str().unwrap()]);
+    assert_eq!(wrong.code, Some(64), "{wrong:?}");
+    assert!(wrong.stderr.contains("--lock-file") && !wrong.stderr.contains("SECRET"), "{wrong:?}");
+    let missing = end(&["status", "--lock-file", "/nonexistent/url"]);
+    assert_eq!(missing.code, Some(64), "{missing:?}");
+    assert!(missing.stderr.contains("cannot read /nonexistent/url"), "{missing:?}");
+
+    let mut command = leaderelect(["run", "--lock", "file:///nonexistent/a", "--", "true"]);
+    let ended = end_of({
+        command.env("LEADERELECT_LEASE", "https://a.blob.core.windows.net/c/b?sig=SECRET");
+        command
+    });
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("LEADERELECT_LEASE") && !ended.stderr.contains("SECRET"), "{ended:?}");
+}

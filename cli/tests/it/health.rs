@@ -1,0 +1,68 @@
+//! `leaderelect health`, and the port that it and Kubernetes ask.
+
+use rustix::process::Signal;
+
+use crate::metrics::ask;
+use crate::support::{Place, Running, end, end_of, leaderelect};
+
+/// A sidecar, with its address and, if there is one, that of its probes.
+fn sidecar(lock: &str, identity: &str, more: &[&str]) -> (Running, String) {
+    let args = ["serve", "--lock", lock, "--identity", identity, "--listen", "127.0.0.1:0", "--drain", "0s"];
+    let mut running = Running::start(&[&args[..], more].concat());
+    let probes = more.contains(&"--probe-listen");
+    let url = running.wait_for_note(if probes { "probes and metrics at http://" } else { "serving http://" });
+    (running, url.trim_end_matches('/').to_owned())
+}
+
+#[test]
+fn it_says_yes_or_no_with_its_exit_code() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let (mut leader, address) = sidecar(&lock, "node-1", &[]);
+    leader.wait_for_note("node-1 leads");
+    let code = |args: &[&str], address: &str| {
+        let ended = end(&[&["health", "--request-timeout", "60s", "--listen", address][..], args].concat());
+        (ended.code, ended.stderr)
+    };
+    for question in [&[][..], &["--leading"], &["--ready"]] {
+        let (code, said) = code(question, &address);
+        assert_eq!(code, Some(0), "{question:?}: {said}");
+    }
+    let (mut follower, other) = sidecar(&lock, "node-2", &[]);
+    follower.wait_for_note("node-1 leads");
+    assert_eq!(code(&[], &other).0, Some(0));
+    let (no, said) = code(&["--leading"], &other);
+    assert_eq!(no, Some(1), "{said}");
+    assert!(said.contains("/leading says: not leading"), "{said}");
+
+    leader.signal(Signal::TERM);
+    leader.end();
+    let (silent, said) = code(&[], &address);
+    assert_eq!(silent, Some(69), "{said}");
+    assert!(said.contains("no answer from http://127.0.0.1:"), "{said}");
+}
+
+#[test]
+fn probes_and_metrics_have_a_port_of_their_own_that_gives_nothing_else_away() {
+    let place = Place::new();
+    let token = place.path("token");
+    std::fs::write(&token, "a-token-that-nobody-else-has-got").unwrap();
+    let more = ["--token-file", token.to_str().unwrap(), "--probe-listen", "0.0.0.0:0"];
+    let (mut running, address) = sidecar(&place.lock("a"), "node-1", &more);
+    running.wait_for_note("node-1 leads");
+    let url = format!("http://{}", address.replace("0.0.0.0", "127.0.0.1"));
+    for (path, status) in [("/healthz", 200), ("/readyz", 200), ("/leading", 200), ("/metrics", 200)] {
+        assert_eq!(ask(&format!("{url}{path}")).0, status, "{path}");
+    }
+    for path in ["/", "/leader", "/page.js", "/page.css"] {
+        let (status, body) = ask(&format!("{url}{path}"));
+        assert_eq!((status.as_u16(), body.as_str()), (404, ""), "{path}");
+    }
+    let mut command = leaderelect(["health", "--leading"]);
+    command.env("LEADERELECT_PROBE_LISTEN", &address).env("LEADERELECT_REQUEST_TIMEOUT", "60s");
+    // A proxy is for other machines.
+    command.env("http_proxy", "http://127.0.0.1:1");
+    assert_eq!(end_of(command).code, Some(0));
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, Some(0));
+}

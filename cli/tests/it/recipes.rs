@@ -1,0 +1,228 @@
+//! The recipes of docs/operations.md and the units of deploy/, run as cron and systemd run them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::notify::Systemd;
+use crate::support::{PROGRAM, Place, Running};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The fenced blocks of a language under a heading of the operations guide.
+fn blocks(heading: &str, language: &str) -> Vec<String> {
+    let guide = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
+    let (_, section) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
+    let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
+    let fence = format!("\n```{language}\n");
+    let blocks = section.split(&fence).skip(1);
+    blocks.map(|block| block.split_once("\n```").unwrap().0.to_owned()).collect()
+}
+
+/// The assignments of a crontab or an environment file.
+fn assignments(text: &str) -> Vec<(String, String)> {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let pairs = text.lines().filter_map(|line| line.split_once('=').filter(|(name, _)| is_name(name)));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// A machine with `leaderelect` and the programs of the recipes, which write a line into one log.
+struct Machines {
+    place: Place,
+    programs: PathBuf,
+}
+
+impl Machines {
+    fn new() -> Self {
+        let place = Place::new();
+        let programs = place.path("bin");
+        fs::create_dir(&programs).unwrap();
+        std::os::unix::fs::symlink(PROGRAM, programs.join("leaderelect")).unwrap();
+        Self { place, programs }
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let path = self.programs.join(name);
+        let log = self.place.path("log");
+        fs::write(&path, format!("#!/bin/sh\nlog={}\n{script}\n", log.display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.place.path("log")).unwrap_or_default()
+    }
+
+    /// The environment of the text, with the paths and the lock of this test.
+    fn environment(&self, text: &str) -> Vec<(String, String)> {
+        let lock = self.place.lock("recipe");
+        let adapt = |(name, value): (String, String)| {
+            let value = match name.as_str() {
+                "PATH" => format!("{}:{value}", self.programs.display()),
+                "LEADERELECT_LOCK" => {
+                    assert!(value.starts_with("s3://"), "{value}");
+                    lock.clone()
+                }
+                _ => self.here(&value),
+            };
+            (name, value)
+        };
+        let environment: Vec<_> = assignments(text).into_iter().map(adapt).collect();
+        assert!(environment.iter().any(|(name, _)| name == "LEADERELECT_LOCK"), "{text}");
+        environment
+    }
+
+    /// The text with this test's place for programs.
+    fn here(&self, text: &str) -> String {
+        text.replace("/usr/local/bin/", &format!("{}/", self.programs.display()))
+    }
+
+    /// The jobs of a crontab, each as cron starts it: in a bare environment.
+    fn jobs(&self, crontab: &str) -> Vec<Command> {
+        let is_job = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit() || c == '*');
+        let job = |line: &str| {
+            let command = line.split_whitespace().skip(5).collect::<Vec<_>>().join(" ");
+            // An unescaped one ends the command, and begins its standard input.
+            assert!(!command.replace("\\%", "").contains('%'), "{command}");
+            let home = self.place.path("");
+            let mut shell = bare(&[("HOME", home.to_str().unwrap()), ("SHELL", "/bin/sh"), ("PATH", "/usr/bin:/bin")]);
+            shell.args(self.environment(crontab).iter().map(|(name, value)| format!("{name}={value}")));
+            shell.args(["/bin/sh", "-c", &command.replace("\\%", "%")]);
+            shell
+        };
+        crontab.lines().filter(is_job).map(job).collect()
+    }
+
+    /// The command of a unit, as systemd starts it with an environment file.
+    fn unit(&self, name: &str, file: &str, more: &[(&str, &str)]) -> Command {
+        let unit = fs::read_to_string(repository().join("deploy/systemd").join(name)).unwrap();
+        let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+        let environment = self.environment(file);
+        let words = words(&self.here(line)).into_iter().flat_map(|word| {
+            let variable = environment.iter().find(|(name, _)| word.strip_prefix('$') == Some(name));
+            match variable {
+                // A word of its own is split at spaces.
+                Some((_, value)) => value.split(' ').map(str::to_owned).collect(),
+                None => vec![word.replace("$$", "$").replace("%%", "%")],
+            }
+        });
+        let words: Vec<_> = words.collect();
+        let mut command = bare(more);
+        command.args(["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"]);
+        command.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).args(words);
+        command
+    }
+}
+
+fn bare(variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP,INT,QUIT,TERM").arg("-i");
+    command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
+    command
+}
+
+/// The words of a line, of which one in single quotes is one.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    parts
+        .flat_map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        })
+        .collect()
+}
+
+fn crontabs() -> [String; 2] {
+    blocks("A crontab on every host", "crontab").try_into().unwrap()
+}
+
+/// Two hosts, to their ends.
+fn both(command: impl Fn() -> Command) -> [(Option<i32>, String); 2] {
+    let hosts = [Running::of(command()), Running::of(command())];
+    hosts.map(|host| {
+        let ended = host.end();
+        (ended.code, ended.stdout + &ended.stderr)
+    })
+}
+
+#[test]
+fn cron_runs_the_nightly_job_on_one_of_two_hosts_and_writes_no_mail() {
+    let machines = Machines::new();
+    let [nightly, _] = crontabs();
+    machines.program("nightly-report", "echo ran >>$log; sleep 0.2");
+    let job = || machines.jobs(&nightly).remove(0);
+    assert_eq!(both(job), [(Some(0), String::new()), (Some(0), String::new())]);
+    assert_eq!(machines.log(), "ran\n");
+}
+
+#[test]
+fn cron_runs_a_job_that_failed_on_the_next_host_and_the_mail_says_why() {
+    let machines = Machines::new();
+    let [nightly, _] = crontabs();
+    machines.program("nightly-report", "test -e $log && exit; echo ran >$log; echo no report today >&2; exit 3");
+    let job = || machines.jobs(&nightly).remove(0);
+    let mut ends = both(job);
+    ends.sort();
+    assert_eq!(ends, [(Some(0), String::new()), (Some(3), "no report today".to_owned())]);
+}
+
+#[test]
+fn cron_leaves_a_job_out_that_still_runs_elsewhere_and_says_nothing() {
+    let machines = Machines::new();
+    let [_, sync] = crontabs();
+    machines.program("sync-files", "echo up; exec sleep 1000");
+    let mut first = Running::of(machines.jobs(&sync).remove(0));
+    first.wait_for("up");
+    // The recipe's patience is for a holder that is dead, and this one is known to live.
+    let mut impatient = Command::new("env");
+    let job = machines.jobs(&sync).remove(0);
+    let args = job.get_args().map(|arg| arg.to_str().unwrap().to_owned());
+    impatient.args(args.map(|arg| arg.replace("--wait-timeout 30s", "--wait-timeout 1s")));
+    let second = Running::of(impatient).end();
+    assert_eq!((second.code, second.stdout + &second.stderr), (Some(0), String::new()));
+}
+
+fn nightly_file() -> String {
+    let [file] = blocks("A systemd timer", "sh").try_into().unwrap();
+    file
+}
+
+#[test]
+fn the_timer_s_service_runs_the_job_on_one_of_two_machines() {
+    let machines = Machines::new();
+    machines.program("nightly-report", "echo ran $1 >>$log; sleep 0.2");
+    let ends = both(|| machines.unit("leaderelect-job@.service", &nightly_file(), &[]));
+    assert_eq!(ends.map(|(code, _)| code), [Some(0), Some(0)]);
+    assert_eq!(machines.log(), "ran --yesterday\n");
+}
+
+#[test]
+fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
+    let machines = Machines::new();
+    machines.program(
+        "worker",
+        "trap 'echo stopped >>$log; trap - TERM; kill $$' TERM; echo up; while :; do sleep 0.02; done",
+    );
+    let unit = fs::read_to_string(repository().join("deploy/systemd/leaderelect-run@.service")).unwrap();
+    let beginning = unit.lines().filter_map(|line| line.strip_prefix("#   ")).collect::<Vec<_>>().join("\n");
+    let socket = machines.place.path("notify");
+    let systemd = Systemd::at(&machines.place);
+    let mut service = Running::of(machines.unit(
+        "leaderelect-run@.service",
+        &beginning,
+        &[("NOTIFY_SOCKET", socket.to_str().unwrap()), ("WATCHDOG_USEC", "30000000")],
+    ));
+    systemd.hear_until("READY=1");
+    service.wait_for("up");
+    service.signal(Signal::TERM);
+    let code = service.end().code.unwrap().to_string();
+    let success = unit.lines().find_map(|line| line.strip_prefix("SuccessExitStatus=")).unwrap();
+    assert_eq!((code.as_str(), machines.log().as_str()), (success, "stopped\n"));
+    for setting in ["KillMode=mixed", "Type=notify", "WatchdogSec=30s"] {
+        assert!(unit.lines().any(|line| line == setting), "{setting}");
+    }
+}
