@@ -7,6 +7,7 @@
 mod completions;
 mod confirm;
 mod exit;
+mod http;
 mod intervene;
 mod list;
 mod lock;

@@ -1,15 +1,10 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
-mod access;
-mod connections;
 mod facts;
 mod metrics;
 mod page;
-mod server;
-mod signals;
 mod site;
 mod snapshot;
-mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +12,9 @@ use std::time::Duration;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
-use self::access::AccessArgs;
 use self::facts::Facts;
-use self::server::Server;
-use self::signals::{Signals, Told};
-use self::tls::Tls;
 use crate::exit::{Exit, Failure};
+use crate::http::{AccessArgs, Ending, Server, Signals};
 use crate::lock::LockUrl;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
@@ -105,15 +97,15 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         ready_within: args.timing.lease,
         draining: draining.clone(),
         metrics,
-        token,
     });
     output.say(format_args!("serving {}", server.url()));
     output.say(format_args!("competing for {} as {identity}", args.lock));
 
     let shutdown = CancellationToken::new();
     let drain = args.drain.unwrap_or(args.timing.lease);
-    let stop = Stop { signals, tls: server.tls(), drain, draining, handle: elector.handle(), output };
-    let mut running = server.start(site::routes(facts));
+    let ending = Ending::new(signals, server.tls(), output);
+    let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
+    let mut running = server.start(site::routes(facts, token));
     let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
     let (end, failure) = tokio::select! {
         biased;
@@ -145,8 +137,7 @@ fn callbacks(output: &Output) -> LeaderCallbacks {
 
 /// The conditions for ending, and the drain before the end.
 struct Stop<'a> {
-    signals: Signals,
-    tls: Option<Tls>,
+    ending: Ending,
     drain: Duration,
     draining: CancellationToken,
     handle: LeaderHandle,
@@ -156,7 +147,7 @@ struct Stop<'a> {
 impl Stop<'_> {
     /// Completes when leadership should end.
     async fn due(mut self) {
-        self.told_to_end().await;
+        self.ending.told().await;
         self.draining.cancel();
         if self.drain.is_zero() || !self.handle.is_leader() {
             return self.output.say("stopping");
@@ -170,22 +161,12 @@ impl Stop<'_> {
         loop {
             tokio::select! {
                 biased;
-                () = self.told_to_end() => break,
+                () = self.ending.told() => break,
                 () = &mut drained => break,
                 // A drain without leadership would only delay the next leader.
                 Ok(()) = handle.changed() => if !handle.is_leader() { break },
             }
         }
         self.output.say("stopping");
-    }
-
-    async fn told_to_end(&mut self) {
-        while self.signals.next().await == Told::Reload {
-            match self.tls.as_ref().map(Tls::reload) {
-                Some(Ok(())) => self.output.say("read the certificate and its key anew"),
-                Some(Err(failure)) => self.output.say(format_args!("going on with the old certificate: {failure}")),
-                None => {}
-            }
-        }
     }
 }

@@ -6,8 +6,6 @@ use leaderelection::{HealthCheck, LeaderHandle};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::access::Token;
-
 #[derive(Debug)]
 pub(super) struct Facts {
     /// The URL of the lock, without secrets.
@@ -19,5 +17,4 @@ pub(super) struct Facts {
     /// Cancelled when the process is about to end.
     pub(super) draining: CancellationToken,
     pub(super) metrics: PrometheusHandle,
-    pub(super) token: Option<Token>,
 }

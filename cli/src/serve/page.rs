@@ -15,14 +15,6 @@ use super::snapshot::Snapshot;
 use crate::plain::plain;
 use crate::view;
 
-pub(super) const STYLE: &str = include_str!("../../templates/page.css");
-pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
-
-/// The content security policy: the page consists of three files of this server, and may only request itself
-/// again.
-pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                                 img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// The values for the template. The template escapes all of them: identities and messages come from other
 /// parties.
 #[derive(Debug, Template)]

@@ -43,7 +43,6 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
         ready_within: Duration::from_secs(15),
         draining: CancellationToken::new(),
         metrics: PrometheusBuilder::new().build_recorder().handle(),
-        token: None,
     }));
     let mut handle = elector.handle();
     let mut campaign = pin!(elector.campaign(CancellationToken::new()));

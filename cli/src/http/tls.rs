@@ -13,25 +13,25 @@ use crate::exit::{Exit, Failure};
 
 /// A certificate and its key, from files that may change.
 #[derive(Clone, Debug)]
-pub(super) struct Tls {
+pub(crate) struct Tls {
     cert: PathBuf,
     key: PathBuf,
     config: RustlsConfig,
 }
 
 impl Tls {
-    pub(super) fn load(cert: &Path, key: &Path) -> Result<Self, Failure> {
+    pub(crate) fn load(cert: &Path, key: &Path) -> Result<Self, Failure> {
         let config = RustlsConfig::from_config(read(cert, key)?);
         Ok(Self { cert: cert.to_owned(), key: key.to_owned(), config })
     }
 
     /// Reads the files again. Open connections keep the old certificate.
-    pub(super) fn reload(&self) -> Result<(), Failure> {
+    pub(crate) fn reload(&self) -> Result<(), Failure> {
         self.config.reload_from_config(read(&self.cert, &self.key)?);
         Ok(())
     }
 
-    pub(super) fn config(&self) -> RustlsConfig {
+    pub(crate) fn config(&self) -> RustlsConfig {
         self.config.clone()
     }
 }

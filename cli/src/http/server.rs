@@ -30,14 +30,14 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// A bound socket that accepts no connections yet.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
 }
 
 impl Server {
-    pub(super) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
+    pub(crate) fn bind(access: &AccessArgs) -> Result<Self, Failure> {
         let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
         let bound = listen(access.addresses()).and_then(|listener| {
             let address = listener.local_addr()?;
@@ -47,18 +47,18 @@ impl Server {
     }
 
     /// The URL of the page.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/", self.address)
     }
 
     /// The TLS settings, if TLS is used.
-    pub(super) fn tls(&self) -> Option<Tls> {
+    pub(crate) fn tls(&self) -> Option<Tls> {
         self.tls.clone()
     }
 
     /// Serves on a task of its own.
-    pub(super) fn start(self, routes: Router) -> Running {
+    pub(crate) fn start(self, routes: Router) -> Running {
         let handle = Handle::new();
         let task = tokio::spawn(self.serve(routes, handle.clone()));
         Running { handle, task }
@@ -113,14 +113,14 @@ fn cannot_listen(addresses: &[SocketAddr], error: &io::Error) -> String {
 
 /// A running server.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     handle: Handle<SocketAddr>,
     task: JoinHandle<io::Result<()>>,
 }
 
 impl Running {
     /// Completes if the server ends unexpectedly. Cancellation safe.
-    pub(super) async fn failed(&mut self) -> Failure {
+    pub(crate) async fn failed(&mut self) -> Failure {
         let problem = match (&mut self.task).await {
             Ok(Ok(())) => "it ended".to_owned(),
             Ok(Err(error)) => error.to_string(),
@@ -130,12 +130,12 @@ impl Running {
     }
 
     /// Refuses new connections, and new requests on existing connections.
-    pub(super) fn stop_accepting(&self) {
+    pub(crate) fn stop_accepting(&self) {
         self.handle.graceful_shutdown(Some(GRACE));
     }
 
     /// Waits until all unfinished answers are complete.
-    pub(super) async fn finish(self) {
+    pub(crate) async fn finish(self) {
         self.stop_accepting();
         if !self.task.is_finished() {
             // The result of the task no longer matters.

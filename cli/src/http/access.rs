@@ -23,7 +23,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 /// The addresses to listen on, and the permitted clients.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
-pub(super) struct AccessArgs {
+pub(crate) struct AccessArgs {
     /// The address to listen on. The default serves only this machine; other machines need TLS and a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = "127.0.0.1:4040")]
     listen: Addresses,
@@ -57,18 +57,18 @@ fn addresses(text: &str) -> Result<Addresses, String> {
 
 impl AccessArgs {
     /// The addresses to listen on, tried in order until one works.
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.listen.0
     }
 
     /// The files of the certificate and its key.
-    pub(super) fn tls(&self) -> Option<(&Path, &Path)> {
+    pub(crate) fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
     /// Returns the required token, if there is one. Fails if other machines could read the traffic, or send
     /// requests without a token.
-    pub(super) fn token(&self) -> Result<Option<Token>, Failure> {
+    pub(crate) fn token(&self) -> Result<Option<Token>, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(Token::read(path)?),
             None => Token::from_environment()?,
@@ -91,7 +91,7 @@ impl AccessArgs {
 }
 
 /// The token that a client has to present. `Debug` does not print it.
-pub(super) struct Token(String);
+pub(crate) struct Token(String);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl Token {
     }
 
     /// Returns `true` if a request with these headers presents the token.
-    pub(super) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
         headers
             .get(AUTHORIZATION)
             .and_then(|value| shown(value.to_str().ok()?))

@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 
 /// The request that a signal expresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(crate) enum Told {
     /// SIGTERM or SIGINT.
     End,
     /// SIGHUP.
@@ -14,16 +14,16 @@ pub(super) enum Told {
 
 /// A listener for signals. From its creation on, the signals do not end this process.
 #[derive(Debug)]
-pub(super) struct Signals(imp::Streams);
+pub(crate) struct Signals(imp::Streams);
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let streams = imp::Streams::listen();
         streams.map(Self).map_err(|error| Failure::new(Exit::Internal, format!("cannot listen for signals: {error}")))
     }
 
     /// Returns the next request. Cancellation safe.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> Told {
         self.0.next().await
     }
 }
@@ -37,14 +37,14 @@ mod imp {
     use super::Told;
 
     #[derive(Debug)]
-    pub(super) struct Streams {
+    pub(crate) struct Streams {
         terminate: Signal,
         interrupt: Signal,
         hangup: Signal,
     }
 
     impl Streams {
-        pub(super) fn listen() -> io::Result<Self> {
+        pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self {
                 terminate: signal(SignalKind::terminate())?,
                 interrupt: signal(SignalKind::interrupt())?,
@@ -52,7 +52,7 @@ mod imp {
             })
         }
 
-        pub(super) async fn next(&mut self) -> Told {
+        pub(crate) async fn next(&mut self) -> Told {
             tokio::select! {
                 biased;
                 _ = self.terminate.recv() => Told::End,
@@ -70,15 +70,15 @@ mod imp {
     use super::Told;
 
     #[derive(Debug)]
-    pub(super) struct Streams;
+    pub(crate) struct Streams;
 
     impl Streams {
         #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-        pub(super) fn listen() -> io::Result<Self> {
+        pub(crate) fn listen() -> io::Result<Self> {
             Ok(Self)
         }
 
-        pub(super) async fn next(&mut self) -> Told {
+        pub(crate) async fn next(&mut self) -> Told {
             match tokio::signal::ctrl_c().await {
                 Ok(()) => Told::End,
                 Err(_) => std::future::pending().await,

@@ -20,7 +20,7 @@ const MOST: usize = 512;
 
 /// The open connections of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Connections(Arc<Mutex<Open>>);
+pub(crate) struct Connections(Arc<Mutex<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -32,7 +32,7 @@ struct Open {
 
 impl Connections {
     /// Leaves half of the files that this process may open to the elector and its store.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::at_most(MOST.min(most_open_files() / 2).max(1))
     }
 
@@ -41,7 +41,7 @@ impl Connections {
     }
 
     /// Applies the limit before the acceptor, and so before any handshake.
-    pub(super) fn before<A>(self, acceptor: A) -> Admission<A> {
+    pub(crate) fn before<A>(self, acceptor: A) -> Admission<A> {
         Admission { connections: self, acceptor }
     }
 
@@ -75,7 +75,7 @@ fn most_open_files() -> usize {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Admission<A> {
+pub(crate) struct Admission<A> {
     connections: Connections,
     acceptor: A,
 }
@@ -92,7 +92,7 @@ impl<A: Accept<Connection<I>, S>, I, S> Accept<I, S> for Admission<A> {
 
 /// A stream that fails as soon as its place is given away.
 #[derive(Debug)]
-pub(super) struct Connection<I> {
+pub(crate) struct Connection<I> {
     stream: I,
     place: oneshot::Receiver<Infallible>,
     is_over: bool,
