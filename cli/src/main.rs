@@ -23,6 +23,7 @@ mod require_probe;
 mod run;
 mod serve;
 mod status;
+mod survey;
 mod timing;
 mod transfer;
 mod view;

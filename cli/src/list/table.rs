@@ -4,28 +4,24 @@ use chrono::{DateTime, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::plain::plain;
-use crate::view::{self, SessionRow, State, View};
+use crate::survey::Row;
+use crate::view::{self, SessionRow};
 
-pub(super) fn of_locks(locks: &[(String, View)], now: DateTime<Utc>) -> String {
-    let has_sessions = locks.iter().any(|(_, view)| view.session.is_some());
+pub(super) fn of_locks(locks: &[Row], now: DateTime<Utc>) -> String {
+    let has_sessions = locks.iter().any(|lock| lock.view.session.is_some());
     let session = has_sessions.then_some("SESSION");
-    let mut table = table(["LOCK", "HOLDER"].into_iter().chain(session).chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]));
-    for (key, view) in locks {
+    let header = ["LOCK", "STATE", "HOLDER"].into_iter().chain(session);
+    let mut table = table(header.chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]));
+    for Row { key, view, standing, .. } in locks {
         let is_held = view.holder.is_some();
-        let holder = match view.state {
-            State::Held => view.holder.clone().unwrap_or_default(),
-            State::Free => "-".to_owned(),
-            State::Absent => "(gone)".to_owned(),
-            State::Unreadable => "(not a record)".to_owned(),
-            State::Unreachable => "(cannot be read)".to_owned(),
-        };
+        let holder = view.holder.as_deref().unwrap_or("-");
         let session = has_sessions.then(|| match &view.session {
             Some(session) if session.has_ended() => format!("{} (ended)", session.id),
             Some(session) => session.id.clone(),
             None => "-".to_owned(),
         });
         let since = view.by_holders_clock.and_then(|times| times.acquire_time);
-        let mut row = vec![Cell::new(plain(key)), Cell::new(plain(holder))];
+        let mut row = vec![Cell::new(plain(key)), Cell::new(standing.word()), Cell::new(plain(holder))];
         row.extend(session.map(|session| Cell::new(plain(session))));
         row.push(number(view.fencing_token));
         row.push(duration(view.lease().filter(|_| is_held)));
