@@ -6,6 +6,7 @@
 
 mod completions;
 mod confirm;
+mod dashboard;
 mod exit;
 mod http;
 mod intervene;
@@ -15,6 +16,7 @@ mod logged;
 mod man;
 mod observe;
 mod output;
+mod page;
 mod plain;
 mod probe;
 mod release;
@@ -66,6 +68,7 @@ enum Command {
     Watch(watch::Args),
     List(list::Args),
     Serve(Box<serve::Args>),
+    Dashboard(Box<dashboard::Args>),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -82,6 +85,7 @@ impl Command {
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
+            Self::Dashboard(args) => dashboard::run(*args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,

@@ -12,7 +12,7 @@ use leaderelection::{LastError, Transition};
 
 use super::facts::Facts;
 use super::snapshot::Snapshot;
-use crate::plain::plain;
+use crate::page::{line, stamp, time};
 use crate::view;
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
@@ -89,16 +89,6 @@ impl Verdict {
     }
 }
 
-/// Formats a time for programs.
-fn stamp(at: &DateTime<Utc>) -> String {
-    view::time(*at)
-}
-
-/// Escapes what HTML does not: a title has no element that keeps control characters from reordering it.
-fn line(text: &str) -> impl Display {
-    plain(text)
-}
-
 fn span(duration: &Duration) -> String {
     view::short(*duration)
 }
@@ -106,11 +96,6 @@ fn span(duration: &Duration) -> String {
 /// Formats a configured duration.
 fn whole(duration: &Duration) -> impl Display {
     humantime::format_duration(*duration)
-}
-
-/// Formats a time for people.
-fn time(at: &DateTime<Utc>) -> impl Display {
-    at.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod cgroups;
 mod clouds;
 mod control_characters;
+mod dashboard;
 mod descendants;
 mod fake_s3;
 mod generated;

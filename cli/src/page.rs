@@ -1,0 +1,93 @@
+//! The common parts of the pages for people: times, spans, names and timelines.
+
+mod timeline;
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+pub(crate) use self::timeline::{Term, Timeline};
+use crate::plain::plain;
+use crate::view;
+
+/// Formats a time for programs.
+pub(crate) fn stamp(at: &DateTime<Utc>) -> String {
+    view::time(*at)
+}
+
+/// Formats a time for people.
+pub(crate) fn time(at: &DateTime<Utc>) -> impl Display {
+    at.format("%Y-%m-%d %H:%M:%S UTC")
+}
+
+/// Escapes what HTML does not: a title has no element that keeps control characters from reordering it.
+pub(crate) fn line(text: &str) -> impl Display {
+    plain(text)
+}
+
+/// Formats a span for people, in its one or two largest units: `4 min`, `3 h 20 min`.
+pub(crate) fn words(span: &Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = span.as_secs();
+    let two = |large: u64, name: &str, rest: u64, next: &str| match rest {
+        0 => format!("{large} {name}"),
+        rest => format!("{large} {name} {rest} {next}"),
+    };
+    match seconds {
+        0..MINUTE => format!("{seconds} s"),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..DAY => two(seconds / HOUR, "h", seconds % HOUR / MINUTE, "min"),
+        DAY.. => {
+            let days = seconds / DAY;
+            two(days, if days == 1 { "day" } else { "days" }, seconds % DAY / HOUR, "h")
+        }
+    }
+}
+
+/// The time from `from` to `to`; zero if the clocks say that `to` is earlier.
+pub(crate) fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> Duration {
+    (to - from).to_std().unwrap_or_default()
+}
+
+/// Cuts a name that is longer than `most` characters in its middle.
+pub(crate) fn cut(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    if length <= most {
+        return name.to_owned();
+    }
+    let (head, tail) = (most - most / 2 - 1, most / 2);
+    let beginning: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(length - tail).collect();
+    format!("{beginning}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_their_largest_units() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (299, "4 min"),
+            (3_600, "1 h"),
+            (12_000, "3 h 20 min"),
+            (86_400, "1 day"),
+            (2 * 86_400 + 3_700, "2 days 1 h"),
+        ] {
+            assert_eq!(words(&Duration::from_secs(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_middle() {
+        assert_eq!(cut("node-1", 6), "node-1");
+        assert_eq!(cut("node-12345", 6), "no…345");
+        assert_eq!(cut("ééééééé", 4), "é…éé");
+    }
+}
