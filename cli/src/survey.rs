@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::admin::Target;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{Bounded, ConditionalStore, ListedObject, Version};
+use leaderelection::{Bounded, ConditionalStore, ListedObject};
 use leaderelection_conformance::is_object_of_probe;
 
 use self::object::Object;
@@ -140,9 +140,4 @@ impl Survey {
         };
         self.objects.iter().filter_map(row).collect()
     }
-}
-
-/// Returns `true` if two versions are known and equal.
-fn same(one: Option<&Version>, other: Option<&Version>) -> bool {
-    one.is_some() && one == other
 }

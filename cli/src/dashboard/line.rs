@@ -7,7 +7,8 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 
 use super::board::Lock;
-use crate::page::{Timeline, between, cut, words};
+use crate::page::{Timeline, between, words};
+use crate::plain::cut;
 use crate::survey::{Row, Standing};
 
 /// The longest names that are shown whole.

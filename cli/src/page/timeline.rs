@@ -1,10 +1,9 @@
 //! Terms on a line of time, as a drawing.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 
-use super::{between, cut, words};
+use super::{between, words};
+use crate::plain::cut;
 
 /// The width of the drawing, in its own units.
 const WIDTH: u32 = 1000;
@@ -42,8 +41,9 @@ impl Term {
         }
     }
 
-    pub(crate) fn length(&self, now: DateTime<Utc>) -> Duration {
-        between(self.from, self.until.unwrap_or(now))
+    /// The length of the term until now, in words.
+    pub(crate) fn lasted(&self, now: &DateTime<Utc>) -> String {
+        words(&between(self.from, self.until.unwrap_or(*now)))
     }
 
     /// The number of the name's colour. The same name has the same colour on every page.
@@ -53,7 +53,7 @@ impl Term {
 
     fn in_words(&self, now: DateTime<Utc>) -> String {
         let Self { until, end, .. } = self;
-        let length = words(&self.length(now));
+        let length = self.lasted(&now);
         let end = match (until, end) {
             (None, _) => ", and goes on".to_owned(),
             (Some(_), Some(reason)) => format!(": {reason}"),
@@ -97,6 +97,8 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -4,8 +4,6 @@ use leaderelection::admin::Target;
 use leaderelection::clock::LocalInstant;
 use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
 
-use super::same;
-
 /// The answer to a read.
 pub(super) type Read = Result<Option<VersionedRecord>, LockError>;
 
@@ -56,7 +54,7 @@ impl Object {
 
     /// Takes in a listing that was asked for at `at`. Returns `true` if it shows the known version.
     pub(super) fn confirm(&mut self, version: Option<&Version>, at: LocalInstant) -> bool {
-        let is_same = same(self.version.as_ref(), version);
+        let is_same = version.is_some() && self.version.as_ref() == version;
         if let Some(seen) = self.seen.as_mut().filter(|_| is_same) {
             seen.last_seen_at = seen.last_seen_at.max(at);
         }

@@ -1,7 +1,5 @@
 //! `leaderelect dashboard`: the real program, asked over real sockets.
 
-mod browser;
-
 use std::process::{Command, Stdio};
 
 use reqwest::{Client, StatusCode};
@@ -13,7 +11,7 @@ use crate::serve::sidecar::Sidecar;
 use crate::support::{Place, record};
 
 /// The command, on a port of its own.
-fn dashboard(prefix: &str, refresh: &str) -> Command {
+pub(crate) fn dashboard(prefix: &str, refresh: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
     command.args(["dashboard", prefix, "--listen", "127.0.0.1:0", "--refresh", refresh]);
     command.env_remove("RUST_LOG").env_remove("LEADERELECTION_HTTP_TOKEN").stdin(Stdio::null());
@@ -74,7 +72,11 @@ async fn the_states_of_locks_follow_their_objects() {
     let dashboard = Sidecar::spawn(&mut dashboard(&place.prefix(), "200ms")).await;
     let page = shows(&dashboard, "<strong>Nobody leads</strong>: <bdi>node-1</bdi> has not renewed for").await;
     assert!(page.contains("<bdi>photo</bdi><span><strong>Not a lock</strong>"), "{page}");
-    assert!(page.contains("<strong><bdi>node-9</bdi></strong> holds it; not seen to renew yet"), "{page}");
+    assert!(
+        page.contains("<strong><bdi>node-9</bdi></strong> holds it for ")
+            && page.contains(", token 3; not seen to renew yet</span>"),
+        "{page}"
+    );
     assert!(page.contains("<title>2 in trouble · "), "{page}");
     assert!(page.find("<bdi>photo</bdi>") < page.find("<bdi>long</bdi>"), "{page}");
 
@@ -87,7 +89,7 @@ async fn the_states_of_locks_follow_their_objects() {
 
     let asked = record("node-3", "1h", 8, "3").replacen('{', r#"{"preferredHolder":"node-4","#, 1);
     place.overwrite("lease", &asked);
-    shows(&dashboard, "<strong><bdi>node-3</bdi></strong> is to hand over to <bdi>node-4</bdi>").await;
+    shows(&dashboard, ", token 8; to hand over to <bdi>node-4</bdi></span>").await;
     place.overwrite("lease", &record("", "1s", 8, "4"));
     shows(&dashboard, "<title>All well: 2 led, 1 free").await;
     std::fs::remove_dir_all(place.path("locks/long")).unwrap();
