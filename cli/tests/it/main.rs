@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod browser;
 #[cfg(target_os = "linux")]
 mod cgroups;
 mod clouds;
