@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Json => locks.iter().try_for_each(|lock| output.json(lock))?,
         Format::Text if shown == 0 => output.say(format_args!("no {what} under {}", args.prefix)),
         Format::Text if args.sessions => writeln!(output.stdout(), "{}", table::of_sessions(&sessions, now))?,
-        Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now))?,
+        Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now, output.width()))?,
     }
     let mut unreachable = locks.iter().filter(|lock| lock.view.state == State::Unreachable).peekable();
     let problem = unreachable.peek().and_then(|lock| lock.view.problem.clone()).unwrap_or_default();

@@ -25,10 +25,12 @@ use crate::view::{self, State, View};
 /// and the lease of the session. --watch-for watches the session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
-    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
-    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
-    lock: LockUrl,
+    #[command(flatten)]
+    lock: Lock,
+    /// For scripts: exit with 1 if nobody leads, because the lease is free, there is no object, or --watch-for saw the
+    /// lease expire
+    #[arg(long)]
+    exit_code: bool,
     /// Watch until it is known whether the lease is alive, but no longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch_for: Option<Duration>,
@@ -38,6 +40,19 @@ pub(crate) struct Args {
     /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+}
+
+/// The lock, in either of two ways.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Lock {
+    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
+    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
+    #[arg(value_name = "URL", value_parser = LockUrl::parser())]
+    url: Option<LockUrl>,
+    /// The same, spelled as for the commands that compete
+    #[arg(long, value_name = "URL", value_parser = LockUrl::parser())]
+    lock: Option<LockUrl>,
 }
 
 /// The interval between two reads of a watched lock.
@@ -52,8 +67,8 @@ struct Report<'a> {
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let mut observer =
-        Observer::new(&args.lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
+    let Some(lock) = args.lock.url.or(args.lock.lock) else { return Err(Failure::usage("name a lock")) };
+    let mut observer = Observer::new(&lock, args.request_timeout, args.watch_for.unwrap_or(PERIOD).min(PERIOD)).await?;
     let mut look = observer.next().await?;
     if let Some(watch_for) = args.watch_for {
         let end = SystemClock.now() + watch_for;
@@ -70,7 +85,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Json => output.json(&Report { view: &view, observed })?,
         Format::Text => print(&view, observed, output)?,
     }
-    Ok(if view.state == State::Unreadable { Exit::NotARecord } else { Exit::Done })
+    let is_led = view.holder.is_some() && !observed.is_some_and(|age| age.expired);
+    Ok(match view.state {
+        State::Unreadable => Exit::NotARecord,
+        _ if args.exit_code && !is_led => Exit::NobodyLeads,
+        _ => Exit::Done,
+    })
 }
 
 fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Failure> {

@@ -91,6 +91,59 @@ fn status_that_watched_too_short_says_so() {
 }
 
 #[test]
+fn status_takes_the_lock_as_an_option_too() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let lock = place.lock("a");
+    assert_eq!(json(&["status", "-o", "json", "--lock", &lock]), json(&["status", "-o", "json", &lock]));
+    for wrong in [&["status"][..], &["status", "--lock", &lock, &lock]] {
+        assert_eq!(end(wrong).code, Some(64), "{wrong:?}");
+    }
+}
+
+#[test]
+fn scripts_learn_from_the_exit_code_of_status_whether_somebody_leads() {
+    let place = Place::new();
+    place.overwrite("dead", &record("node-1", "300ms", 7, "1"));
+    place.overwrite("free", &record("", "1s", 7, "1"));
+    place.overwrite("held", &record("node-1", "1h", 7, "1"));
+    place.overwrite("photo", "somebody's photo");
+    for (name, more, code) in [
+        ("held", &[][..], 0),
+        ("free", &[], 1),
+        ("absent", &[], 1),
+        ("photo", &[], 65),
+        ("dead", &[], 0),
+        ("dead", &["--watch-for", "60s"], 1),
+    ] {
+        let ended = end(&[&["status", "--exit-code", &place.lock(name)], more].concat());
+        assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
+        assert_ne!(end(&[&["status", &place.lock(name)], more].concat()).code, Some(1), "{name}");
+    }
+}
+
+#[test]
+fn watch_runs_a_command_for_every_change() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let lock = place.lock("a");
+    let hook = r#"echo "hook $LEADERELECTION_EVENT,$LEADERELECTION_LEADER,$LEADERELECTION_FENCING_TOKEN,$LEADERELECTION_LOCK"
+                  test "$LEADERELECTION_EVENT" != free || exit 3"#;
+    let mut watch = Running::start(&["watch", "--interval", "20ms", &lock, "--", "sh", "-c", hook]);
+    watch.wait_for_line("node-1 leads (fencing token 7");
+    assert_eq!(watch.wait_for("hook "), format!("leading,node-1,7,{lock}"));
+    place.overwrite("a", &record("", "1s", 7, "2"));
+    assert_eq!(watch.wait_for("hook "), format!("free,,7,{lock}"));
+    watch.wait_for_note("the command for free failed: it ended with code 3");
+    place.overwrite("a", &record("node-2", "1h", 8, "3"));
+    assert_eq!(watch.wait_for("hook "), format!("leading,node-2,8,{lock}"));
+
+    let ended = end(&["watch", &lock, "--", "no-such-command-anywhere"]);
+    assert_eq!(ended.code, Some(127), "{ended:?}");
+    assert!(ended.stderr.contains("check the command after `--`"), "{ended:?}");
+}
+
+#[test]
 fn watch_tells_every_change_as_json() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "300ms", 7, "1"));

@@ -201,7 +201,10 @@ fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_looks() {
     assert_eq!((&written["leaderTransitions"], &written["writeId"]), (&json!(7), &json!("w")), "{written}");
     assert!(written.get("leaseDuration").is_none(), "{written}");
 
+    assert!(ended.stderr.contains("is that of node-2; check the name"), "no session is of node-2: {ended:?}");
+
     let ended = end(&["transfer", &place.lock("c"), "--to", "node-1", "--yes"]);
+    assert!(!ended.stderr.contains("check the name"), "{ended:?}");
     assert!(ended.stdout.contains("node-1 takes over when it next looks"), "{ended:?}");
 
     let before = place.body("sessions/s1");
