@@ -11,7 +11,11 @@ pub(crate) const PREFIX: &str = "LEADERELECT_";
 
 /// Gives a variable to every option of the command and of its subcommands, and to the URLs that need no option.
 pub(crate) fn with_variables(command: Command) -> Command {
-    command.mut_args(with_variable).mut_subcommands(with_variables)
+    // An option that names the same lock has the variable.
+    let has_option = command.get_arguments().any(|arg| arg.get_long() == Some("lock"));
+    command
+        .mut_args(|arg| if has_option && arg.is_positional() { arg } else { with_variable(arg) })
+        .mut_subcommands(with_variables)
 }
 
 fn with_variable(arg: Arg) -> Arg {
@@ -75,7 +79,7 @@ mod tests {
             let help = command.render_long_help().to_string();
             let options = command.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"));
             let mut names = BTreeSet::new();
-            for arg in options.filter(|arg| arg.get_long().is_some() || arg.get_id() == "lock") {
+            for arg in options.filter(|arg| arg.get_long().is_some()) {
                 let name = arg.get_env().unwrap_or_else(|| panic!("{}: {arg} has no variable", command.get_name()));
                 let name = name.to_str().unwrap().to_owned();
                 assert!(arg.is_hide_env_values_set() && help.contains(&format!("[env: {name}]")), "{name}: {help}");

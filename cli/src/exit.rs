@@ -15,7 +15,8 @@ pub(crate) const PROGRAM: &str = "leaderelect";
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `probe`: the store is fit
-    1  the store is unfit to elect leaders on; `health`: the answer is no
+    1  the store is unfit to elect leaders on; `health`: the answer is no;
+       `status --exit-code`: nobody leads
    64  wrong usage
    65  the lock's object is not a record
    69  the store could not be reached, or refuses; `probe`: inconclusive
@@ -35,6 +36,8 @@ pub(crate) enum Exit {
     Done,
     /// The store breaks the contract that keeps leaders exclusive.
     Unfit,
+    /// A script asked whether somebody leads.
+    NobodyLeads,
     /// The command line is invalid.
     Usage,
     /// An object exists, but is not a record.
@@ -62,7 +65,7 @@ impl Exit {
     fn code(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Unfit => 1,
+            Self::Unfit | Self::NobodyLeads => 1,
             Self::Usage => 64,
             Self::NotARecord => 65,
             Self::Unavailable => 69,

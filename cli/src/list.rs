@@ -1,23 +1,18 @@
 //! `leaderelect list`.
 
-mod found;
 mod table;
 
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{Bounded, ConditionalStore, ListedObject};
 
-use leaderelection_conformance::is_object_of_probe;
-
-use self::found::Found;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::output::{Format, Output};
-use crate::timing::{duration, request_limit};
-use crate::view::State;
+use crate::survey::Survey;
+use crate::timing::duration;
+use crate::view::{self, State};
 
 /// Show all locks under a prefix, as `kubectl get leases` does
 ///
@@ -26,8 +21,11 @@ use crate::view::State;
 /// A lock that a session holds is shown with the session, and with the session's lease and last renewal. Sessions,
 /// in folders sessions/, are shown with --sessions: who opened them, and how many of the listed locks each leads.
 ///
-/// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. To find out
-/// whether a holder is alive, use `leaderelect status --watch-for`.
+/// STATE is held, handing over, free, or a problem. It is `stale?` if by the clocks the last renewal is older than
+/// the lease. To know, use --watch-for: then a lock with a holder is alive or expired, unless the watch was too short.
+///
+/// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. On a terminal, long
+/// names are cut; with -o json, nothing is.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -37,6 +35,10 @@ pub(crate) struct Args {
     /// Show the sessions in place of the locks
     #[arg(long)]
     sessions: bool,
+    /// Watch until it is known which leases are alive, but no longer than this. Each look costs one listing, and
+    /// one read of each lock that has changed
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "sessions")]
+    watch_for: Option<Duration>,
     /// The longest time for one request
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     request_timeout: Duration,
@@ -51,25 +53,28 @@ Examples:
     leaderelect list s3://bucket
   The sessions of a fleet, for a program:
     leaderelect list --sessions --output json s3://bucket/fleet/";
+/// The pause between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let store = Bounded::new(args.prefix.open().await?, request_limit(args.request_timeout));
-    let store: Arc<dyn ConditionalStore> = Arc::new(store);
-    let mut keys = ListedObject::keys(store.list(args.prefix.prefix()).await?);
-    keys.retain(|key| !is_object_of_probe(key));
-    let Found { locks, sessions } = Found::read(&args.prefix, &store, keys, output).await;
+    let mut survey = Survey::open(args.prefix.clone(), args.request_timeout).await?;
+    survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await?;
+    if let Some(watch_for) = args.watch_for {
+        watch(&mut survey, watch_for, output).await?;
+    }
     output.done();
+    let (locks, sessions) = (survey.locks(), survey.sessions());
     let shown = if args.sessions { sessions.len() } else { locks.len() };
     let (what, now) = (if args.sessions { "sessions" } else { "locks" }, SystemClock.wall_time());
     match args.output {
         Format::Json if args.sessions => sessions.iter().try_for_each(|session| output.json(session))?,
-        Format::Json => locks.iter().try_for_each(|(_, view)| output.json(view))?,
+        Format::Json => locks.iter().try_for_each(|lock| output.json(lock))?,
         Format::Text if shown == 0 => output.say(format_args!("no {what} under {}", args.prefix)),
         Format::Text if args.sessions => writeln!(output.stdout(), "{}", table::of_sessions(&sessions, now))?,
-        Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now))?,
+        Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now, output.width()))?,
     }
-    let mut unreachable = locks.iter().filter(|(_, view)| view.state == State::Unreachable).peekable();
-    let problem = unreachable.peek().and_then(|(_, view)| view.problem.clone()).unwrap_or_default();
+    let mut unreachable = locks.iter().filter(|lock| lock.view.state == State::Unreachable).peekable();
+    let problem = unreachable.peek().and_then(|lock| lock.view.problem.clone()).unwrap_or_default();
     match unreachable.count() {
         0 => Ok(Exit::Done),
         failed if failed < locks.len() + sessions.len() => {
@@ -79,5 +84,21 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         _ => Err(Failure::new(Exit::Unavailable, problem)),
+    }
+}
+
+/// Looks again until it is known which leases are alive.
+async fn watch(survey: &mut Survey, watch_for: Duration, output: &Output) -> Result<(), Failure> {
+    let end = SystemClock.now() + watch_for;
+    loop {
+        let open = survey.locks().iter().filter(|lock| !lock.is_conclusive()).count();
+        let left = end.saturating_since(SystemClock.now());
+        if open == 0 || left.is_zero() {
+            return Ok(());
+        }
+        let left = left.min(watch_for);
+        output.progress(format_args!("watching {open} locks, for another {} at most", view::short(left)));
+        tokio::time::sleep(PERIOD.min(left)).await;
+        survey.look(|_, _| {}).await?;
     }
 }

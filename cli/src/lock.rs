@@ -50,6 +50,17 @@ impl LockUrl {
         self.0.lock(identity).await.map_err(wrong_settings)
     }
 
+    /// Opens the lock for the candidate `identity`, through another store that `wrap` makes of the lock's.
+    pub(crate) async fn open_through<S: ConditionalStore>(
+        &self,
+        identity: impl Into<String>,
+        wrap: impl FnOnce(Arc<dyn ConditionalStore>, &str) -> S,
+    ) -> Result<Lock, Failure> {
+        let store = self.0.open().await.map_err(wrong_settings)?;
+        let key = self.0.key();
+        Ok(Lock::new(Arc::new(wrap(store, key)) as Arc<dyn ConditionalStore>, key, identity))
+    }
+
     /// Opens the lock for a command that does not compete for it.
     pub(crate) async fn open_to_look(&self) -> Result<Lock, Failure> {
         Ok(Lock::new(self.store().await?, self.0.key(), ONLOOKER))
@@ -70,6 +81,11 @@ impl LockUrl {
     /// The URL of another object of which an operator has heard, by its key.
     pub(crate) fn at(&self, key: &str) -> Self {
         Self(self.with_sessions().0.with_key(key))
+    }
+
+    /// All objects below a folder of which an operator has heard, by its key.
+    pub(crate) fn folder(&self, key: &str) -> PrefixUrl {
+        PrefixUrl { location: self.with_sessions().0.with_key(key), hidden: 0 }
     }
 
     /// The URL of the object at `key` in the store of this URL.

@@ -6,6 +6,7 @@
 
 mod completions;
 mod confirm;
+mod dashboard;
 mod environment;
 mod exit;
 mod health;
@@ -19,6 +20,7 @@ mod man;
 mod notify;
 mod observe;
 mod output;
+mod page;
 mod plain;
 mod probe;
 mod release;
@@ -27,6 +29,7 @@ mod require_probe;
 mod run;
 mod serve;
 mod status;
+mod survey;
 mod timing;
 mod transfer;
 mod view;
@@ -70,6 +73,7 @@ enum Command {
     List(list::Args),
     Serve(Box<serve::Args>),
     Health(health::Args),
+    Dashboard(Box<dashboard::Args>),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -87,6 +91,7 @@ impl Command {
             Self::List(args) => list::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
             Self::Health(args) => health::run(args, output).await,
+            Self::Dashboard(args) => dashboard::run(*args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,

@@ -124,6 +124,15 @@ impl Output {
         anstream::stdout().lock()
     }
 
+    /// The width of the terminal that shows results; `None` if results go somewhere else.
+    pub(crate) fn width(&self) -> Option<usize> {
+        #[cfg(unix)]
+        if let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) {
+            return Some(size.ws_col.into()).filter(|width| *width > 0);
+        }
+        None
+    }
+
     /// Prints bytes unchanged.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();

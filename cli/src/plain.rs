@@ -10,6 +10,19 @@ pub(crate) fn plain<T: Display>(value: T) -> Plain<T> {
     Plain(value)
 }
 
+/// Escapes control characters in a text, and cuts it in its middle if it is longer than `most` characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let name = plain(text).to_string();
+    let length = name.chars().count();
+    if length <= most {
+        return name;
+    }
+    let (head, tail) = (most - most / 2 - 1, most / 2);
+    let beginning: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(length - tail).collect();
+    format!("{beginning}…{end}")
+}
+
 /// See [`plain`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain<T>(T);
@@ -77,5 +90,12 @@ mod tests {
         let shown = plain_json(&value.to_string());
         assert!(!shown.chars().any(is_control), "{shown:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_middle() {
+        assert_eq!(cut("node-1", 6), "node-1");
+        assert_eq!(cut("node-12345", 6), "no…345");
+        assert_eq!(cut("ééééééé", 4), "é…éé");
     }
 }

@@ -1,12 +1,15 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
 mod facts;
+mod latency;
 pub(crate) mod metrics;
 mod page;
 mod site;
 mod snapshot;
 #[cfg(unix)]
 mod systemd;
+mod terms;
+mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +20,7 @@ use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig
 use tokio_util::sync::CancellationToken;
 
 use self::facts::Facts;
+use self::latency::{Latencies, Timed};
 use crate::exit::{Exit, Failure};
 use crate::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
 use crate::lock::CandidateLock;
@@ -58,6 +62,7 @@ Serves
 
   /         a page for people
   /leader   JSON: {\"name\": \"…\"}, empty if nobody is known to lead
+            ?wait=30s&after=TOKEN waits until the fencing token is another
   /leading  200 while this process leads, else 503
   /readyz   200 if the store has answered within a lease, else 503
   /healthz  200 unless a leader has stopped renewing, else 500
@@ -100,20 +105,28 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let metrics = metrics::install()?;
 
     let identity = args.timing.identity();
-    let lock = args.lock.open(&identity).await?;
+    let latencies = Latencies::default();
+    let timed = |store, key: &str| Timed::new(store, key, latencies.clone());
+    let lock = args.lock.open_through(&identity, timed).await?;
+    let timings = args.timing.timings()?;
     let config = LeaderElectionConfig::builder(lock, callbacks(output))
-        .timings(args.timing.timings()?)
+        .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
     let config = args.probe.apply(config).build()?;
     let elector = DefaultLeaderElector::new(config);
-    let draining = CancellationToken::new();
+    let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
+    let drain = args.drain.unwrap_or(args.timing.lease);
     let facts = Arc::new(Facts {
         lock: args.lock.to_string(),
         handle: elector.handle(),
+        timings,
+        latencies,
         health: elector.health_check(TOLERATED_DELAY),
+        drain,
         ready_within: args.timing.lease,
         draining: draining.clone(),
+        shutdown: shutdown.clone(),
         metrics,
     });
     output.say(format_args!("serving {}", server.url()));
@@ -125,8 +138,6 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     #[cfg(unix)]
     systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
-    let shutdown = CancellationToken::new();
-    let drain = args.drain.unwrap_or(args.timing.lease);
     let ending = Ending::new(signals, server.tls(), output).with_token(token.clone());
     let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts))));

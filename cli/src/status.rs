@@ -28,6 +28,10 @@ use crate::view::{self, State, View};
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
+    /// For scripts: exit with 1 if nobody leads, because the lease is free, there is no object, or --watch-for saw the
+    /// lease expire
+    #[arg(long)]
+    exit_code: bool,
     /// Watch until it is known whether the lease is alive, but no longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     watch_for: Option<Duration>,
@@ -44,6 +48,8 @@ Examples:
   The leader, and whether its lease is alive:
     leaderelect status --watch-for 20s s3://bucket/locks/scheduler
   For a script:
+    leaderelect status --exit-code --watch-for 20s s3://bucket/locks/scheduler
+  For a program:
     leaderelect status --output json s3://bucket/locks/scheduler";
 
 /// The interval between two reads of a watched lock.
@@ -76,7 +82,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         Format::Json => output.json(&Report { view: &view, observed })?,
         Format::Text => print(&view, observed, output)?,
     }
-    Ok(if view.state == State::Unreadable { Exit::NotARecord } else { Exit::Done })
+    let is_led = view.holder.is_some() && !observed.is_some_and(|age| age.expired);
+    Ok(match view.state {
+        State::Unreadable => Exit::NotARecord,
+        _ if args.exit_code && !is_led => Exit::NobodyLeads,
+        _ => Exit::Done,
+    })
 }
 
 fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Failure> {

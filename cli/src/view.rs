@@ -96,10 +96,18 @@ impl View {
     /// The view of one answer. Only errors of the store are errors.
     pub(crate) fn of(url: &LockUrl, answer: Result<Option<VersionedRecord>, LockError>) -> Result<Self, Failure> {
         match answer {
-            Ok(None) => Ok(Self::empty(url, State::Absent)),
-            Ok(Some(found)) => Ok(Self { version: Some(found.version), ..Self::of_record(url, &found.record) }),
-            Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(Self::unreadable(url, &error)),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() != StoreErrorKind::Unreadable => Err(error.into()),
+            answer => Ok(Self::of_read(url, answer.as_ref().map(Option::as_ref))),
+        }
+    }
+
+    /// The view of one answer, which may be an error of the store.
+    pub(crate) fn of_read(url: &LockUrl, answer: Result<Option<&VersionedRecord>, &LockError>) -> Self {
+        match answer {
+            Ok(None) => Self::empty(url, State::Absent),
+            Ok(Some(found)) => Self { version: Some(found.version.clone()), ..Self::of_record(url, &found.record) },
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => Self::unreadable(url, error),
+            Err(error) => Self { problem: Some(error.in_full()), ..Self::empty(url, State::Unreachable) },
         }
     }
 

@@ -1,8 +1,10 @@
 //! `leaderelect watch`.
 
+mod hook;
 #[cfg(unix)]
 mod reader;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -24,6 +26,11 @@ use crate::view::{self, State, View};
 ///
 /// Of a lock that a session holds, the command reads the session too, and shows the session's end. A renewal is
 /// then one of the session. Each look costs two requests.
+///
+/// With a command, the command runs for every change, one at a time, with the change in its environment:
+/// LEADERELECTION_EVENT (such as leading, expired, free), LEADERELECTION_LEADER (empty if nobody leads),
+/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of the changes while the command runs, only
+/// the last is seen. A command that fails is told of, and does not end the watch.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -41,6 +48,9 @@ pub(crate) struct Args {
     /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+    /// The command to run for every change, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
@@ -48,7 +58,10 @@ Examples:
   Every change of leader, until Ctrl-C:
     leaderelect watch s3://bucket/locks/scheduler
   Renewals as well, for a program:
-    leaderelect watch --renewals --output json s3://bucket/locks/scheduler";
+    leaderelect watch --renewals --output json s3://bucket/locks/scheduler
+  Tell a chat of every new leader:
+    leaderelect watch s3://bucket/locks/scheduler -- \\
+        sh -c 'notify \"$LEADERELECTION_EVENT: $LEADERELECTION_LEADER\"'";
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,9 +83,17 @@ enum Event {
     Reachable,
 }
 
+impl Event {
+    /// The name as in JSON.
+    fn name(self) -> Result<String, Failure> {
+        let name = serde_json::to_value(self).map_err(std::io::Error::from)?;
+        Ok(name.as_str().unwrap_or_default().to_owned())
+    }
+}
+
 #[derive(Serialize)]
 struct Line<'a> {
-    time: String,
+    time: &'a str,
     event: Event,
     #[serde(flatten)]
     view: &'a View,
@@ -94,24 +115,24 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
     let Look { view: mut last, mut age } = observer.next().await?;
-    print(&args, first(&last), &last, output)?;
+    tell(&args, first(&last), &last, output).await?;
     let (mut reachable, mut expired) = (true, false);
     loop {
         match observer.next().await {
             Err(failure) if reachable => {
                 reachable = false;
-                print(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), output)?;
+                tell(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), output).await?;
             }
             Err(_) => {}
             Ok(Look { view, age: now }) => {
                 if !reachable {
                     reachable = true;
-                    print(&args, Event::Reachable, &view, output)?;
+                    tell(&args, Event::Reachable, &view, output).await?;
                 }
                 if let Some(event) = change(&last, &view)
                     && (event != Event::Renewed || args.renewals || expired)
                 {
-                    print(&args, event, &view, output)?;
+                    tell(&args, event, &view, output).await?;
                 }
                 expired &= view == last;
                 (last, age) = (view, now);
@@ -119,7 +140,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         if reachable && !expired && age.is_some_and(|age| age.expired) {
             expired = true;
-            print(&args, Event::Expired, &last, output)?;
+            tell(&args, Event::Expired, &last, output).await?;
         }
     }
 }
@@ -147,8 +168,17 @@ fn change(before: &View, after: &View) -> Option<Event> {
     (before.state == State::Held && versions(before) != versions(after)).then_some(Event::Renewed)
 }
 
-fn print(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
+/// Prints a change, and runs the command for it.
+async fn tell(args: &Args, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
     let time = view::time(SystemClock.wall_time());
+    print(args, &time, event, view, output)?;
+    match args.command.split_first() {
+        Some((program, arguments)) => hook::run(program, arguments, &time, event.name()?, view, output).await,
+        None => Ok(()),
+    }
+}
+
+fn print(args: &Args, time: &str, event: Event, view: &View, output: &Output) -> Result<(), Failure> {
     if args.output == Format::Json {
         return output.json(&Line { time, event, view });
     }

@@ -6,14 +6,31 @@ const PAUSE = 1000;
 const PATIENCE = 5000;
 
 const connection = document.getElementById("connection");
-
+const verdict = document.getElementById("verdict");
 const lock = document.querySelector(".lock").textContent;
+
+let answeredAt = new Date();
+
+// A page that nobody serves any more must not go on saying who leads.
+function doubt() {
+  if (!connection.hidden) return;
+  const text = document.createElement("p");
+  text.className = "verdict bad";
+  text.textContent = `Who leads is not known: no answer since ${answeredAt.toISOString().slice(11, 19)} UTC.`;
+  verdict.replaceChildren(text);
+  document.title = `No answer · ${lock}`;
+}
 
 function show(title) {
   const answered = title !== null;
+  if (answered) {
+    document.title = title;
+    answeredAt = new Date();
+  } else {
+    doubt();
+  }
   connection.hidden = answered;
   document.body.classList.toggle("old", !answered);
-  document.title = answered ? title : `No answer · ${lock}`;
 }
 
 async function refresh() {

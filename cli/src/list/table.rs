@@ -2,31 +2,50 @@
 
 use chrono::{DateTime, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use unicode_width::UnicodeWidthStr;
 
-use crate::plain::plain;
-use crate::view::{self, SessionRow, State, View};
+use crate::plain::{cut, plain};
+use crate::survey::Row;
+use crate::view::{self, SessionRow, View};
 
-pub(super) fn of_locks(locks: &[(String, View)], now: DateTime<Utc>) -> String {
-    let has_sessions = locks.iter().any(|(_, view)| view.session.is_some());
+/// The shortest part of a name that still tells something.
+const SHORTEST: usize = 12;
+
+/// The table of all locks. If it would be wider than `width`, holders and then sessions are cut.
+pub(super) fn of_locks(locks: &[Row], now: DateTime<Utc>, width: Option<usize>) -> String {
+    let whole = locks_with(locks, now, usize::MAX, usize::MAX);
+    let Some(width) = width else { return whole };
+    let excess =
+        |table: &str| table.lines().map(UnicodeWidthStr::width).max().unwrap_or_default().saturating_sub(width);
+    let longest = |name: fn(&View) -> Option<&str>| {
+        locks.iter().filter_map(|lock| name(&lock.view)).map(|name| plain(name).to_string().width()).max()
+    };
+    let most = |longest: Option<usize>, excess: usize| match excess {
+        0 => usize::MAX,
+        excess => longest.unwrap_or_default().saturating_sub(excess).max(SHORTEST),
+    };
+    let holder = most(longest(|view| view.holder.as_deref()), excess(&whole));
+    let narrow = locks_with(locks, now, holder, usize::MAX);
+    let session = most(longest(|view| view.session.as_ref().map(|session| session.id.as_str())), excess(&narrow));
+    locks_with(locks, now, holder, session)
+}
+
+fn locks_with(locks: &[Row], now: DateTime<Utc>, longest_holder: usize, longest_session: usize) -> String {
+    let has_sessions = locks.iter().any(|lock| lock.view.session.is_some());
     let session = has_sessions.then_some("SESSION");
-    let mut table = table(["LOCK", "HOLDER"].into_iter().chain(session).chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]));
-    for (key, view) in locks {
+    let header = ["LOCK", "STATE", "HOLDER"].into_iter().chain(session);
+    let mut table = table(header.chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]));
+    for Row { key, view, standing, .. } in locks {
         let is_held = view.holder.is_some();
-        let holder = match view.state {
-            State::Held => view.holder.clone().unwrap_or_default(),
-            State::Free => "-".to_owned(),
-            State::Absent => "(gone)".to_owned(),
-            State::Unreadable => "(not a record)".to_owned(),
-            State::Unreachable => "(cannot be read)".to_owned(),
-        };
+        let holder = view.holder.as_deref().unwrap_or("-");
         let session = has_sessions.then(|| match &view.session {
-            Some(session) if session.has_ended() => format!("{} (ended)", session.id),
-            Some(session) => session.id.clone(),
+            Some(session) if session.has_ended() => format!("{} (ended)", cut(&session.id, longest_session)),
+            Some(session) => cut(&session.id, longest_session),
             None => "-".to_owned(),
         });
         let since = view.by_holders_clock.and_then(|times| times.acquire_time);
-        let mut row = vec![Cell::new(plain(key)), Cell::new(plain(holder))];
-        row.extend(session.map(|session| Cell::new(plain(session))));
+        let mut row = vec![Cell::new(plain(key)), Cell::new(standing.word()), Cell::new(cut(holder, longest_holder))];
+        row.extend(session.map(Cell::new));
         row.push(number(view.fencing_token));
         row.push(duration(view.lease().filter(|_| is_held)));
         row.push(age(since.filter(|_| is_held), now));

@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::{LockUrl, QuietParser};
@@ -22,7 +23,8 @@ pub(crate) struct CandidateLock(LockUrl);
 pub(crate) struct OperatorLock(LockUrl);
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = true)]
+#[allow(dead_code, reason = "the values are taken by their sources")]
 struct CandidateArgs {
     /// The lock, such as s3://bucket/key or file:///directory/name
     #[arg(long, value_name = "URL", value_parser = QuietParser(LockUrl::parse_shared))]
@@ -33,15 +35,43 @@ struct CandidateArgs {
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = true)]
+#[allow(dead_code, reason = "the values are taken by their sources")]
 struct OperatorArgs {
     /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
     /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
     #[arg(value_name = "URL", value_parser = QuietParser(LockUrl::parse))]
+    url: Option<LockUrl>,
+    /// The same as the argument, spelled as for the commands that compete
+    #[arg(long, value_name = "URL", value_parser = QuietParser(LockUrl::parse))]
     lock: Option<LockUrl>,
     /// Read the URL from this file, in place of the argument
     #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, LockUrl::parse)))]
     lock_file: Option<LockUrl>,
+}
+
+/// Returns the only lock that is named. The command line wins over the environment, whichever way each names a lock.
+fn named(matches: &ArgMatches) -> Result<LockUrl, clap::Error> {
+    for (source, place) in
+        [(ValueSource::CommandLine, "the command line"), (ValueSource::EnvVariable, "the environment")]
+    {
+        let of_source = |id: &&str| matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(source);
+        let given: Vec<_> = ["url", "lock", "lock_file"].into_iter().filter(of_source).collect();
+        match given[..] {
+            [] => {}
+            [id] => return matches.get_one(id).cloned().ok_or_else(missing),
+            _ => {
+                let message =
+                    format!("{place} names the lock more than once: name it by its URL, or by a file with the URL\n");
+                return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+            }
+        }
+    }
+    Err(missing())
+}
+
+fn missing() -> clap::Error {
+    clap::Error::raw(ErrorKind::MissingRequiredArgument, "no lock is named\n")
 }
 
 fn in_file(read: fn(&str) -> Result<LockUrl, String>) -> impl TypedValueParser<Value = LockUrl> {
@@ -60,9 +90,7 @@ macro_rules! named {
     ($lock:ident, $args:ident) => {
         impl FromArgMatches for $lock {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                let $args { lock, lock_file } = $args::from_arg_matches(matches)?;
-                let missing = || clap::Error::raw(ErrorKind::MissingRequiredArgument, "no lock is named\n");
-                lock.or(lock_file).map(Self).ok_or_else(missing)
+                named(matches).map(Self)
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -2,19 +2,27 @@
 
 use std::time::Duration;
 
-use leaderelection::{HealthCheck, LeaderHandle};
+use leaderelection::{HealthCheck, LeaderHandle, Timings};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
+
+use super::latency::Latencies;
 
 #[derive(Debug)]
 pub(super) struct Facts {
     /// The URL of the lock, without secrets.
     pub(super) lock: String,
     pub(super) handle: LeaderHandle,
+    pub(super) timings: Timings,
+    pub(super) latencies: Latencies,
     pub(super) health: HealthCheck,
+    /// The time for which the lease is kept after a signal.
+    pub(super) drain: Duration,
     /// The greatest age of the store's last answer at which /readyz succeeds.
     pub(super) ready_within: Duration,
     /// Cancelled when the process is about to end.
     pub(super) draining: CancellationToken,
+    /// Cancelled when leadership ends with the process.
+    pub(super) shutdown: CancellationToken,
     pub(super) metrics: PrometheusHandle,
 }

@@ -1,5 +1,6 @@
 //! The page for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -8,11 +9,13 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{LastError, Transition};
+use leaderelection::{LastError, Timings, Transition};
 
 use super::facts::Facts;
+use super::latency::Chart;
 use super::snapshot::Snapshot;
-use crate::plain::plain;
+use super::terms;
+use crate::page::{Term, Timeline, between, line, stamp, time, words};
 use crate::view;
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
@@ -23,6 +26,15 @@ struct Page<'a> {
     lock: &'a str,
     snapshot: Snapshot,
     verdict: Verdict,
+    /// The share of the time left, of 1000.
+    left: Option<u128>,
+    timings: Timings,
+    /// Newest first.
+    terms: Vec<Term>,
+    timeline: Timeline,
+    /// The other candidates that were seen to lead.
+    others: BTreeSet<String>,
+    chart: Option<Chart>,
     /// Newest first.
     transitions: Vec<Transition>,
     last_error: Option<LastError>,
@@ -31,13 +43,28 @@ struct Page<'a> {
 
 pub(super) fn render(facts: &Facts) -> Response {
     let snapshot = Snapshot::take(&facts.handle);
+    let (now, identity) = (SystemClock.wall_time(), facts.handle.identity());
+    let mut transitions = facts.handle.transitions();
+    let verdict = Verdict::of(&snapshot, facts.ready_within, facts.draining.is_cancelled());
+    let mut terms = terms::of(&transitions, identity);
+    if let Some(reason) = verdict.end_of_term() {
+        terms::end(&mut terms, now, reason);
+    }
+    let began = terms.first().map_or(now, |term| term.from);
+    transitions.reverse();
     let page = Page {
         lock: &facts.lock,
-        verdict: Verdict::of(&snapshot, facts.ready_within, facts.draining.is_cancelled()),
+        verdict,
+        left: share_left(&snapshot, &facts.timings),
+        timings: facts.timings,
+        timeline: Timeline::of(&terms, began, now),
+        others: terms.iter().map(|term| term.who.clone()).filter(|who| who != identity).collect(),
+        terms: terms.into_iter().rev().collect(),
+        chart: Chart::of(&facts.latencies.last(SystemClock.now()), SystemClock.now()),
         snapshot,
-        transitions: facts.handle.transitions().into_iter().rev().collect(),
+        transitions,
         last_error: facts.handle.last_error(),
-        now: SystemClock.wall_time(),
+        now,
     };
     match page.render() {
         Ok(html) => Html(html).into_response(),
@@ -46,6 +73,13 @@ pub(super) fn render(facts: &Facts) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
         }
     }
+}
+
+/// The part of the lease, or of the window of this leader, that is left, of 1000; `None` if nobody leads.
+fn share_left(snapshot: &Snapshot, timings: &Timings) -> Option<u128> {
+    let whole = if snapshot.leading { Some(timings.renew_deadline()) } else { snapshot.lease_duration };
+    let (left, whole) = snapshot.left.filter(|_| !snapshot.name.is_empty()).zip(whole)?;
+    Some((left.as_millis() * 1000 / whole.as_millis().max(1)).min(1000))
 }
 
 /// The state of the election in one line.
@@ -79,6 +113,16 @@ impl Verdict {
         }
     }
 
+    /// The reason for which the last term is over, although the lock still names its leader.
+    fn end_of_term(self) -> Option<&'static str> {
+        match self {
+            Self::Leading | Self::Draining | Self::Following => None,
+            Self::Lapsed | Self::RunOut => Some("not renewed in time"),
+            Self::Stale | Self::Unknown => Some("not known: the store does not answer"),
+            Self::Nobody => Some("released"),
+        }
+    }
+
     /// The name of the style class.
     fn tone(self) -> &'static str {
         match self {
@@ -89,28 +133,29 @@ impl Verdict {
     }
 }
 
-/// Formats a time for programs.
-fn stamp(at: &DateTime<Utc>) -> String {
-    view::time(*at)
-}
-
-/// Escapes what HTML does not: a title has no element that keeps control characters from reordering it.
-fn line(text: &str) -> impl Display {
-    plain(text)
-}
-
 fn span(duration: &Duration) -> String {
     view::short(*duration)
+}
+
+fn millis(duration: &Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// Formats the time from one moment to another.
+fn since(from: &DateTime<Utc>, to: &DateTime<Utc>) -> String {
+    words(&between(*from, *to))
+}
+
+fn in_words(timings: &Timings) -> String {
+    let [lease, renew, retry, request] =
+        [timings.lease_duration(), timings.renew_deadline(), timings.retry_period(), timings.request_timeout()]
+            .map(humantime::format_duration);
+    format!("lease {lease}, renew deadline {renew}, retry period {retry}, request timeout {request}")
 }
 
 /// Formats a configured duration.
 fn whole(duration: &Duration) -> impl Display {
     humantime::format_duration(*duration)
-}
-
-/// Formats a time for people.
-fn time(at: &DateTime<Utc>) -> impl Display {
-    at.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
 #[cfg(test)]

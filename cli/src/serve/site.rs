@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -12,6 +13,7 @@ use axum::{Json, Router};
 use super::facts::Facts;
 use super::page;
 use super::snapshot::Snapshot;
+use super::wait::Wait;
 use crate::http::{Token, framed, site};
 use crate::view::short;
 
@@ -37,8 +39,11 @@ async fn status(State(facts): SharedFacts) -> Response {
     page::render(&facts).into_response()
 }
 
-async fn leader(State(facts): SharedFacts) -> Json<Snapshot> {
-    Json(Snapshot::take(&facts.handle))
+async fn leader(State(facts): SharedFacts, query: Result<Query<Wait>, QueryRejection>) -> Response {
+    match query {
+        Ok(Query(wait)) => Json(wait.leader(&facts.handle, &facts.shutdown).await).into_response(),
+        Err(error) => (StatusCode::BAD_REQUEST, format!("{}\n", error.body_text())).into_response(),
+    }
 }
 
 async fn metrics(State(facts): SharedFacts) -> impl IntoResponse {
@@ -67,11 +72,18 @@ async fn readyz(State(facts): SharedFacts) -> (StatusCode, String) {
     (StatusCode::SERVICE_UNAVAILABLE, problem)
 }
 
-async fn leading(State(facts): SharedFacts) -> (StatusCode, &'static str) {
-    match (facts.draining.is_cancelled(), facts.handle.is_leader()) {
-        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"),
-        (false, true) => (StatusCode::OK, "leading\n"),
-        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "not leading\n"),
+async fn leading(State(facts): SharedFacts) -> Response {
+    let remaining = facts.handle.status().remaining;
+    match (facts.draining.is_cancelled(), remaining.is_zero()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n").into_response(),
+        (false, true) => (StatusCode::SERVICE_UNAVAILABLE, "not leading\n").into_response(),
+        (false, false) => {
+            // A signal may end leadership after the drain.
+            let good_for = remaining.min(facts.drain);
+            let max_age = format!("max-age={}", good_for.as_secs());
+            let text = format!("leading\ngood for {:.3} seconds\n", good_for.as_secs_f64());
+            ([(CACHE_CONTROL, max_age)], text).into_response()
+        }
     }
 }
 

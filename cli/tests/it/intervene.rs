@@ -66,6 +66,23 @@ fn a_name_that_nobody_has_is_noticed_by_who_waits() {
 }
 
 #[test]
+fn who_waits_is_told_of_the_named_candidate_and_of_any_other() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    for (next, code, text) in
+        [("node-2", 0, ""), ("node-3", 75, "node-3 took over, and not node-2; check the name of node-2")]
+    {
+        place.overwrite("a", &record("node-1", "1h", 7, "1"));
+        let mut transfer = Running::start(&["transfer", &lock, "--to", "node-2", "--yes", "--wait"]);
+        transfer.wait_for_line("the leader hands over");
+        place.overwrite("a", &record("", "1s", 7, "2"));
+        place.overwrite("a", &record(next, "1h", 8, "3"));
+        let ended = transfer.end();
+        assert!(ended.code == Some(code) && ended.stderr.contains(text), "{ended:?}");
+    }
+}
+
+#[test]
 fn where_nobody_leads_there_is_nobody_to_hand_over() {
     let place = Place::new();
     let lock = place.lock("a");

@@ -91,6 +91,59 @@ fn status_that_watched_too_short_says_so() {
 }
 
 #[test]
+fn status_takes_the_lock_as_an_option_too() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let lock = place.lock("a");
+    assert_eq!(json(&["status", "-o", "json", "--lock", &lock]), json(&["status", "-o", "json", &lock]));
+    for wrong in [&["status"][..], &["status", "--lock", &lock, &lock]] {
+        assert_eq!(end(wrong).code, Some(64), "{wrong:?}");
+    }
+}
+
+#[test]
+fn scripts_learn_from_the_exit_code_of_status_whether_somebody_leads() {
+    let place = Place::new();
+    place.overwrite("dead", &record("node-1", "300ms", 7, "1"));
+    place.overwrite("free", &record("", "1s", 7, "1"));
+    place.overwrite("held", &record("node-1", "1h", 7, "1"));
+    place.overwrite("photo", "somebody's photo");
+    for (name, more, code) in [
+        ("held", &[][..], 0),
+        ("free", &[], 1),
+        ("absent", &[], 1),
+        ("photo", &[], 65),
+        ("dead", &[], 0),
+        ("dead", &["--watch-for", "60s"], 1),
+    ] {
+        let ended = end(&[&["status", "--exit-code", &place.lock(name)], more].concat());
+        assert_eq!(ended.code, Some(code), "{name}: {ended:?}");
+        assert_ne!(end(&[&["status", &place.lock(name)], more].concat()).code, Some(1), "{name}");
+    }
+}
+
+#[test]
+fn watch_runs_a_command_for_every_change() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "1h", 7, "1"));
+    let lock = place.lock("a");
+    let hook = r#"echo "hook $LEADERELECTION_EVENT,$LEADERELECTION_LEADER,$LEADERELECTION_FENCING_TOKEN,$LEADERELECTION_LOCK"
+                  test "$LEADERELECTION_EVENT" != free || exit 3"#;
+    let mut watch = Running::start(&["watch", "--interval", "20ms", &lock, "--", "sh", "-c", hook]);
+    watch.wait_for_line("node-1 leads (fencing token 7");
+    assert_eq!(watch.wait_for("hook "), format!("leading,node-1,7,{lock}"));
+    place.overwrite("a", &record("", "1s", 7, "2"));
+    assert_eq!(watch.wait_for("hook "), format!("free,,7,{lock}"));
+    watch.wait_for_note("the command for free failed: it ended with code 3");
+    place.overwrite("a", &record("node-2", "1h", 8, "3"));
+    assert_eq!(watch.wait_for("hook "), format!("leading,node-2,8,{lock}"));
+
+    let ended = end(&["watch", &lock, "--", "no-such-command-anywhere"]);
+    assert_eq!(ended.code, Some(127), "{ended:?}");
+    assert!(ended.stderr.contains("check the command after `--`"), "{ended:?}");
+}
+
+#[test]
 fn watch_tells_every_change_as_json() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "300ms", 7, "1"));
@@ -147,16 +200,68 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split("   ").map(str::trim).collect()).collect();
     let rows: Vec<Vec<_>> =
         rows.into_iter().map(|row| row.into_iter().filter(|cell| !cell.is_empty()).collect()).collect();
-    assert_eq!(rows[0], ["LOCK", "HOLDER", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
-    assert_eq!(rows[1][..4], ["a", "node-1", "7", "15s"]);
-    assert!(rows[1][4].ends_with(" ago"), "{rows:?}");
-    assert_eq!(rows[2], ["photo", "(not a record)", "-", "-", "-", "-"]);
-    assert_eq!(rows[3], ["team/b", "-", "12", "-", "-", "-"]);
+    assert_eq!(rows[0], ["LOCK", "STATE", "HOLDER", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
+    assert_eq!(rows[1][..5], ["a", "stale?", "node-1", "7", "15s"]);
+    assert!(rows[1][5].ends_with(" ago"), "{rows:?}");
+    assert_eq!(rows[2], ["photo", "not a record", "-", "-", "-", "-", "-"]);
+    assert_eq!(rows[3], ["team/b", "free", "-", "12", "-", "-", "-"]);
 
     let seen = json(&["list", "-o", "json", &place.prefix()]);
     let expected = [("a", "held"), ("photo", "unreadable"), ("team/b", "free")];
     let found: Vec<_> = seen.iter().map(|view| (view["lock"].clone(), view["state"].clone())).collect();
     assert_eq!(found, expected.map(|(name, state)| (json!(place.lock(name)), json!(state))));
+}
+
+#[test]
+fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
+    let place = Place::new();
+    let now = || chrono::Utc::now().to_rfc3339();
+    let fresh = |holder: &str, lease: &str, write_id: &str| {
+        json!({
+            "holderIdentity": holder, "leaseDuration": lease, "acquireTime": now(), "renewTime": now(),
+            "leaderTransitions": 7, "writeId": write_id,
+        })
+    };
+    let mut asked = fresh("node-4", "1h", "1");
+    asked["preferredHolder"] = json!("node-5");
+    place.overwrite("asked", &asked.to_string());
+    place.overwrite("dead", &fresh("node-1", "1s", "1").to_string());
+    place.overwrite("free", &record("", "1s", 12, "1"));
+    place.overwrite("fresh", &fresh("node-2", "1h", "1").to_string());
+    place.overwrite("old", &record("node-3", "1h", 7, "1"));
+    let standings = |args: &[&str]| -> Vec<_> {
+        json(&[&["list", "-o", "json", &place.prefix()], args].concat())
+            .into_iter()
+            .map(|lock| (lock["standing"].as_str().unwrap().to_owned(), lock["observed"]["expired"].as_bool()))
+            .collect()
+    };
+    let expected = ["handingOver", "held", "free", "held", "doubtful"].map(|standing| (standing.to_owned(), None));
+    assert_eq!(standings(&[]), expected, "after a look of less than a second");
+    let listed = end(&["list", &place.prefix()]);
+    for word in ["handing over", "held", "free", "stale?"] {
+        assert!(listed.stdout.contains(&format!("   {word}   ")), "{word}: {listed:?}");
+    }
+
+    let mut list = Running::start(&["list", "-vv", "-o", "json", "--watch-for", "60s", &place.prefix()]);
+    for _ in 0..2 {
+        list.wait_for_note("the store answered request=\"list\"");
+    }
+    asked["writeId"] = json!("2");
+    place.overwrite("asked", &asked.to_string());
+    place.overwrite("fresh", &fresh("node-2", "1h", "2").to_string());
+    place.overwrite("old", &record("node-3", "1h", 7, "2"));
+    let ended = list.end();
+    let seen = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let seen: Vec<_> = seen.map(|lock| (lock["standing"].clone(), lock["observed"]["expired"].clone())).collect();
+    let (alive, dead, none) = (json!(false), json!(true), Value::Null);
+    let expected = [("handingOver", &alive), ("expired", &dead), ("free", &none), ("alive", &alive), ("alive", &alive)];
+    assert_eq!(seen, expected.map(|(standing, expired)| (json!(standing), expired.clone())), "{ended:?}");
+
+    let short = end(&["list", "--watch-for", "100ms", &place.prefix()]);
+    assert!(
+        short.stdout.lines().any(|line| line.starts_with("old     stale?")),
+        "a watch that is too short knows no more: {short:?}"
+    );
 }
 
 #[test]
@@ -171,7 +276,7 @@ fn list_says_why_a_lock_cannot_be_read() {
     let (some, none) = (end("locks/b"), end(""));
     for (ended, code, unreadable) in [(some, 0, 1), (none, 69, 2)] {
         assert_eq!(ended.code, Some(code), "{ended:?}");
-        assert_eq!(ended.stdout.matches("(cannot be read)").count(), unreadable, "{ended:?}");
+        assert_eq!(ended.stdout.matches("cannot be read").count(), unreadable, "{ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
         assert!(
             ended.stderr.contains("s3://bucket/locks/a") && ended.stderr.contains("allow s3:GetObject"),
@@ -237,8 +342,8 @@ fn list_shows_the_other_locks_if_one_folder_cannot_be_read() {
     let ended = list(&["list", &place.prefix()]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
-    assert_eq!(rows[1], ["a", "node-1", "7"], "{ended:?}");
-    assert_eq!(rows[2..], [["b", "(cannot", "be"], ["c", "(cannot", "be"]], "{ended:?}");
+    assert_eq!(rows[1], ["a", "stale?", "node-1"], "{ended:?}");
+    assert_eq!(rows[2..], [["b", "cannot", "be"], ["c", "cannot", "be"]], "{ended:?}");
     assert!(ended.stderr.contains("locks/b: permission denied"), "{ended:?}");
     // What may be below such a folder is not called absent.
     let ended = list(&["list", &format!("{}c/", place.prefix())]);

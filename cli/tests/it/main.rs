@@ -2,10 +2,12 @@
 #![cfg(unix)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod browser;
 #[cfg(target_os = "linux")]
 mod cgroups;
 mod clouds;
 mod control_characters;
+mod dashboard;
 mod descendants;
 mod environment;
 mod fake_s3;

@@ -30,7 +30,13 @@ fn run_status_list_and_probe_on_s3() {
     let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
     assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
     let listed = end(&["list", &url("/locks/")]);
-    assert!(listed.stdout.lines().any(|line| line.starts_with("locks/a   node-1")), "{listed:?}");
+    assert!(
+        listed
+            .stdout
+            .lines()
+            .any(|line| line.starts_with("locks/a   held    node-1") || line.starts_with("locks/a   held   node-1")),
+        "{listed:?}"
+    );
     let held = end(&run(&lock, &[&LONG[..], &["--no-wait"]].concat(), &["true"]));
     assert_eq!(held.code, Some(75), "{held:?}");
 

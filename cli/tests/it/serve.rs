@@ -1,11 +1,10 @@
 //! `leaderelect serve`: the real program, asked over real sockets.
 
 mod access;
-mod browser;
 mod careless_s3;
 mod crowd;
 mod ending;
-mod process;
+pub(crate) mod process;
 mod refusals;
-mod sidecar;
+pub(crate) mod sidecar;
 mod telling;

@@ -21,7 +21,11 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
-        let pair = native_pty_system().openpty(SIZE).unwrap();
+        Self::start_in(SIZE, args, environment)
+    }
+
+    fn start_in(size: PtySize, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(PROGRAM);
         command.args(["__start", "--parent", &std::process::id().to_string(), "--", PROGRAM]);
         command.args(args);
@@ -103,6 +107,28 @@ fn colour_is_for_terminals_and_there_only_if_wanted() {
     }
     let ended = crate::support::end(&["status", &lock]);
     assert!(!ended.stdout.contains('\x1b'), "{ended:?}");
+}
+
+#[test]
+fn list_cuts_identities_to_the_width_of_the_terminal() {
+    let place = Place::new();
+    let long = format!("node-{}-end", "x".repeat(150));
+    place.overwrite("a", &record(&long, "1h", 7, "1"));
+    place.overwrite("b", &record("node-2", "1h", 7, "1"));
+    let list = |cols| {
+        let (_, written) = Terminal::start_in(PtySize { cols, ..SIZE }, &["list", &place.prefix()], &[]).end();
+        written.lines().filter(|line| line.starts_with(['a', 'b'])).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for cols in [100, 120] {
+        let lines = list(cols);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let longest = lines.iter().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= usize::from(cols) && longest + 3 >= usize::from(cols), "{longest} of {cols}: {lines:?}");
+        assert!(lines[0].contains("node-xx") && lines[0].contains("xx-end"), "{lines:?}");
+    }
+    assert!(list(400)[0].contains(&long));
+    let piped = crate::support::end(&["list", &place.prefix()]);
+    assert!(piped.stdout.contains(&long), "what is no terminal is shown all: {piped:?}");
 }
 
 /// Returns the text that a terminal shows after all output.

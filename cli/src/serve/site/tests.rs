@@ -5,10 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Timings};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio_util::sync::CancellationToken;
 
+use super::super::latency::Latencies;
 use super::*;
 
 /// A clock that a test advances.
@@ -39,9 +40,13 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
     let facts = State(Arc::new(Facts {
         lock: "memory:lock".to_owned(),
         handle: elector.handle(),
+        timings: Timings::default(),
+        latencies: Latencies::default(),
         health: elector.health_check(Duration::from_secs(20)),
+        drain: Duration::from_secs(3),
         ready_within: Duration::from_secs(15),
         draining: CancellationToken::new(),
+        shutdown: CancellationToken::new(),
         metrics: PrometheusBuilder::new().build_recorder().handle(),
     }));
     let mut handle = elector.handle();
@@ -52,13 +57,21 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
             changed = handle.changed() => changed.unwrap(),
         }
     }
-    for path in [healthz(facts.clone()).await.0, readyz(facts.clone()).await.0, leading(facts.clone()).await.0] {
+    for path in [healthz(facts.clone()).await.0, readyz(facts.clone()).await.0, leading(facts.clone()).await.status()] {
         assert_eq!(path, StatusCode::OK);
     }
+    let max_age = async |facts| leading(facts).await.headers().get(CACHE_CONTROL).cloned();
+    assert_eq!(max_age(facts.clone()).await.unwrap(), "max-age=3", "a signal ends leadership after the drain");
+    clock.0.store(8, Ordering::Relaxed);
+    let answer = leading(facts.clone()).await;
+    assert_eq!(answer.headers()[CACHE_CONTROL], "max-age=2");
+    let body = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
+    assert_eq!(body, "leading\ngood for 2.000 seconds\n");
 
     // From here on, nothing polls the elector.
     clock.0.store(30, Ordering::Relaxed);
-    assert_eq!(leading(facts.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(max_age(facts.clone()).await, None);
+    assert_eq!(leading(facts.clone()).await.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(readyz(facts.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(healthz(facts.clone()).await.0, StatusCode::OK, "it may be late");
     clock.0.store(36, Ordering::Relaxed);

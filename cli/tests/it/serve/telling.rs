@@ -1,7 +1,9 @@
 //! The answers of each address, from a leader and from a follower.
 
 use reqwest::StatusCode;
-use reqwest::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use reqwest::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+
+use rustix::process::Signal;
 
 use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve};
@@ -33,14 +35,52 @@ async fn a_leader_and_a_follower_tell_the_same() {
         assert_eq!(sidecar.ask("/readyz").await, (StatusCode::OK, "ok\n".to_owned()));
         assert_eq!(sidecar.get("/nothing").await.status(), StatusCode::NOT_FOUND);
     }
-    assert_eq!(alpha.ask("/leading").await, (StatusCode::OK, "leading\n".to_owned()));
+    let leading = alpha.get("/leading").await;
+    let max_age = leading.headers()[CACHE_CONTROL].to_str().unwrap().strip_prefix("max-age=").unwrap().to_owned();
+    let text = leading.text().await.unwrap();
+    let good_for = text.strip_prefix("leading\ngood for ").and_then(|rest| rest.strip_suffix(" seconds\n")).unwrap();
+    assert_eq!(good_for.split_once('.').unwrap().0, max_age, "rounded down: {text}");
+    // These sidecars do not drain, so that a signal ends leadership at once.
+    assert_eq!(good_for, "0.000");
     assert_eq!(beta.ask("/leading").await, (StatusCode::SERVICE_UNAVAILABLE, "not leading\n".to_owned()));
 
     let (_, page) = alpha.ask("/").await;
     assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. That is this candidate."), "{page}");
     assert!(page.contains("started leading with fencing token 0: the lock was new"), "{page}");
+    for text in [
+        "<tr><th scope=\"row\">Version</th><td>leaderelect 0.",
+        "<td>lease 15s, renew deadline 10s, retry period 200ms, request timeout 2s 500ms</td>",
+        "<p>Writes: ",
+        "<bdi>alpha</bdi>, token 0</td>",
+        "<animate attributeName=\"width\" from=\"",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
     let (_, page) = beta.ask("/").await;
     assert!(page.contains("<strong><bdi>alpha</bdi></strong> leads. This candidate waits."), "{page}");
+    assert!(page.contains("<p>Reads: ") && page.contains("seen</th><td><bdi>alpha</bdi></td>"), "{page}");
+}
+
+#[tokio::test]
+async fn who_waits_is_told_of_the_next_leader() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = lock_in(directory.path());
+    let mut alpha = Sidecar::start(&lock, "alpha").await;
+    alpha.sees("alpha").await;
+    let beta = Sidecar::start(&lock, "beta").await;
+    beta.sees("alpha").await;
+    let (status, told) = {
+        let waits = beta.ask("/leader?wait=60s&after=0");
+        alpha.signal(Signal::TERM);
+        waits.await
+    };
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(status, StatusCode::OK);
+    assert_ne!(told["fencingToken"], 0, "{told}");
+    assert_eq!(alpha.ended().await.code(), Some(0));
+    beta.sees("beta").await;
+    let (status, told) = beta.ask("/leader?wait=soon").await;
+    assert!(status == StatusCode::BAD_REQUEST && told.contains("such as 15s"), "{told}");
 }
 
 #[tokio::test]

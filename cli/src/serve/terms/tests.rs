@@ -1,0 +1,66 @@
+use std::time::Duration;
+
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// Elects `identity`, and returns the transitions of its term and of the time after it.
+async fn elect(store: &MemoryStore, identity: &str) -> Vec<Transition> {
+    let shutdown = CancellationToken::new();
+    let done = shutdown.clone();
+    let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| {
+        done.cancel();
+        async move { leadership.lost().await }
+    });
+    let config = LeaderElectionConfig::builder(MemoryLock::new(store.clone(), "lock", identity), callbacks);
+    let elector = DefaultLeaderElector::new(config.release_on_cancel(true).build().unwrap());
+    elector.run(shutdown).await.unwrap();
+    elector.handle().transitions()
+}
+
+#[tokio::test]
+async fn an_own_term_has_its_token_and_the_reason_for_its_end() {
+    let store = MemoryStore::new();
+    for token in 0..2 {
+        let terms = of(&elect(&store, "alpha").await, "alpha");
+        let seen: Vec<_> = terms.iter().map(|term| (term.who.as_str(), term.token, term.end.as_deref())).collect();
+        assert_eq!(seen.len(), 1, "{terms:?}");
+        assert_eq!((seen[0].0, seen[0].1), ("alpha", Some(token)), "{terms:?}");
+        assert!(seen[0].2.is_some_and(|reason| reason.contains("cancelled")), "{terms:?}");
+        assert!(terms[0].until.is_some());
+    }
+}
+
+#[tokio::test]
+async fn the_terms_of_others_end_when_the_leader_changes() {
+    let mut seen = elect(&MemoryStore::new(), "alpha").await;
+    // `Transition` cannot be made outside of its crate.
+    let example = seen.remove(0);
+    let change = |second: u64, from: Option<&str>, to: Option<&str>| {
+        let mut transition = example.clone();
+        transition.at = DateTime::UNIX_EPOCH + Duration::from_secs(second);
+        transition.change = Change::LeaderChanged { from: from.map(str::to_owned), to: to.map(str::to_owned) };
+        transition
+    };
+    let transitions = [
+        change(0, None, Some("beta")),
+        change(10, Some("beta"), Some("gamma")),
+        change(20, Some("gamma"), None),
+        change(30, None, Some("beta")),
+    ];
+    let terms = of(&transitions, "alpha");
+    let seconds = |at: DateTime<Utc>| at.timestamp();
+    let seen: Vec<_> = terms
+        .iter()
+        .map(|term| (term.who.as_str(), seconds(term.from), term.until.map(seconds), term.end.as_deref()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("beta", 0, Some(10), Some("taken over")),
+            ("gamma", 10, Some(20), Some("released")),
+            ("beta", 30, None, None),
+        ]
+    );
+}

@@ -1,0 +1,99 @@
+//! One object under the prefix, and the times at which it was seen.
+
+use leaderelection::admin::Target;
+use leaderelection::clock::LocalInstant;
+use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
+
+/// The answer to a read.
+pub(super) type Read = Result<Option<VersionedRecord>, LockError>;
+
+/// A lock or a session.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) target: Target,
+    /// The object is under the prefix.
+    pub(super) is_listed: bool,
+    pub(super) read: Read,
+    /// The version of `read`; `None` if the next look has to read again.
+    version: Option<Version>,
+    /// The record that was read last.
+    seen: Option<Seen>,
+}
+
+/// The times at which one version was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    version: Version,
+    pub(super) first_seen_at: LocalInstant,
+    pub(super) last_seen_at: LocalInstant,
+    /// An earlier look showed something else, so that the version is no older than `first_seen_at` and one look.
+    pub(super) was_seen_to_change: bool,
+}
+
+impl Object {
+    /// Takes in a read that was answered at `at`, with the version of the listing before it.
+    pub(super) fn read(
+        target: Target,
+        is_listed: bool,
+        (listed, read): (Option<Version>, Read),
+        at: LocalInstant,
+        before: Option<Self>,
+        is_new: bool,
+    ) -> Self {
+        let before = before.and_then(|before| before.seen);
+        let (version, seen) = match &read {
+            Ok(Some(found)) => (Some(found.version.clone()), Some(Seen::next(&found.version, at, before, is_new))),
+            Ok(None) => (None, None),
+            // A further read would show the same.
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => (listed, None),
+            // If the version is the same afterwards, it was the same all the time.
+            Err(_) => (None, before),
+        };
+        Self { target, is_listed, read, version, seen }
+    }
+
+    /// Takes in a listing that was asked for at `at`. Returns `true` if it shows the known version.
+    pub(super) fn confirm(&mut self, version: Option<&Version>, at: LocalInstant) -> bool {
+        let is_same = version.is_some() && self.version.as_ref() == version;
+        if let Some(seen) = self.seen.as_mut().filter(|_| is_same) {
+            seen.last_seen_at = seen.last_seen_at.max(at);
+        }
+        is_same
+    }
+
+    pub(super) fn record(&self) -> Option<&LeaderElectionRecord> {
+        Some(&self.found()?.record)
+    }
+
+    pub(super) fn found(&self) -> Option<&VersionedRecord> {
+        self.read.as_ref().ok()?.as_ref()
+    }
+
+    pub(super) fn seen(&self) -> Option<&Seen> {
+        self.seen.as_ref().filter(|_| self.found().is_some())
+    }
+
+    pub(super) fn is_session(&self) -> bool {
+        self.record().is_some_and(|record| self.target.session_id(record).is_some())
+    }
+
+    /// The objects that may be the session that this lock names, likeliest first.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = Target> {
+        let id = self.record().and_then(|record| record.session.as_ref());
+        id.into_iter().flat_map(|id| self.target.sessions(id))
+    }
+}
+
+impl Seen {
+    fn next(version: &Version, at: LocalInstant, before: Option<Self>, is_new: bool) -> Self {
+        match before {
+            Some(before) if before.version == *version => Self { last_seen_at: at, ..before },
+            before => Self {
+                version: version.clone(),
+                first_seen_at: at,
+                last_seen_at: at,
+                was_seen_to_change: is_new || before.is_some(),
+            },
+        }
+    }
+}

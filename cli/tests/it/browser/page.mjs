@@ -1,0 +1,51 @@
+// Looks at the pages of a leader (alpha) and of a follower (beta), ends the leader, and then the follower.
+import assert from "node:assert/strict";
+import process from "node:process";
+
+import { looks, open, verdict, withBrowser } from "./chromium.mjs";
+
+const { ALPHA_PID, ALPHA_URL, BETA_PID, BETA_URL, BETA_PASSWORD } = process.env;
+
+await withBrowser(async (browser) => {
+  const alpha = await open(browser, ALPHA_URL, { colorScheme: "light" });
+  await verdict(alpha.page, "<b>alpha</b> leads. That is this candidate.");
+  assert.equal(await alpha.page.title(), `Leading · ${await alpha.page.locator(".lock").textContent()}`);
+
+  const httpCredentials = { username: "anybody", password: BETA_PASSWORD };
+  const beta = await open(browser, BETA_URL, { colorScheme: "dark", httpCredentials });
+  await verdict(beta.page, "<b>alpha</b> leads. This candidate waits.");
+  assert.match(await beta.page.title(), /^<b>alpha<\/b> leads · /);
+  const light = await looks(alpha.page, "leading-light");
+  const dark = await looks(beta.page, "following-dark");
+  assert.notEqual(light, dark, "the page has two looks");
+  await alpha.page.emulateMedia({ colorScheme: "dark" });
+  assert.equal(await looks(alpha.page, "leading-dark"), dark);
+  await beta.page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await looks(beta.page, "following-light"), light);
+
+  // A page that is served by nobody any more says so, and its complaints are in order.
+  assert.deepEqual(alpha.complaints, []);
+  process.kill(Number(ALPHA_PID), "SIGTERM");
+  await alpha.page.getByRole("alert").waitFor();
+  assert.equal(await alpha.page.title(), `No answer · ${await alpha.page.locator(".lock").textContent()}`);
+  await looks(alpha.page, "unanswered-dark");
+
+  await verdict(beta.page, "beta leads. That is this candidate.");
+  assert.match(await beta.page.title(), /^Leading · /);
+  await beta.page.locator("#lease tr", { hasText: "Fencing token" }).locator("td", { hasText: /^1$/ }).waitFor();
+  await beta.page.locator("#changes", { hasText: "started leading with fencing token 1: the lease was free" }).waitFor();
+  const before = await beta.page.locator("#now").textContent();
+  await beta.page.locator("#now").filter({ hasNotText: before }).waitFor();
+  await looks(beta.page, "changed-light");
+  assert.ok(await beta.page.evaluate(() => window.neverReloaded), "the page updates itself without a reload");
+  assert.ok(await beta.page.getByRole("alert").isHidden());
+  assert.deepEqual(beta.complaints, []);
+
+  // Even on a phone nothing is cut off.
+  await beta.page.setViewportSize({ width: 320, height: 640 });
+  assert.ok(await beta.page.evaluate(() => document.documentElement.scrollWidth <= 320), "it fits a phone");
+  await looks(beta.page, "phone");
+  process.kill(Number(BETA_PID), "SIGTERM");
+  await beta.page.getByRole("alert").waitFor();
+  assert.match(await beta.page.title(), /^No answer · /);
+});
