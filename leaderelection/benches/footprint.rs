@@ -20,6 +20,8 @@ fn main() {
     println!("allocations added by the elector       {:>8.1}", renewal - bare);
     println!("bytes per idle leader                  {:>8.0}", measure::bytes_per_leader(electors));
     println!("bytes per idle follower                {:>8.0}", measure::bytes_per_follower(electors));
-    println!("bytes per lock of a session            {:>8.0}", sessions::bytes_per_lock_of_session(electors));
+    let lock = sessions::bytes_per_lock_of_session(electors);
+    println!("bytes per lock of a session            {:>8.0}", lock.in_process);
+    println!("bytes of its object in a MemoryStore   {:>8.0}", lock.in_store);
     println!("allocations per renewal of a session   {:>8.1}", sessions::allocations_per_session_renewal(20, 150));
 }

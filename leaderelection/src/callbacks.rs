@@ -5,6 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use crate::election::WorkEnd;
 use crate::leadership::Leadership;
 
@@ -56,11 +58,8 @@ impl LeaderCallbacks {
         W: Future<Output = ()> + Send + 'static,
     {
         self.on_start_leading = Some(Arc::new(move |leadership| {
-            let work = work(leadership);
-            Box::pin(async move {
-                work.await;
-                WorkEnd::Complete
-            })
+            // A future that awaits the work would hold the work twice.
+            Box::pin(work(leadership).map(|()| WorkEnd::Complete))
         }));
         self
     }

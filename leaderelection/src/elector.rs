@@ -1,5 +1,6 @@
 //! The elector: it drives the [`election`](crate::election) against a lock, and runs the callbacks.
 
+mod audience;
 mod driver;
 mod fitness;
 mod log;
@@ -25,10 +26,10 @@ use std::future::Future;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::board::Reader;
 use crate::config::LeaderElectionConfig;
 use crate::config_warning::ConfigWarning;
 use crate::election::{EndReason, RunOutcome};
@@ -64,7 +65,7 @@ pub struct DefaultLeaderElector {
     config: Arc<LeaderElectionConfig>,
     warned: Once,
     handle: LeaderHandle,
-    status: watch::Receiver<Status>,
+    status: Reader<Status>,
     span: tracing::Span,
 }
 
@@ -75,7 +76,8 @@ impl DefaultLeaderElector {
         // The span has the highest level, so that every event has the span, whatever the filter.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!("leader_election", name = config.name, lock, identity);
-        let (writer, status) = StatusWriter::new();
+        let writer = StatusWriter::new();
+        let status = writer.watch();
         let identity = config.rules.identity.as_str().into();
         let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.clock));
         let config = Arc::new(config);

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
-
+use crate::board::Reader;
 use crate::status::Status;
 
 /// A check for a liveness probe: it fails when the elector has stopped doing its work.
@@ -13,7 +12,7 @@ use crate::status::Status;
 /// lease, and an elector whose future is no longer polled.
 #[derive(Clone, Debug)]
 pub struct HealthCheck {
-    status: watch::Receiver<Status>,
+    status: Reader<Status>,
     name: String,
     lease_duration: Duration,
     tolerated_delay: Duration,
@@ -34,7 +33,7 @@ pub struct Unhealthy {
 
 impl HealthCheck {
     pub(crate) fn new(
-        status: watch::Receiver<Status>,
+        status: Reader<Status>,
         name: String,
         lease_duration: Duration,
         tolerated_delay: Duration,
@@ -48,7 +47,7 @@ impl HealthCheck {
     ///
     /// [`Unhealthy`] if this elector leads and its last renewal is too old.
     pub fn check(&self) -> Result<(), Unhealthy> {
-        let Some(age) = self.status.borrow().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
+        let Some(age) = self.status.read().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
         let Self { lease_duration, tolerated_delay, .. } = *self;
         if age <= lease_duration.saturating_add(tolerated_delay) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The last changes of leadership, and the reasons for them.
 
-use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
@@ -64,21 +64,40 @@ impl fmt::Display for Change {
     }
 }
 
+/// A [`Change`] as a status keeps it, which shares the names of leaders.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    StartedLeading { fencing_token: u64, reason: BeginReason },
+    StoppedLeading { fencing_token: u64, reason: EndReason },
+    LeaderChanged { from: Option<Arc<str>>, to: Option<Arc<str>> },
+}
+
+impl From<Kept> for Change {
+    fn from(kept: Kept) -> Self {
+        let owned = |name: Option<Arc<str>>| name.as_deref().map(str::to_owned);
+        match kept {
+            Kept::StartedLeading { fencing_token, reason } => Self::StartedLeading { fencing_token, reason },
+            Kept::StoppedLeading { fencing_token, reason } => Self::StoppedLeading { fencing_token, reason },
+            Kept::LeaderChanged { from, to } => Self::LeaderChanged { from: owned(from), to: owned(to) },
+        }
+    }
+}
+
 /// The last transitions, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History(VecDeque<Transition>);
+pub(crate) struct History(Vec<(DateTime<Utc>, Kept)>);
 
 impl History {
-    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: Change) {
+    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: Kept) {
         if self.0.len() == REMEMBERED_TRANSITIONS {
-            self.0.pop_front();
+            self.0.remove(0);
         }
         // Most locks change their leaders rarely, and a process may have thousands of locks.
         self.0.reserve_exact(1);
-        self.0.push_back(Transition { at, change });
+        self.0.push((at, change));
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Transition> {
-        self.0.iter().cloned().collect()
+        self.0.iter().cloned().map(|(at, change)| Transition { at, change: change.into() }).collect()
     }
 }

@@ -2,10 +2,12 @@
 
 pub(crate) mod window;
 
-use std::sync::Arc;
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
@@ -28,20 +30,37 @@ struct TermState {
     fencing_token: u64,
     clock: Arc<dyn Clock>,
     window: Window,
-    lost: CancellationToken,
+    lost: Notify,
+    /// The token of this term's end, if anyone has asked for one.
+    token: OnceLock<CancellationToken>,
+    listener: Weak<dyn TermListener>,
+}
+
+/// The elector of a term.
+pub(crate) trait TermListener: Debug + Send + Sync {
+    /// Takes note that a command has closed the term, or that its work has ended. Called once for each.
+    fn wake(&self);
 }
 
 impl Leadership {
-    pub(crate) fn new(term: Term, clock: Arc<dyn Clock>) -> Self {
-        let (fencing_token, window) = (term.fencing_token, Window::new(&term));
-        Self { term: Arc::new(TermState { fencing_token, clock, window, lost: CancellationToken::new() }) }
+    pub(crate) fn new(term: Term, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
+        Self::with(term.fencing_token, Window::new(&term), clock, listener)
     }
 
     /// Creates the view of a term whose lock is held by a session: it is valid while the window of the session is open.
     #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(fencing_token: u64, session: Arc<Window>, clock: Arc<dyn Clock>) -> Self {
-        let (window, lost) = (Window::of_session(session), CancellationToken::new());
-        Self { term: Arc::new(TermState { fencing_token, clock, window, lost }) }
+    pub(crate) fn of_session(
+        fencing_token: u64,
+        session: Arc<Window>,
+        clock: Arc<dyn Clock>,
+        listener: Weak<dyn TermListener>,
+    ) -> Self {
+        Self::with(fencing_token, Window::of_session(session), clock, listener)
+    }
+
+    fn with(fencing_token: u64, window: Window, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
+        let (lost, token) = (Notify::new(), OnceLock::new());
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener }) }
     }
 
     /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
@@ -74,12 +93,11 @@ impl Leadership {
     ///
     /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
     pub async fn lost(&self) {
-        self.term.lost.cancelled().await;
-    }
-
-    /// Returns a future of its own that completes as [`lost`](Self::lost) does.
-    pub(crate) fn lost_owned(&self) -> WaitForCancellationFutureOwned {
-        self.term.lost.clone().cancelled_owned()
+        // A waiter learns of everything that happens after it was created.
+        let lost = self.term.lost.notified();
+        if !self.term.window.is_closed() {
+            lost.await;
+        }
     }
 
     /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
@@ -108,7 +126,12 @@ impl Leadership {
     /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
-        self.term.lost.child_token()
+        let token = self.term.token.get_or_init(CancellationToken::new).child_token();
+        // The term may have ended while there was no token.
+        if self.term.window.is_closed() {
+            token.cancel();
+        }
+        token
     }
 
     /// Ends the term now, as [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) does.
@@ -121,7 +144,8 @@ impl Leadership {
     pub(crate) fn command(&self, command: Command) -> bool {
         let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
         if is_closed_by_this {
-            self.term.lost.cancel();
+            self.tell_lost();
+            self.tell_listener();
         }
         is_closed_by_this
     }
@@ -139,7 +163,22 @@ impl Leadership {
     /// Ends the view of the term.
     pub(crate) fn close(&self) {
         self.term.window.close();
-        self.term.lost.cancel();
+        self.tell_lost();
+    }
+
+    /// Tells the elector of this term that it has news.
+    pub(crate) fn tell_listener(&self) {
+        if let Some(listener) = self.term.listener.upgrade() {
+            listener.wake();
+        }
+    }
+
+    /// Wakes everyone who waits for the end of the term, whose window is closed.
+    fn tell_lost(&self) {
+        self.term.lost.notify_waiters();
+        if let Some(token) = self.term.token.get() {
+            token.cancel();
+        }
     }
 
     /// The time since the last renewal was sent.
@@ -154,6 +193,7 @@ mod tests {
 
     use async_trait::async_trait;
     use chrono::{DateTime, Utc};
+    use futures_util::FutureExt;
 
     use super::*;
 
@@ -175,6 +215,17 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
+    struct Deaf;
+
+    impl TermListener for Deaf {
+        fn wake(&self) {}
+    }
+
+    fn leadership(hands: Arc<Hands>) -> Leadership {
+        Leadership::new(term(0), hands, Weak::<Deaf>::new())
+    }
+
     fn term(sent_at: u64) -> Term {
         let sent_at = LocalInstant::from_nanos(sent_at);
         Term { fencing_token: 7, sent_at, valid_until: sent_at + Duration::from_nanos(10) }
@@ -183,7 +234,7 @@ mod tests {
     #[test]
     fn a_window_that_is_over_is_not_extended_by_a_renewal_that_got_here_late() {
         let hands = Arc::new(Hands::default());
-        let leadership = Leadership::new(term(0), hands.clone());
+        let leadership = leadership(hands.clone());
         assert!(leadership.is_valid());
         hands.0.store(9, Ordering::SeqCst);
         assert!(leadership.extend(term(9)));
@@ -196,15 +247,33 @@ mod tests {
     #[test]
     fn a_getter_changes_nothing() {
         let hands = Arc::new(Hands::default());
-        let leadership = Leadership::new(term(0), hands.clone());
+        let leadership = leadership(hands.clone());
         hands.0.store(10, Ordering::SeqCst);
         assert!(!leadership.is_valid());
         assert!(!leadership.cancellation_token().is_cancelled());
     }
 
     #[test]
+    fn everyone_who_waits_learns_of_the_end_whether_they_asked_before_or_after() {
+        let leadership = leadership(Arc::default());
+        let (before, mut lost) = (leadership.cancellation_token(), Box::pin(leadership.lost()));
+        assert!(lost.as_mut().now_or_never().is_none());
+        assert!(!before.is_cancelled());
+        leadership.close();
+        assert!(before.is_cancelled() && leadership.cancellation_token().is_cancelled());
+        assert!(lost.now_or_never().is_some() && leadership.lost().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_token_that_is_cancelled_by_its_owner_ends_nothing() {
+        let leadership = leadership(Arc::default());
+        leadership.cancellation_token().cancel();
+        assert!(leadership.is_valid() && !leadership.cancellation_token().is_cancelled());
+    }
+
+    #[test]
     fn the_first_command_counts_and_closes_the_window() {
-        let leadership = Leadership::new(term(0), Arc::new(Hands::default()));
+        let leadership = leadership(Arc::default());
         assert!(leadership.command(Command::TransferTo("b".to_owned())));
         assert!(!leadership.is_valid());
         assert!(!leadership.extend(term(1)));

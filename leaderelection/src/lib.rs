@@ -76,6 +76,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+mod board;
 mod bounded;
 mod callbacks;
 mod causes;

@@ -4,28 +4,27 @@ use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{Stream, unfold};
-use tokio::sync::watch;
-
+use crate::board::{Reader, Writer};
 use crate::clock::Clock;
 use crate::election::Command;
 use crate::history::{History, Transition};
 use crate::identity;
 use crate::leadership::Leadership;
 use crate::observation::{LastError, Mishap, ObservedLease, Sighting};
+use futures_util::stream::{Stream, unfold};
 
 /// A handle that tells who leads. It is cheap to clone and outlives the elector.
 #[derive(Clone, Debug)]
 pub struct LeaderHandle {
-    status: watch::Receiver<Status>,
+    status: Reader<Status>,
     /// The number of changes of leadership that this handle has told; `None` if the present state is to be told.
-    changes_told: Option<u64>,
+    changes_told: Option<u32>,
     /// The number of errors that this handle has told.
-    errors_told: u64,
+    errors_told: u32,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
     /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
-    session: Option<watch::Receiver<Status>>,
+    session: Option<Reader<Status>>,
 }
 
 /// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
@@ -86,7 +85,7 @@ pub enum TransferError {
 }
 
 /// Completes when the status of the session was written. Never completes without a session.
-async fn next_update_of(session: Option<&mut watch::Receiver<Status>>) {
+async fn next_update_of(session: Option<&mut Reader<Status>>) {
     if let Some(session) = session
         && session.changed().await.is_ok()
     {
@@ -97,7 +96,7 @@ async fn next_update_of(session: Option<&mut watch::Receiver<Status>>) {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
-    pub(crate) holder: Option<String>,
+    pub(crate) holder: Option<Arc<str>>,
     pub(crate) sighting: Option<Sighting>,
     pub(crate) history: History,
     /// Boxed, because most locks have none.
@@ -105,74 +104,69 @@ pub(crate) struct Status {
     /// The term from its start until its work has ended, which is longer than the term is valid.
     pub(crate) term: Option<Leadership>,
     /// The number of changes of leadership.
-    changes: u64,
+    changes: u32,
     /// The number of errors.
-    errors: u64,
+    errors: u32,
 }
 
-/// The elector's side of the status. One channel carries changes and errors, so that an idle elector stays small.
+/// The elector's side of the status. One board shows changes and errors, so that an idle elector stays small.
 #[derive(Clone, Debug)]
-pub(crate) struct StatusWriter(watch::Sender<Status>);
+pub(crate) struct StatusWriter(Writer<Status>);
 
 impl StatusWriter {
     /// Creates the status of an elector that has not run.
-    pub(crate) fn new() -> (Self, watch::Receiver<Status>) {
-        let (sender, receiver) = watch::channel(Status::default());
-        (Self(sender), receiver)
+    pub(crate) fn new() -> Self {
+        Self(Writer::new(Status::default()))
     }
 
     /// Applies a change of leadership.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
-        self.0.send_modify(|status| {
+        self.0.change(|status| {
             change(status);
-            status.changes += 1;
+            status.changes = status.changes.wrapping_add(1);
         });
     }
 
     /// Records an error between the elector and its lock.
     pub(crate) fn fail(&self, mishap: Mishap) {
-        self.0.send_modify(|status| {
+        self.0.change(|status| {
             status.mishap = Some(Box::new(mishap));
-            status.errors += 1;
+            status.errors = status.errors.wrapping_add(1);
         });
     }
 
     /// The elector's own term, if it is valid.
     #[cfg(feature = "sessions")]
     pub(crate) fn leadership(&self) -> Option<Leadership> {
-        self.0.borrow().term.clone().filter(Leadership::is_valid)
+        self.0.read().term.clone().filter(Leadership::is_valid)
     }
 
-    #[cfg(feature = "sessions")]
-    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
-        self.0.subscribe()
+    pub(crate) fn watch(&self) -> Reader<Status> {
+        self.0.reader()
     }
 
     /// Takes over what the elector before this one has observed. Returns the holder that the lock named last.
     #[cfg(feature = "sessions")]
-    pub(crate) fn inherit(&self, before: &Self) -> Option<String> {
-        let before = before.0.borrow();
+    pub(crate) fn inherit(&self, before: &Self) -> Option<Arc<str>> {
+        let before = before.0.read();
         self.observe(|sighting| sighting.clone_from(&before.sighting));
         before.holder.clone()
     }
 
     /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
     pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
-        self.0.send_if_modified(|status| {
-            look(&mut status.sighting);
-            false
-        });
+        self.0.adjust(|status| look(&mut status.sighting));
     }
 }
 
 impl LeaderHandle {
-    pub(crate) fn new(status: watch::Receiver<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(status: Reader<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
         Self { status, changes_told: Some(0), errors_told: 0, identity, clock, session: None }
     }
 
     /// Makes this the handle of a lock of a session with this status.
     #[cfg(feature = "sessions")]
-    pub(crate) fn of_session(mut self, session: watch::Receiver<Status>) -> Self {
+    pub(crate) fn of_session(mut self, session: Reader<Status>) -> Self {
         self.session = Some(session);
         self
     }
@@ -205,7 +199,7 @@ impl LeaderHandle {
     /// if an earlier process had our identity.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
-        self.status.borrow().holder.clone()
+        self.status.read().holder.as_deref().map(str::to_owned)
     }
 
     /// The token of the elector's own term; `None` if the elector does not lead.
@@ -217,25 +211,25 @@ impl LeaderHandle {
     /// The elector's own term; `None` if the elector does not lead.
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
-        self.status.borrow().term.clone().filter(Leadership::is_valid)
+        self.status.read().term.clone().filter(Leadership::is_valid)
     }
 
     /// Returns a snapshot of leader, term, lease and errors.
     #[must_use]
     pub fn status(&self) -> LeaderStatus {
-        let (status, now) = (self.status.borrow(), self.clock.now());
+        let (status, now) = (self.status.read(), self.clock.now());
         let remaining = status.term.as_ref().map_or(Duration::ZERO, Leadership::remaining);
         let leadership = status.term.clone().filter(|_| !remaining.is_zero());
         let observed = status.sighting.as_ref().map(|sighting| sighting.at(now));
         let leader = match &leadership {
             Some(_) => Some(self.identity.to_string()),
-            None => status.holder.clone().filter(|holder| {
+            None => status.holder.as_deref().map(str::to_owned).filter(|holder| {
                 **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
             }),
         };
         LeaderStatus {
             leader,
-            holder: status.holder.clone(),
+            holder: status.holder.as_deref().map(str::to_owned),
             fencing_token: leadership.as_ref().map(Leadership::fencing_token),
             leadership,
             remaining,
@@ -245,7 +239,7 @@ impl LeaderHandle {
     }
 
     fn last_mishap(&self, status: &Status) -> Option<Box<Mishap>> {
-        let of_session = self.session.as_ref().and_then(|session| session.borrow().mishap.clone());
+        let of_session = self.session.as_ref().and_then(|session| session.read().mishap.clone());
         of_session.into_iter().chain(status.mishap.clone()).max_by_key(|mishap| mishap.told_at())
     }
 
@@ -259,7 +253,7 @@ impl LeaderHandle {
     /// The last [few](crate::REMEMBERED_TRANSITIONS) changes of leadership and their reasons, oldest first.
     #[must_use]
     pub fn transitions(&self) -> Vec<Transition> {
-        self.status.borrow().history.to_vec()
+        self.status.read().history.to_vec()
     }
 
     /// The last error between the elector and its lock; `None` if no error has happened. The cause of the error may be
@@ -277,8 +271,8 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
     pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
         loop {
-            let of_session = self.session.as_mut().map_or(0, |session| session.borrow_and_update().errors);
-            let errors = self.status.borrow_and_update().errors + of_session;
+            let of_session = self.session.as_mut().map_or(0, |session| session.read_and_mark().errors);
+            let errors = self.status.read_and_mark().errors.wrapping_add(of_session);
             if replace(&mut self.errors_told, errors) != errors
                 && let Some(error) = self.last_error()
             {
@@ -301,7 +295,7 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that nothing will change any more.
     pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
         loop {
-            let changes = Some(self.status.borrow_and_update().changes);
+            let changes = Some(self.status.read_and_mark().changes);
             if replace(&mut self.changes_told, changes) != changes {
                 return Ok(());
             }
@@ -322,7 +316,7 @@ impl LeaderHandle {
     /// [`ElectorDropped`] if the elector was dropped, so that it will never lead again.
     pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
         loop {
-            self.changes_told = Some(self.status.borrow_and_update().changes);
+            self.changes_told = Some(self.status.read_and_mark().changes);
             if let Some(leadership) = self.leadership() {
                 return Ok(leadership);
             }

@@ -5,16 +5,17 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
+use super::audience::Audience;
 use super::fitness::Fitness;
 use super::log;
-use super::new_leader::NewLeaderCalls;
 use super::report::Report;
 use super::request::{self, Answered, Sent};
 use super::stamper::Stamper;
 use super::store_time::StoreTime;
-use super::term::{EarlierWork, OpenTerm, TermEvents};
+use super::term::{EarlierWork, OpenTerm};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
@@ -22,7 +23,7 @@ use crate::election::{
     Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
     WorkEnd,
 };
-use crate::leadership::Leadership;
+use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
 use crate::refused::RefusedWrites;
 use crate::status::StatusWriter;
@@ -36,8 +37,7 @@ pub(super) struct Driver {
     clash_watch: ClashWatch,
     refused: RefusedWrites,
     store_time: StoreTime,
-    status: StatusWriter,
-    new_leader_calls: NewLeaderCalls,
+    audience: Arc<Audience>,
     earlier_work: EarlierWork,
     fitness: Fitness,
 }
@@ -48,7 +48,6 @@ struct Run {
     report: Report,
     in_flight: Option<Sent>,
     open: Option<OpenTerm>,
-    events: Option<TermEvents>,
     /// `true` if the machine knows that the caller has cancelled.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
@@ -72,10 +71,9 @@ impl Driver {
             clash_watch: ClashWatch::new(&config.rules.identity),
             refused: RefusedWrites::default(),
             store_time: StoreTime::default(),
-            new_leader_calls: NewLeaderCalls::new(config.callbacks.on_new_leader.clone()),
+            audience: Arc::new(Audience::new(Arc::clone(&config), status)),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
-            status,
             config,
         }
     }
@@ -99,23 +97,10 @@ impl Driver {
             () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
-        let report = Report::new(
-            &self.config.name,
-            Arc::clone(&self.config.clock),
-            self.status.clone(),
-            self.new_leader_calls.clone(),
-        );
+        let report = Report::new(Arc::clone(&self.audience) as _);
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
-        let mut run = Run {
-            work,
-            report,
-            in_flight: None,
-            open: None,
-            events: None,
-            cancel_told: false,
-            outcome: None,
-            work_is_due: false,
-        };
+        let mut run =
+            Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None, work_is_due: false };
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
@@ -134,12 +119,12 @@ impl Driver {
     }
 
     async fn wait(&self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, run: &mut Run) -> Woken {
-        let Run { in_flight, events, cancel_told, .. } = run;
+        let Run { in_flight, open, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            input = next_of_term(events.as_mut()) => Woken::Input(input),
+            input = next_of_term(open.as_ref(), &self.audience.news) => Woken::Input(input),
             () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
@@ -209,14 +194,14 @@ impl Driver {
             Effect::Send(request) => self.send(now, request, run),
             Effect::Start { term, reason } => self.start(term, reason, run),
             Effect::Extend(term) => {
-                if run.open.as_ref().is_some_and(|open| !open.leadership.extend(term)) {
+                if run.open.as_ref().is_some_and(|open| !open.leadership().extend(term)) {
                     let now = self.config.clock.now();
                     self.election.handle(now, Input::Expired, self.stamper.at(now));
                 }
             }
             Effect::Stop { fencing_token, reason, .. } => {
                 if let Some(open) = &run.open {
-                    open.leadership.close();
+                    open.leadership().close();
                 }
                 run.report.stopped(fencing_token, reason);
                 if let Some(open) = &run.open {
@@ -227,12 +212,12 @@ impl Driver {
                 if let Some(open) = &run.open {
                     open.drop_work();
                     run.work_is_due = true;
-                    run.report.dropped_work(open.leadership.fencing_token());
+                    run.report.dropped_work(open.leadership().fencing_token());
                 }
             }
             Effect::Abandon => {
                 if let Some(open) = &run.open {
-                    run.report.abandoned_work(open.leadership.fencing_token());
+                    run.report.abandoned_work(open.leadership().fencing_token());
                     open.abandon();
                 }
             }
@@ -259,19 +244,23 @@ impl Driver {
     }
 
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
-        let leadership = Leadership::new(term, Arc::clone(&self.config.clock));
+        let listener: Arc<dyn TermListener> = Arc::clone(&self.audience) as _;
+        let leadership = Leadership::new(term, Arc::clone(&self.config.clock), Arc::downgrade(&listener));
         run.report.started(&leadership, reason);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
-        let ended = self.earlier_work.track();
-        let (open, events) = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.status.clone(), Some(ended));
-        (run.open, run.events) = (Some(open), Some(events));
+        let open = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.audience.status.clone());
+        self.earlier_work = open.work();
+        run.open = Some(open);
     }
 }
 
-async fn next_of_term(events: Option<&mut TermEvents>) -> Input {
-    match events {
-        Some(events) => events.next().await,
-        None => std::future::pending().await,
+async fn next_of_term(open: Option<&OpenTerm>, news: &Notify) -> Input {
+    let Some(open) = open else { return std::future::pending().await };
+    loop {
+        if let Some(input) = open.next_event() {
+            return input;
+        }
+        news.notified().await;
     }
 }
 

@@ -1,9 +1,11 @@
 //! The metrics of an elector, for the `metrics` facade. docs/metrics.md has the table.
 
 use std::mem::replace;
+use std::sync::Arc;
 
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
+use super::report::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};
@@ -19,7 +21,7 @@ const IDENTITY_CLASHES: &str = "leader_election_identity_clashes_total";
 /// else is rare, and a session has thousands of locks.
 #[derive(Debug)]
 pub(super) struct Meters {
-    name: SharedString,
+    pub(super) listeners: Arc<dyn Listeners>,
     /// `None` for a lock that a session holds, because only the session is renewed.
     lease: Option<Box<Lease>>,
     doubts: Doubts,
@@ -41,27 +43,15 @@ impl Lease {
 }
 
 impl Meters {
-    /// The metrics of an elector whose lock has a lease.
-    pub(super) fn of_elector(name: &str) -> Self {
-        let name = SharedString::from_shared(name.into());
-        let lease = Some(Box::new(Lease::new(&name)));
-        Self::new(name, lease)
-    }
-
-    /// The metrics of a lock that a session holds.
-    #[cfg(feature = "sessions")]
-    pub(super) fn of_lock(name: &str) -> Self {
-        Self::new(SharedString::from_shared(name.into()), None)
-    }
-
-    fn new(name: SharedString, lease: Option<Box<Lease>>) -> Self {
-        let doubts = Doubts::new(&name);
-        let meters = Self { name, lease, doubts, leads: false };
+    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+        let name = SharedString::from_shared(listeners.name());
+        let lease = listeners.lock_of_session().is_none().then(|| Box::new(Lease::new(&name)));
+        let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false };
         meters.master(false);
         // All series start at 0, because `increase()` does not see a series that first appears with a 1. The look-up of a
         // counter starts its series.
         for reason in EndReason::OF_TERMS {
-            ends(&meters.name, reason).increment(0);
+            ends(&name, reason).increment(0);
         }
         for counted in [SLOW_PATH, TRANSITIONS, TERMS, OVERRUNS, IDENTITY_CLASHES] {
             drop(meters.counter(counted));
@@ -78,9 +68,9 @@ impl Meters {
 
     pub(super) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
         match &mut self.lease {
-            None => requests(&self.name, asked.operation, answered).increment(1),
+            None => requests(&self.name(), asked.operation, answered).increment(1),
             Some(lease) => {
-                lease.requests.count(&self.name, asked.operation, answered);
+                lease.requests.count(|| SharedString::from_shared(self.listeners.name()), asked.operation, answered);
                 lease.renewals.answered(now, asked, answered, self.leads);
             }
         }
@@ -89,7 +79,7 @@ impl Meters {
     pub(super) fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::LeaderChanged { leader: Some(_) } => self.counter(TRANSITIONS).increment(1),
-            fact => self.doubts.fact(&self.name, fact),
+            fact => self.doubts.fact(|| SharedString::from_shared(self.listeners.name()), fact),
         }
     }
 
@@ -110,23 +100,27 @@ impl Meters {
     pub(super) fn term_ended(&mut self, reason: &EndReason) {
         if replace(&mut self.leads, false) {
             self.master(false);
-            ends(&self.name, reason.name()).increment(1);
+            ends(&self.name(), reason.name()).increment(1);
         }
     }
 
+    fn name(&self) -> SharedString {
+        SharedString::from_shared(self.listeners.name())
+    }
+
     fn master(&self, leads: bool) {
-        gauge!("leader_election_master_status", "name" => self.name.clone()).set(f64::from(u8::from(leads)));
+        gauge!("leader_election_master_status", "name" => self.name()).set(f64::from(u8::from(leads)));
     }
 
     fn counter(&self, counted: &'static str) -> Counter {
-        counter!(counted, "name" => self.name.clone())
+        counter!(counted, "name" => self.name())
     }
 }
 
 impl Drop for Meters {
     fn drop(&mut self) {
         self.term_ended(&EndReason::Cancelled);
-        self.doubts.end(&self.name);
+        self.doubts.end(&self.name());
     }
 }
 
@@ -178,17 +172,17 @@ impl SessionMeters {
     }
 
     pub(super) fn fact(&mut self, fact: &Fact) {
-        self.doubts.fact(&self.name, fact);
+        self.doubts.fact(|| self.name.clone(), fact);
     }
 
     /// Counts a request about another session, or a listing.
     pub(super) fn answered(&mut self, operation: Operation, answered: Answered) {
-        self.lease.requests.count(&self.name, operation, answered);
+        self.lease.requests.count(|| self.name.clone(), operation, answered);
     }
 
     /// Counts a request about the own session.
     pub(super) fn answered_own(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
-        self.lease.requests.count(&self.name, asked.operation, answered);
+        self.lease.requests.count(|| self.name.clone(), asked.operation, answered);
         self.lease.renewals.answered(now, asked, answered, true);
     }
 }
@@ -235,12 +229,12 @@ impl Renewals {
 struct Requests(Vec<(Operation, Answered, Counter)>);
 
 impl Requests {
-    fn count(&mut self, name: &SharedString, operation: Operation, answered: Answered) {
+    fn count(&mut self, name: impl FnOnce() -> SharedString, operation: Operation, answered: Answered) {
         let known = self.0.iter().find(|(of, outcome, _)| (*of, *outcome) == (operation, answered));
         if let Some((_, _, counter)) = known {
             return counter.increment(1);
         }
-        let counter = requests(name, operation, answered);
+        let counter = requests(&name(), operation, answered);
         counter.increment(1);
         self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
@@ -249,7 +243,7 @@ impl Requests {
 
 /// The number of writes whose outcome is unknown.
 #[derive(Debug)]
-struct Doubts(u64);
+struct Doubts(u32);
 
 impl Doubts {
     fn new(name: &SharedString) -> Self {
@@ -259,13 +253,13 @@ impl Doubts {
         Self(0)
     }
 
-    fn fact(&mut self, name: &SharedString, fact: &Fact) {
+    fn fact(&mut self, name: impl FnOnce() -> SharedString, fact: &Fact) {
         match fact {
             Fact::Doubted => self.0 += 1,
             Fact::Resolved { landed } => {
                 self.0 = self.0.saturating_sub(1);
                 let resolution = if *landed { "landed" } else { "lost" };
-                resolutions(name, resolution).increment(1);
+                resolutions(&name(), resolution).increment(1);
             }
             _ => {}
         }
@@ -273,7 +267,7 @@ impl Doubts {
 
     /// The run is over before the outcome became known.
     fn end(&self, name: &SharedString) {
-        resolutions(name, "unknown").increment(self.0);
+        resolutions(name, "unknown").increment(self.0.into());
     }
 }
 

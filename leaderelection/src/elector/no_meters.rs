@@ -1,20 +1,20 @@
 //! The counterpart of `meters.rs` in a build without metrics.
 
+use std::sync::Arc;
+
+use super::report::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};
 
 #[derive(Debug)]
-pub(super) struct Meters;
+pub(super) struct Meters {
+    pub(super) listeners: Arc<dyn Listeners>,
+}
 
 impl Meters {
-    pub(super) fn of_elector(_name: &str) -> Self {
-        Self
-    }
-
-    #[cfg(feature = "sessions")]
-    pub(super) fn of_lock(_name: &str) -> Self {
-        Self
+    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+        Self { listeners }
     }
 
     pub(super) fn sent(&self, _operation: Operation) {}

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::mem::replace;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
+
 use super::run_error::RunError;
 use super::work::StartWork;
 use crate::election::{EndReason, RunOutcome, WorkEnd};
@@ -45,12 +47,11 @@ impl<T: Send + 'static> Output<T> {
         let work = StartWork::once(move |leadership| {
             let work = work(leadership.clone());
             *lock(&shared) = Progress::Begun;
-            Box::pin(async move {
-                let output = work.await;
+            Box::pin(work.map(move |output| {
                 let (in_time, end) = (leadership.is_valid(), end(&output));
                 *lock(&shared) = Progress::Complete { output, in_time };
                 end
-            })
+            }))
         });
         (work, Self(progress))
     }

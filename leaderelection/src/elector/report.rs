@@ -1,5 +1,6 @@
 //! The reports to the outside: the log, the metrics, the status and `on_new_leader`. No report has an answer.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::log;
@@ -8,7 +9,7 @@ use super::new_leader::NewLeaderCalls;
 use super::request::{Answered, Asked};
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{BeginReason, EndReason, Fact, Operation};
-use crate::history::Change;
+use crate::history::Kept;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
 #[cfg(feature = "sessions")]
@@ -18,46 +19,36 @@ use crate::record::LeaderElectionRecord;
 use crate::status::StatusWriter;
 use crate::store::{StoreErrorKind, Version};
 
-/// The listeners of one run.
+/// The parts of an elector that listen to every run.
+pub(super) trait Listeners: Debug + Send + Sync {
+    /// The name of the elector in metrics.
+    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "nothing else needs the name"))]
+    fn name(&self) -> Arc<str>;
+
+    /// The name of the lock, if it is one of many of a session. A session tells of its locks in sum.
+    fn lock_of_session(&self) -> Option<&str>;
+
+    fn clock(&self) -> &dyn Clock;
+
+    fn status(&self) -> &StatusWriter;
+
+    fn new_leader_calls(&self) -> &NewLeaderCalls;
+}
+
+/// The reports of one run to the listeners.
 #[derive(Debug)]
 pub(super) struct Report {
-    clock: Arc<dyn Clock>,
     meters: Meters,
-    status: StatusWriter,
-    new_leader_calls: NewLeaderCalls,
-    /// The name of the lock, if it is one of many of a session.
-    lock_of_session: Option<Arc<str>>,
     finished: bool,
 }
 
 impl Report {
-    pub(super) fn new(
-        name: &str,
-        clock: Arc<dyn Clock>,
-        status: StatusWriter,
-        new_leader_calls: NewLeaderCalls,
-    ) -> Self {
-        Self {
-            clock,
-            meters: Meters::of_elector(name),
-            status,
-            new_leader_calls,
-            lock_of_session: None,
-            finished: false,
-        }
+    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+        Self { meters: Meters::new(listeners), finished: false }
     }
 
-    /// Creates the listeners of one of many locks of a session, which tells of its locks in sum.
-    #[cfg(feature = "sessions")]
-    pub(super) fn of_session(
-        session: &str,
-        lock: &Arc<str>,
-        clock: Arc<dyn Clock>,
-        status: StatusWriter,
-        new_leader_calls: NewLeaderCalls,
-    ) -> Self {
-        let (meters, lock_of_session) = (Meters::of_lock(&format!("{session}/{lock}")), Some(Arc::clone(lock)));
-        Self { clock, meters, status, new_leader_calls, lock_of_session, finished: false }
+    fn listeners(&self) -> &dyn Listeners {
+        &*self.meters.listeners
     }
 
     pub(super) fn sending(&self, operation: Operation) {
@@ -78,18 +69,18 @@ impl Report {
     /// Something is wrong with the lock or its store.
     pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         log::failed(self.lock(), error);
-        let mishap = Mishap::new(now, self.clock.wall_time(), operation, error);
-        self.status.fail(mishap);
+        let mishap = Mishap::new(now, self.listeners().clock().wall_time(), operation, error);
+        self.listeners().status().fail(mishap);
     }
 
     pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
         let fencing_token = leadership.fencing_token();
         log::started(self.lock(), fencing_token, &reason);
         self.meters.term_started();
-        let at = self.clock.wall_time();
+        let at = self.listeners().clock().wall_time();
         // The status shows the term before the work can ask for it.
-        self.status.change(|status| {
-            status.history.record(at, Change::StartedLeading { fencing_token, reason });
+        self.listeners().status().change(|status| {
+            status.history.record(at, Kept::StartedLeading { fencing_token, reason });
             status.term = Some(leadership.clone());
         });
     }
@@ -97,8 +88,10 @@ impl Report {
     pub(super) fn stopped(&mut self, fencing_token: u64, reason: EndReason) {
         log::stopped(self.lock(), fencing_token, &reason);
         self.meters.term_ended(&reason);
-        let at = self.clock.wall_time();
-        self.status.change(|status| status.history.record(at, Change::StoppedLeading { fencing_token, reason }));
+        let at = self.listeners().clock().wall_time();
+        self.listeners()
+            .status()
+            .change(|status| status.history.record(at, Kept::StoppedLeading { fencing_token, reason }));
     }
 
     pub(super) fn dropped_work(&self, fencing_token: u64) {
@@ -115,7 +108,7 @@ impl Report {
     }
 
     pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
-        self.status.observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
+        self.listeners().status().observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
     }
 
     /// The lock was read or written, and is held by the session with these renewals.
@@ -126,7 +119,7 @@ impl Report {
         observed: Option<(&LeaderElectionRecord, &Version)>,
         session: Option<Arc<Pulse>>,
     ) {
-        self.status.observe(|sighting| {
+        self.listeners().status().observe(|sighting| {
             *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.held_by(session));
         });
     }
@@ -141,18 +134,19 @@ impl Report {
         self.meters.fact(&fact);
         if let Fact::LeaderChanged { leader } = fact {
             if let Some(leader) = &leader {
-                self.new_leader_calls.call(leader);
+                self.listeners().new_leader_calls().call(leader);
             }
-            let at = self.clock.wall_time();
-            self.status.change(|status| {
-                let from = std::mem::replace(&mut status.holder, leader.clone());
-                status.history.record(at, Change::LeaderChanged { from, to: leader });
+            let at = self.listeners().clock().wall_time();
+            self.listeners().status().change(|status| {
+                let to = leader.map(Arc::<str>::from);
+                let from = std::mem::replace(&mut status.holder, to.clone());
+                status.history.record(at, Kept::LeaderChanged { from, to });
             });
         }
     }
 
     fn lock(&self) -> Option<&str> {
-        self.lock_of_session.as_deref()
+        self.listeners().lock_of_session()
     }
 
     /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
@@ -172,7 +166,7 @@ fn sighted(
 impl Drop for Report {
     fn drop(&mut self) {
         if !self.finished {
-            self.new_leader_calls.forget_waiting();
+            self.listeners().new_leader_calls().forget_waiting();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: one process leads many locks for the price of one renewal per retry period.
 
+mod attempt;
 mod candidate;
 mod config;
 mod driver;

@@ -1,45 +1,22 @@
 //! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::task::{AbortHandle, JoinError};
-use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
 use crate::callbacks::{OnStop, Start};
-use crate::election::{Command, Input, WorkEnd};
+use crate::election::{Input, WorkEnd};
 use crate::leadership::Leadership;
 use crate::status::StatusWriter;
 
-/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once.
-/// Dropping its [`TermEvents`] drops the work's task, and then `on_stop_leading` is called.
+/// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once, and
+/// the task of the work is dropped. Then `on_stop_leading` is called.
 #[derive(Debug)]
 pub(super) struct OpenTerm {
-    pub(super) leadership: Leadership,
     work: AbortHandle,
     end: Arc<TermEnd>,
-    close: Arc<Mutex<Close>>,
-}
-
-/// The events of a term, for the elector that waits for them.
-#[derive(Debug)]
-pub(super) struct TermEvents {
-    leadership: Leadership,
-    /// One future for the whole term: each new one would be entered into a list of waiters.
-    lost: Pin<Box<WaitForCancellationFutureOwned>>,
-    work: Option<AbortOnDropHandle<(WorkEnd, Concluder)>>,
-    close: Arc<Mutex<Close>>,
-}
-
-/// The end of a term, which is known to its elector and to its events.
-#[derive(Debug, Default)]
-struct Close {
-    stopped: bool,
-    /// The concluder of work that ended before its term, held until the term ends.
-    concluder: Option<Concluder>,
 }
 
 impl OpenTerm {
@@ -49,49 +26,54 @@ impl OpenTerm {
         start: Option<Start>,
         on_stop: Option<Arc<OnStop>>,
         status: StatusWriter,
-        ended: Option<DropGuard>,
-    ) -> (Self, TermEvents) {
+    ) -> Self {
         let end = Arc::new(TermEnd {
-            leadership: leadership.clone(),
+            leadership,
             on_stop,
-            status,
-            begun: AtomicBool::new(start.is_none()),
-            concluded: AtomicBool::new(false),
+            progress: Mutex::new(Progress { begun: start.is_none(), ..Progress::new(status) }),
+            gone: Notify::new(),
         });
-        let concluder = Concluder { end: Arc::clone(&end), _ended: ended };
-        let view = leadership.clone();
+        let concluder = Concluder { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
+        let view = end.leadership.clone();
         let task = async move {
             // The concluder is dropped after the work, whether the work completes, panics or is dropped.
-            let concluder = concluder;
-            let Some(start) = start else { return (WorkEnd::Complete, concluder) };
+            let mut concluder = concluder;
+            let Some(start) = start else { return concluder.work_end = WorkEnd::Complete };
             // Any time may have passed since the term started: the process may have been stopped.
             if !view.is_valid() {
-                return (WorkEnd::NotBegun, concluder);
+                return concluder.work_end = WorkEnd::NotBegun;
             }
-            concluder.end.begun.store(true, Ordering::Release);
-            let end = start(view).await;
-            (end, concluder)
+            concluder.end.progress().begun = true;
+            concluder.work_end = start(view).await;
         };
-        let task = tokio::spawn(task);
-        let (work, close) = (task.abort_handle(), Arc::new(Mutex::default()));
-        let events = TermEvents {
-            lost: Box::pin(leadership.lost_owned()),
-            leadership: leadership.clone(),
-            work: Some(AbortOnDropHandle::new(task)),
-            close: Arc::clone(&close),
-        };
-        (Self { leadership, work, end, close }, events)
+        let work = tokio::spawn(task).abort_handle();
+        Self { work, end }
+    }
+
+    pub(super) fn leadership(&self) -> &Leadership {
+        &self.end.leadership
+    }
+
+    /// Returns the next event, if there is one: a command of this process, or the end of the work. The listener of
+    /// [`leadership`](Self::leadership) is told that there may be one.
+    pub(super) fn next_event(&self) -> Option<Input> {
+        let mut progress = self.end.progress();
+        if !progress.stopped
+            && let Some(command) = self.end.leadership.take_command()
+        {
+            return Some(Input::Command(command));
+        }
+        progress.untold.take().map(Input::WorkEnded)
     }
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
     pub(super) fn stop(&self) {
-        self.leadership.close();
-        let concluder = {
-            let mut close = lock(&self.close);
-            close.stopped = true;
-            close.concluder.take()
-        };
-        drop(concluder);
+        self.end.leadership.close();
+        let mut progress = self.end.progress();
+        progress.stopped = true;
+        let leaves = progress.leaves();
+        drop(progress);
+        self.end.leave(leaves);
     }
 
     /// Drops the work. The drop takes effect when the work next awaits.
@@ -103,93 +85,121 @@ impl OpenTerm {
     pub(super) fn abandon(&self) {
         self.end.conclude();
     }
+
+    /// The work, which may outlive its term.
+    pub(super) fn work(&self) -> EarlierWork {
+        EarlierWork(Some(Arc::clone(&self.end)))
+    }
 }
 
 impl Drop for OpenTerm {
     fn drop(&mut self) {
         self.stop();
+        self.drop_work();
     }
 }
 
-impl TermEvents {
-    /// Completes when code of this process closes the term, or when the work ends. Cancellation safe.
-    pub(super) async fn next(&mut self) -> Input {
-        let Self { leadership, lost, work, close } = self;
-        let stopped = lock(close).stopped;
-        let result = tokio::select! {
-            biased;
-            command = command(leadership, lost.as_mut()), if !stopped => return Input::Command(command),
-            result = ended(work) => result,
-        };
-        self.work = None;
-        Input::WorkEnded(match result {
-            Ok((end, concluder)) => {
-                let mut close = lock(&self.close);
-                // After the end of the term, nothing holds back the end of its work.
-                if !close.stopped {
-                    close.concluder = Some(concluder);
-                }
-                end
-            }
-            Err(error) if JoinError::is_panic(&error) => WorkEnd::Panicked,
-            Err(_) => WorkEnd::Dropped,
-        })
-    }
-}
-
-fn lock(close: &Mutex<Close>) -> MutexGuard<'_, Close> {
-    // No code that could panic runs under the lock.
-    close.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-async fn command(leadership: &Leadership, lost: Pin<&mut WaitForCancellationFutureOwned>) -> Command {
-    lost.await;
-    match leadership.take_command() {
-        Some(command) => command,
-        // The work panicked. The next input reports its end.
-        None => std::future::pending().await,
-    }
-}
-
-async fn ended<T>(work: &mut Option<AbortOnDropHandle<T>>) -> Result<T, JoinError> {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-#[derive(Debug)]
+/// Tells the term of the end of its work.
 struct Concluder {
     end: Arc<TermEnd>,
-    /// Tells the next term that no work of this term runs any more.
-    _ended: Option<DropGuard>,
+    /// The way in which the work ends if it ends now, except by a panic.
+    work_end: WorkEnd,
 }
 
 impl Drop for Concluder {
     fn drop(&mut self) {
-        self.end.conclude();
-        // The term stays in the status until now, so that the health check sees work that outlives its lease.
-        self.end.status.change(|status| status.term = None);
+        let work_end = if std::thread::panicking() { WorkEnd::Panicked } else { self.work_end };
+        self.end.work_ended(work_end);
     }
 }
 
+/// The end of a term, which its elector and its work reach together.
 struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
-    status: StatusWriter,
+    progress: Mutex<Progress>,
+    /// Rings when nothing of the work runs any more.
+    gone: Notify,
+}
+
+#[derive(Debug)]
+struct Progress {
+    /// The status that shows the term, until the term leaves it.
+    status: Option<StatusWriter>,
     /// `true` after the work began. Work that was dropped before it began causes no call of `on_stop_leading`.
-    begun: AtomicBool,
-    concluded: AtomicBool,
+    begun: bool,
+    /// `true` after the term was stopped.
+    stopped: bool,
+    ended: Option<WorkEnd>,
+    concluded: bool,
+    /// `true` if nothing of the work runs any more, and all that follows has happened.
+    gone: bool,
+    /// The end of the work, until the elector has asked for it.
+    untold: Option<WorkEnd>,
+}
+
+impl Progress {
+    fn new(status: StatusWriter) -> Self {
+        Self {
+            status: Some(status),
+            begun: false,
+            stopped: false,
+            ended: None,
+            concluded: false,
+            gone: false,
+            untold: None,
+        }
+    }
+
+    /// Returns the status, once, if nothing keeps the term in it any more. The elector goes on leading after work that
+    /// ended by itself.
+    fn leaves(&mut self) -> Option<StatusWriter> {
+        let is_over = match self.ended {
+            None => false,
+            Some(WorkEnd::Panicked | WorkEnd::Dropped) => true,
+            Some(_) => self.stopped,
+        };
+        self.status.take_if(|_| is_over)
+    }
 }
 
 impl TermEnd {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        // No code that could panic runs under the lock.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work_ended(&self, end: WorkEnd) {
+        let mut progress = self.progress();
+        progress.ended = Some(end);
+        let leaves = progress.leaves();
+        drop(progress);
+        // `on_stop_leading` is called before the elector can release the lease.
+        self.leave(leaves);
+        let mut progress = self.progress();
+        (progress.gone, progress.untold) = (true, Some(end));
+        drop(progress);
+        self.leadership.tell_listener();
+        self.gone.notify_waiters();
+    }
+
+    /// The term stays in the status until now, so that the health check sees work that outlives its lease.
+    fn leave(&self, status: Option<StatusWriter>) {
+        let Some(status) = status else { return };
+        self.conclude();
+        status.change(|status| status.term = None);
+    }
+
     fn conclude(&self) {
-        if self.concluded.swap(true, Ordering::AcqRel) {
+        let mut progress = self.progress();
+        if std::mem::replace(&mut progress.concluded, true) {
             return;
         }
+        let begun = progress.begun;
+        drop(progress);
         // After a panic of the work, this code runs first, and leadership must be over before any report.
         self.leadership.close();
-        if self.begun.load(Ordering::Acquire)
+        if begun
             && let Some(on_stop) = &self.on_stop
             && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()
         {
@@ -200,32 +210,27 @@ impl TermEnd {
 
 impl std::fmt::Debug for TermEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TermEnd").field("concluded", &self.concluded).finish_non_exhaustive()
+        f.debug_struct("TermEnd").field("progress", &self.progress()).finish_non_exhaustive()
     }
 }
 
-/// The work of an earlier term that could not be ended.
+/// The work of an earlier term, which may not have ended with it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EarlierWork(Option<CancellationToken>);
+pub(super) struct EarlierWork(Option<Arc<TermEnd>>);
 
 impl EarlierWork {
-    /// Marks new work, and returns the guard to drop when that work has ended.
-    pub(super) fn track(&mut self) -> DropGuard {
-        let ended = CancellationToken::new();
-        self.0 = Some(ended.clone());
-        ended.drop_guard()
-    }
-
     /// Returns `true` if no earlier work runs.
-    #[cfg(feature = "sessions")]
     pub(super) fn has_ended(&self) -> bool {
-        self.0.as_ref().is_none_or(CancellationToken::is_cancelled)
+        self.0.as_ref().is_none_or(|end| end.progress().gone)
     }
 
     /// Completes when no earlier work runs. Cancellation safe.
     pub(super) async fn ended(&self) {
-        if let Some(ended) = &self.0 {
-            ended.cancelled().await;
+        let Some(end) = &self.0 else { return };
+        // A waiter learns of everything that happens after it was created.
+        let gone = end.gone.notified();
+        if !self.has_ended() {
+            gone.await;
         }
     }
 }

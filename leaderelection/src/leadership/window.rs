@@ -23,7 +23,7 @@ struct State {
     valid_until: LocalInstant,
     closed: bool,
     /// The order with which the term was closed from within this process.
-    command: Option<Command>,
+    command: Option<Box<Command>>,
 }
 
 impl Window {
@@ -71,7 +71,7 @@ impl Window {
         let mut state = self.state();
         let is_open = !self.rest(&state, clock).is_zero();
         if is_open {
-            (state.command, state.closed) = (Some(command), true);
+            (state.command, state.closed) = (Some(Box::new(command)), true);
         }
         is_open
     }
@@ -81,9 +81,15 @@ impl Window {
         self.state().closed = true;
     }
 
+    /// Returns `true` if the window was closed, and `false` if it is open or has run out.
+    #[allow(dead_code, reason = "the tests of interleavings compile this file by itself")]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
     /// Takes the command that closed the window.
     pub(crate) fn take_command(&self) -> Option<Command> {
-        self.state().command.take()
+        self.state().command.take().map(|command| *command)
     }
 
     /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal

@@ -123,6 +123,10 @@ impl Member {
             self.locks[id.0 as usize] = lock;
             return id;
         }
+        if self.locks.len() == self.locks.capacity() {
+            // A vector that grows by itself takes twice its room, which is much for ten thousand locks.
+            self.locks.reserve_exact(self.locks.len() / 8 + 8);
+        }
         self.locks.push(lock);
         LockId::of(self.locks.len() - 1)
     }

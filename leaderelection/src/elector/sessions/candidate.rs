@@ -4,11 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::seat::{Candidacy, End, LockSeat};
-use super::shared::Shared;
+use super::attempt::Attempt;
+use super::seat::{Candidacy, LockSeat};
 use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
@@ -28,14 +27,12 @@ use crate::store_check::StoreUnfit;
 /// Dropping the elector frees its name.
 #[derive(Debug)]
 pub struct SessionElector {
-    shared: Arc<Shared>,
     seat: Arc<LockSeat>,
-    turn: tokio::sync::Mutex<()>,
 }
 
 impl SessionElector {
-    pub(super) fn new(shared: Arc<Shared>, seat: Arc<LockSeat>) -> Self {
-        Self { shared, seat, turn: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(seat: Arc<LockSeat>) -> Self {
+        Self { seat }
     }
 
     /// The name of the lock.
@@ -47,9 +44,9 @@ impl SessionElector {
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        let (settings, status) = (&self.shared.settings, self.seat.status.watch());
-        let identity = Arc::clone(&self.shared.identity);
-        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch())
+        let (settings, status) = (&self.seat.shared.settings, self.seat.status.watch());
+        let identity = Arc::clone(&self.seat.shared.identity);
+        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.seat.shared.status.watch())
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -57,7 +54,7 @@ impl SessionElector {
     /// `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        self.shared.health_check(&self.seat, tolerated_delay)
+        self.seat.shared.health_check(&self.seat, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session
@@ -85,7 +82,7 @@ impl SessionElector {
         while !cancel.is_cancelled() {
             let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
             let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
-            let cool_down = self.shared.settings.rules.election.lease_duration;
+            let cool_down = self.seat.shared.settings.rules.election.lease_duration;
             stand_back = if cools_down { cool_down } else { Duration::ZERO };
         }
         Ok(())
@@ -110,81 +107,31 @@ impl SessionElector {
     }
 
     pub(super) fn retry_period(&self) -> Duration {
-        self.shared.settings.rules.election.retry_period
+        self.seat.shared.settings.rules.election.retry_period
     }
 
     /// Waits by the session's clock, from the first poll on.
     pub(super) async fn pause(&self, duration: Duration) {
-        let clock = &self.shared.settings.clock;
+        let clock = &self.seat.shared.settings.clock;
         clock.sleep_until(clock.now() + duration).await;
     }
 
     fn callback(&self) -> StartWork {
-        StartWork::Callback(self.seat.callbacks.on_start_leading.clone())
+        StartWork::Callback(self.seat.on_start.clone())
     }
 
-    async fn run_term(
-        &self,
-        cancel: &CancellationToken,
+    fn run_term<'a>(
+        &'a self,
+        cancel: &'a CancellationToken,
         work: StartWork,
         stand_back: Duration,
-    ) -> Result<RunOutcome, StoreUnfit> {
-        let _turn = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
-            turn = self.turn.lock() => turn,
-        };
-        // Work of an earlier run of the session may outlive that run.
-        let earlier_work = self.seat.earlier_work();
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(RunOutcome::NeverLed),
-            () = earlier_work.ended() => {}
-        }
-        let (done, mut outcome) = oneshot::channel();
-        let candidacy = Box::new(Candidacy { work, stand_back, done });
-        self.shared.order(&self.seat, |orders| orders.candidacy = Some(candidacy));
-        let mut guard = Guard { elector: Some(self) };
-        // Looked at after the order, so that either this elector or the driver sees the other one.
-        if let Some(unfit) = self.shared.unfit() {
-            return Err(unfit);
-        }
-        let ended = tokio::select! {
-            biased;
-            ended = &mut outcome => ended,
-            () = cancel.cancelled() => {
-                drop(self.shared.order(&self.seat, |orders| orders.end(End::Cancelled)));
-                outcome.await
-            }
-        };
-        guard.elector = None;
-        // The session has ended before it saw this candidacy, or the candidacy was taken back.
-        match ended {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => self.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
-        }
+    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
+        Attempt::run(&self.seat, cancel, move |done| Candidacy { work, stand_back, done })
     }
 }
 
 impl Drop for SessionElector {
     fn drop(&mut self) {
-        self.shared.leave(&self.seat);
-    }
-}
-
-/// Tells the driver that the future of a candidacy was dropped.
-struct Guard<'a> {
-    elector: Option<&'a SessionElector>,
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if let Some(elector) = self.elector {
-            // The driver ends the term when it next runs. Leadership ends now.
-            if let Some(leadership) = elector.seat.status.leadership() {
-                leadership.close();
-            }
-            drop(elector.shared.order(&elector.seat, |orders| orders.end(End::Dropped)));
-        }
+        self.seat.shared.leave(&self.seat);
     }
 }

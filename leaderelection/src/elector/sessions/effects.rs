@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::log;
 use super::request;
-use super::run::{Run, next_event};
+use super::run::Run;
 use crate::clock::LocalInstant;
 use crate::election::{self, BeginReason, Term};
 use crate::elector::term::OpenTerm;
-use crate::leadership::Leadership;
 use crate::leadership::window::Window;
+use crate::leadership::{Leadership, TermListener};
 use crate::session::{Effect, Fact, Input, LockId};
 use crate::store::StoreErrorKind;
 
@@ -41,7 +41,7 @@ impl Run<'_> {
                 self.view.leads(self.leads);
                 let Some(slot) = self.slot(lock) else { return };
                 if let Some(open) = &slot.open {
-                    open.leadership.close();
+                    open.leadership().close();
                 }
                 self.report(lock, |report| report.stopped(fencing_token, reason));
                 if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
@@ -51,13 +51,13 @@ impl Run<'_> {
             Effect::DropWork { lock } => {
                 let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
                 open.drop_work();
-                let fencing_token = open.leadership.fencing_token();
+                let fencing_token = open.leadership().fencing_token();
                 self.report(lock, |report| report.dropped_work(fencing_token));
                 self.work_is_due = true;
             }
             Effect::Abandon { lock } => {
                 let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
-                let fencing_token = open.leadership.fencing_token();
+                let fencing_token = open.leadership().fencing_token();
                 self.report(lock, |report| report.abandoned_work(fencing_token));
                 if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
                     open.abandon();
@@ -79,15 +79,15 @@ impl Run<'_> {
         self.view.began(self.leads, &reason);
         let clock = Arc::clone(&self.shared.settings.clock);
         let window = Arc::clone(self.window.get_or_insert_with(|| Arc::new(Window::new(&term))));
-        let leadership = Leadership::of_session(term.fencing_token, window, clock);
+        let Some(seat) = self.slot(lock).map(|slot| Arc::clone(&slot.seat)) else { return };
+        let listener: Arc<dyn TermListener> = Arc::clone(&seat) as _;
+        let leadership = Leadership::of_session(term.fencing_token, window, clock, Arc::downgrade(&listener));
         self.report(lock, |report| report.started(&leadership, reason));
         let Some(slot) = self.slot(lock) else { return };
         let Some(start) = slot.candidacy.as_ref().map(|candidacy| candidacy.work.prepare()) else { return };
-        let (on_stop, status) = (slot.seat.callbacks.on_stop_leading.clone(), slot.seat.status.clone());
-        let ended = slot.seat.track_work();
-        let (open, events) = OpenTerm::start(leadership, start, on_stop, status, Some(ended));
+        let open = OpenTerm::start(leadership, start, seat.on_stop.clone(), seat.status.clone());
+        seat.remember_work(open.work());
         slot.open = Some(open);
-        self.terms.push(next_event(lock, events));
     }
 
     fn extend(&mut self, valid_until: LocalInstant) {

@@ -3,22 +3,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::log::{self, Failures};
 use super::request::{Done, Pending, Reply};
 use super::seat::{End, LockSeat};
-use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::{Call, Shared};
 use super::slot::Slot;
 use super::view::View;
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, Command, WorkEnd};
 use crate::elector::report::Report;
 use crate::elector::stamper::Stamper;
-use crate::elector::term::TermEvents;
 use crate::leadership::window::Window;
 use crate::session::{DrawSession, Input, LockId, Member};
 
@@ -29,14 +26,13 @@ pub(super) struct Run<'a> {
     pub(super) failures: &'a mut Failures,
     pub(super) member: Member,
     /// The locks that an elector has competed for, by their numbers.
-    pub(super) slots: Vec<Option<Slot>>,
+    pub(super) slots: Vec<Option<Box<Slot>>>,
     pub(super) names: HashMap<Arc<str>, LockId>,
     /// The locks whose electors were dropped.
     pub(super) deserted: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
     pub(super) requests: FuturesUnordered<Pending>,
-    pub(super) terms: FuturesUnordered<BoxFuture<'static, Event>>,
     /// The number of locks that are led.
     pub(super) leads: usize,
     /// The number that was last logged, and the moment of that line.
@@ -47,25 +43,19 @@ pub(super) struct Run<'a> {
     pub(super) ended: bool,
 }
 
-/// An event of a term, and the source of its next events.
-pub(super) struct Event {
-    lock: LockId,
-    input: election::Input,
-    events: TermEvents,
-}
-
 /// The event that woke the loop.
 pub(super) enum Woken {
     Input(Input),
     Orders(Arc<LockSeat>),
     Done(Done),
-    Term(Event),
+    /// An event of a term.
+    Term(LockId, election::Input),
 }
 
 impl Woken {
     /// Returns `true` for an order that the work of a term gave to its own elector.
     pub(super) fn is_command(&self) -> bool {
-        matches!(self, Self::Term(event) if matches!(event.input, election::Input::Command(_)))
+        matches!(self, Self::Term(_, election::Input::Command(_)))
     }
 }
 
@@ -88,7 +78,6 @@ impl<'a> Run<'a> {
             deserted: BTreeSet::new(),
             window: None,
             requests: FuturesUnordered::new(),
-            terms: FuturesUnordered::new(),
             leads: 0,
             leads_told: (0, LocalInstant::default()),
             view: View::new(shared),
@@ -110,15 +99,24 @@ impl<'a> Run<'a> {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
+        let call = tokio::select! {
             biased;
-            Some(event) = self.terms.next() => Woken::Term(event),
-            () = cancel.cancelled(), if !cancel_told => Woken::Input(Input::Tick),
             // Many electors that begin at once are then looked up by one listing.
-            seat = self.shared.next_order() => Woken::Orders(seat),
-            Some(done) = self.requests.next() => Woken::Done(done),
-            () = tick => Woken::Input(Input::Tick),
+            call = self.shared.next_call() => call,
+            () = cancel.cancelled(), if !cancel_told => return Woken::Input(Input::Tick),
+            Some(done) = self.requests.next() => return Woken::Done(done),
+            () = tick => return Woken::Input(Input::Tick),
+        };
+        match call {
+            Call::Orders(seat) => Woken::Orders(seat),
+            Call::Term(name) => self.event_of_term(&name).unwrap_or(Woken::Input(Input::Tick)),
         }
+    }
+
+    fn event_of_term(&mut self, name: &str) -> Option<Woken> {
+        let lock = *self.names.get(name)?;
+        let input = self.slot(lock)?.open.as_ref()?.next_event()?;
+        Some(Woken::Term(lock, input))
     }
 
     /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
@@ -132,8 +130,8 @@ impl<'a> Run<'a> {
             }
             Woken::Orders(seat) => self.obey(now, seat),
             Woken::Done(done) => self.answered(now, done),
-            Woken::Term(Event { lock, input, events }) => {
-                self.term_event(now, lock, input, events);
+            Woken::Term(lock, input) => {
+                self.term_event(now, lock, input);
                 Some(lock)
             }
         };
@@ -150,12 +148,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input, events: TermEvents) {
+    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input) {
         let input = match input {
-            election::Input::Command(command) => {
-                self.terms.push(next_event(lock, events));
-                Input::Command { lock, command }
-            }
+            election::Input::Command(command) => Input::Command { lock, command },
             election::Input::WorkEnded(end) => {
                 if end == WorkEnd::Panicked {
                     self.report(lock, |report| report.work_panicked());
@@ -206,25 +201,24 @@ impl<'a> Run<'a> {
         if seat.orders().candidacy.is_none() {
             return;
         }
-        let (name, clock) = (&self.shared.settings.name, &self.shared.settings.clock);
         let lock = match self.names.get(&seat.name) {
             Some(lock) => *lock,
             None => {
                 let lock = self.member.add_lock(&seat.name);
                 let index = lock.0 as usize;
                 self.slots.resize_with(self.slots.len().max(index + 1), || None);
-                self.slots[index] = Some(Slot::new(Arc::clone(seat)));
+                self.slots[index] = Some(Box::new(Slot::new(Arc::clone(seat))));
                 self.names.insert(Arc::clone(&seat.name), lock);
                 lock
             }
         };
-        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) else { return };
+        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
         if slot.candidacy.is_some() {
             slot.heir = (!Arc::ptr_eq(&slot.seat, seat)).then(|| Arc::clone(seat));
             return;
         }
         if !Arc::ptr_eq(&slot.seat, seat) {
-            slot.pass_on(Arc::clone(seat), name, clock);
+            slot.pass_on(Arc::clone(seat));
             self.deserted.remove(&lock);
         }
         let Some(candidacy) = seat.orders().candidacy.take() else { return };
@@ -285,14 +279,13 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn report(&mut self, lock: LockId, tell: impl FnOnce(&mut Report)) {
-        let Settings { name, clock, .. } = &self.shared.settings;
-        if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_mut) {
-            tell(slot.report(name, clock));
+        if let Some(slot) = self.slot(lock) {
+            tell(slot.report());
         }
     }
 
     pub(super) fn slot(&mut self, lock: LockId) -> Option<&mut Slot> {
-        self.slots.get_mut(lock.0 as usize)?.as_mut()
+        self.slots.get_mut(lock.0 as usize)?.as_deref_mut()
     }
 
     pub(super) fn close_window(&mut self) {
@@ -308,11 +301,4 @@ impl Drop for Run<'_> {
         // The electors of the locks are answered when the slots are dropped.
         self.shared.end_run();
     }
-}
-
-pub(super) fn next_event(lock: LockId, mut events: TermEvents) -> BoxFuture<'static, Event> {
-    Box::pin(async move {
-        let input = events.next().await;
-        Event { lock, input, events }
-    })
 }

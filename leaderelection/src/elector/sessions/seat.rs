@@ -5,18 +5,23 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::callbacks::LeaderCallbacks;
+use super::shared::Shared;
+use crate::callbacks::{LeaderCallbacks, OnStart, OnStop};
+use crate::clock::Clock;
 use crate::election::RunOutcome;
-use crate::elector::new_leader::{Crew, NewLeaderCalls};
+use crate::elector::new_leader::NewLeaderCalls;
+use crate::elector::report::Listeners;
 use crate::elector::term::EarlierWork;
 use crate::elector::work::StartWork;
+use crate::leadership::TermListener;
 use crate::status::StatusWriter;
 
 /// One candidacy, until its term is over.
 pub(super) struct Candidacy {
     pub(super) work: StartWork,
     pub(super) stand_back: Duration,
-    pub(super) done: oneshot::Sender<RunOutcome>,
+    /// Boxed, because an outcome is long, and most candidacies have none yet.
+    pub(super) done: oneshot::Sender<Box<RunOutcome>>,
 }
 
 /// The orders of an elector that the driver has not read.
@@ -54,19 +59,37 @@ impl Orders {
 /// The part of a lock that its elector and the driver share.
 pub(super) struct LockSeat {
     pub(super) name: Arc<str>,
-    pub(super) callbacks: LeaderCallbacks,
+    pub(super) on_start: Option<Arc<OnStart>>,
+    pub(super) on_stop: Option<Arc<OnStop>>,
     pub(super) status: StatusWriter,
     pub(super) new_leader_calls: NewLeaderCalls,
+    pub(super) shared: Arc<Shared>,
+    /// Held by the candidacy of the elector.
+    pub(super) turn: tokio::sync::Mutex<()>,
     earlier_work: Mutex<EarlierWork>,
     orders: Mutex<Orders>,
 }
 
 impl LockSeat {
-    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, crew: &Arc<Crew>) -> Self {
-        let (status, _) = StatusWriter::new();
-        let new_leader_calls = NewLeaderCalls::by(crew, callbacks.on_new_leader.clone());
-        let (earlier_work, orders) = (Mutex::default(), Mutex::default());
-        Self { name, callbacks, status, new_leader_calls, earlier_work, orders }
+    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, shared: &Arc<Shared>) -> Self {
+        let status = StatusWriter::new();
+        let LeaderCallbacks { on_start_leading, on_stop_leading, on_new_leader } = callbacks;
+        Self {
+            name,
+            on_start: on_start_leading,
+            on_stop: on_stop_leading,
+            status,
+            new_leader_calls: NewLeaderCalls::by(&shared.crew, on_new_leader),
+            shared: Arc::clone(shared),
+            turn: tokio::sync::Mutex::default(),
+            earlier_work: Mutex::default(),
+            orders: Mutex::default(),
+        }
+    }
+
+    /// The name of the lock in metrics and health checks.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.shared.settings.name, self.name)
     }
 
     pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
@@ -78,14 +101,37 @@ impl LockSeat {
         lock(&self.earlier_work).clone()
     }
 
-    /// Takes over the work that another elector of this name has left behind.
-    pub(super) fn inherit(&self, work: EarlierWork) {
+    /// Remembers the work of a new term, or the work that another elector of this name has left behind.
+    pub(super) fn remember_work(&self, work: EarlierWork) {
         *lock(&self.earlier_work) = work;
     }
+}
 
-    /// Marks the work of a new term. The returned guard is to be dropped when that work has ended.
-    pub(super) fn track_work(&self) -> tokio_util::sync::DropGuard {
-        lock(&self.earlier_work).track()
+impl Listeners for LockSeat {
+    fn name(&self) -> Arc<str> {
+        self.full_name().into()
+    }
+
+    fn lock_of_session(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.shared.settings.clock
+    }
+
+    fn status(&self) -> &StatusWriter {
+        &self.status
+    }
+
+    fn new_leader_calls(&self) -> &NewLeaderCalls {
+        &self.new_leader_calls
+    }
+}
+
+impl TermListener for LockSeat {
+    fn wake(&self) {
+        self.shared.term_has_news(&self.name);
     }
 }
 

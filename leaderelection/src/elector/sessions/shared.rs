@@ -37,13 +37,24 @@ struct Desk {
     /// `true` while the session runs. Orders that are given meanwhile are in the queue.
     runs: bool,
     queue: VecDeque<Arc<LockSeat>>,
+    /// The names of the locks whose terms have news.
+    news: VecDeque<Arc<str>>,
+}
+
+/// The reason for which the driver attends to a lock.
+#[derive(Debug)]
+pub(super) enum Call {
+    /// The term of the lock of this name may have news.
+    Term(Arc<str>),
+    /// The elector has orders.
+    Orders(Arc<LockSeat>),
 }
 
 impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
-        let (status, _) = StatusWriter::new();
+        let status = StatusWriter::new();
         let (identity, desk, unfit) = (identity.as_str().into(), Mutex::default(), Mutex::default());
         Self { settings, identity, desk, bell: Notify::new(), crew: Arc::default(), status, unfit, span }
     }
@@ -55,7 +66,7 @@ impl Shared {
             return false;
         }
         if let Some(work) = desk.left_behind.remove(&seat.name) {
-            seat.inherit(work);
+            seat.remember_work(work);
         }
         desk.electors.insert(Arc::clone(&seat.name), Arc::clone(seat));
         true
@@ -86,15 +97,33 @@ impl Shared {
         output
     }
 
-    /// The next elector with orders. Cancellation safe.
-    pub(super) async fn next_order(&self) -> Arc<LockSeat> {
+    /// Tells the driver that the term of a lock may have news.
+    pub(super) fn term_has_news(&self, lock: &Arc<str>) {
+        let mut desk = self.desk();
+        if desk.runs {
+            desk.news.push_back(Arc::clone(lock));
+            self.bell.notify_one();
+        }
+    }
+
+    /// The next lock to attend to. The news of terms come first. Cancellation safe.
+    pub(super) async fn next_call(&self) -> Call {
         loop {
-            if let Some(seat) = self.desk().queue.pop_front() {
-                seat.orders().queued = false;
-                return seat;
+            if let Some(call) = self.call() {
+                return call;
             }
             self.bell.notified().await;
         }
+    }
+
+    fn call(&self) -> Option<Call> {
+        let mut desk = self.desk();
+        if let Some(lock) = desk.news.pop_front() {
+            return Some(Call::Term(lock));
+        }
+        let seat = desk.queue.pop_front()?;
+        seat.orders().queued = false;
+        Some(Call::Orders(seat))
     }
 
     /// Puts all orders into the queue that were given before the session ran.
@@ -103,6 +132,7 @@ impl Shared {
         let seats: VecDeque<_> = desk.electors.values().cloned().collect();
         seats.iter().for_each(|seat| seat.orders().queued = true);
         (desk.runs, desk.queue) = (true, seats);
+        desk.news.clear();
     }
 
     /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
@@ -129,8 +159,12 @@ impl Shared {
     }
 
     pub(super) fn health_check(&self, seat: &LockSeat, tolerated_delay: Duration) -> HealthCheck {
-        let name = format!("{}/{}", self.settings.name, seat.name);
-        HealthCheck::new(seat.status.watch(), name, self.settings.rules.election.lease_duration, tolerated_delay)
+        HealthCheck::new(
+            seat.status.watch(),
+            seat.full_name(),
+            self.settings.rules.election.lease_duration,
+            tolerated_delay,
+        )
     }
 
     pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::seat::{Candidacy, LockSeat};
-use crate::clock::Clock;
 use crate::election::{EndReason, Fact, RunOutcome};
 use crate::elector::report::Report;
 use crate::elector::term::OpenTerm;
@@ -24,29 +23,26 @@ impl Slot {
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.
-    pub(super) fn pass_on(&mut self, heir: Arc<LockSeat>, name: &str, clock: &Arc<dyn Clock>) {
+    pub(super) fn pass_on(&mut self, heir: Arc<LockSeat>) {
         self.end_report();
         let leader = heir.status.inherit(&self.seat.status);
         self.seat = heir;
         if leader.is_some() {
-            self.report(name, clock).fact(Fact::LeaderChanged { leader });
+            self.report().fact(Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
         }
     }
 
-    /// The listeners of the lock. `session` is the name of the session.
-    pub(super) fn report(&mut self, session: &str, clock: &Arc<dyn Clock>) -> &mut Report {
+    /// The reports of the present elector.
+    pub(super) fn report(&mut self) -> &mut Report {
         let Self { seat, report, .. } = self;
-        report.get_or_insert_with(|| {
-            let calls = seat.new_leader_calls.clone();
-            Report::of_session(session, &seat.name, Arc::clone(clock), seat.status.clone(), calls)
-        })
+        report.get_or_insert_with(|| Report::new(Arc::clone(seat) as _))
     }
 
     /// Ends the candidacy, and tells its elector.
     pub(super) fn finish(&mut self, outcome: RunOutcome) {
         self.open = None;
         if let Some(candidacy) = self.candidacy.take() {
-            let _ = candidacy.done.send(outcome);
+            let _ = candidacy.done.send(Box::new(outcome));
         }
     }
 
@@ -60,7 +56,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.end_report();
-        let fencing_token = self.open.as_ref().map(|open| open.leadership.fencing_token());
+        let fencing_token = self.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
             Some(fencing_token) => RunOutcome::Led { fencing_token, reason: EndReason::Cancelled },
             None => RunOutcome::NeverLed,
