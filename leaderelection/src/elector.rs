@@ -3,6 +3,7 @@
 mod audience;
 mod driver;
 mod fitness;
+mod listeners;
 mod log;
 #[cfg(feature = "metrics")]
 mod meters;

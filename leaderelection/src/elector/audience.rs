@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
-use super::report::Listeners;
 use crate::clock::Clock;
 use crate::config::LeaderElectionConfig;
 use crate::leadership::TermListener;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 
-use super::report::Listeners;
+use super::listeners::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::report::Listeners;
+use super::listeners::Listeners;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};

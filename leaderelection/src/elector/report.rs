@@ -1,13 +1,12 @@
 //! The reports to the outside: the log, the metrics, the status and `on_new_leader`. No report has an answer.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
+use super::listeners::Listeners;
 use super::log;
 use super::meters::Meters;
-use super::new_leader::NewLeaderCalls;
 use super::request::{Answered, Asked};
-use crate::clock::{Clock, LocalInstant};
+use crate::clock::LocalInstant;
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::history::Kept;
 use crate::leadership::Leadership;
@@ -16,24 +15,7 @@ use crate::lock::LockError;
 use crate::observation::Pulse;
 use crate::observation::{Mishap, Sighting};
 use crate::record::LeaderElectionRecord;
-use crate::status::StatusWriter;
 use crate::store::{StoreErrorKind, Version};
-
-/// The parts of an elector that listen to every run.
-pub(super) trait Listeners: Debug + Send + Sync {
-    /// The name of the elector in metrics.
-    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "nothing else needs the name"))]
-    fn name(&self) -> Arc<str>;
-
-    /// The name of the lock, if it is one of many of a session. A session tells of its locks in sum.
-    fn lock_of_session(&self) -> Option<&str>;
-
-    fn clock(&self) -> &dyn Clock;
-
-    fn status(&self) -> &StatusWriter;
-
-    fn new_leader_calls(&self) -> &NewLeaderCalls;
-}
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]

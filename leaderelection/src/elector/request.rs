@@ -40,6 +40,7 @@ impl Sent {
 
 /// The facts about a request that the reports of its answer need.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the times"))]
 pub(super) struct Asked {
     pub(super) operation: Operation,
     pub(super) sent_at: LocalInstant,

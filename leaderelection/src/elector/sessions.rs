@@ -2,6 +2,7 @@
 
 mod attempt;
 mod candidate;
+mod common;
 mod config;
 mod driver;
 mod effects;

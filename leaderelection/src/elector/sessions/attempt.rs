@@ -10,6 +10,7 @@ use tokio::sync::{MutexGuard, oneshot};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::seat::{Candidacy, End, LockSeat};
+use super::shared::Shared;
 use crate::election::RunOutcome;
 use crate::store_check::StoreUnfit;
 
@@ -18,6 +19,7 @@ use crate::store_check::StoreUnfit;
 /// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
 pub(super) struct Attempt<'a> {
     seat: &'a Arc<LockSeat>,
+    shared: &'a Shared,
     cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
     outcome: oneshot::Receiver<Box<RunOutcome>>,
     /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
@@ -28,26 +30,26 @@ pub(super) struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     /// Competes for one term. `candidacy` makes a candidacy that sends its outcome to the given place.
     pub(super) fn run(
-        seat: &'a Arc<LockSeat>,
+        (seat, shared): (&'a Arc<LockSeat>, &'a Shared),
         cancel: &'a CancellationToken,
         candidacy: impl FnOnce(oneshot::Sender<Box<RunOutcome>>) -> Candidacy,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
         let (done, outcome) = oneshot::channel();
         let candidacy = Box::new(candidacy(done));
         let mut attempt =
-            Self { seat, cancelled: Box::pin(cancel.cancelled()), outcome, turn: None, cancel_told: false };
+            Self { seat, shared, cancelled: Box::pin(cancel.cancelled()), outcome, turn: None, cancel_told: false };
         async move {
             if !Box::pin(attempt.begin(candidacy)).await {
                 return Ok(RunOutcome::NeverLed);
             }
             // Looked at after the order, so that either this elector or the driver sees the other one.
-            if let Some(unfit) = attempt.seat.shared.unfit() {
+            if let Some(unfit) = attempt.shared.unfit() {
                 return Err(unfit);
             }
             match poll_fn(|context| attempt.poll_end(context)).await {
                 Some(outcome) => Ok(*outcome),
                 // The session has ended before it saw this candidacy, or the candidacy was taken back.
-                None => attempt.seat.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
+                None => attempt.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
             }
         }
     }
@@ -65,7 +67,7 @@ impl<'a> Attempt<'a> {
             () = &mut self.cancelled => return false,
             turn = turn => self.turn = Some(turn),
         }
-        self.seat.shared.order(self.seat, |orders| orders.candidacy = Some(candidacy));
+        self.shared.order(self.seat, |orders| orders.candidacy = Some(candidacy));
         true
     }
 
@@ -74,7 +76,7 @@ impl<'a> Attempt<'a> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.cancel_told && self.cancelled.poll_unpin(context).is_ready() {
             self.cancel_told = true;
-            drop(self.seat.shared.order(self.seat, |orders| orders.end(End::Cancelled)));
+            drop(self.shared.order(self.seat, |orders| orders.end(End::Cancelled)));
             // A candidacy that the driver has not seen is over.
             outcome = self.outcome.poll_unpin(context);
         }
@@ -92,7 +94,7 @@ impl Drop for Attempt<'_> {
             if let Some(leadership) = self.seat.status.leadership() {
                 leadership.close();
             }
-            drop(self.seat.shared.order(self.seat, |orders| orders.end(End::Dropped)));
+            drop(self.shared.order(self.seat, |orders| orders.end(End::Dropped)));
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
 use super::seat::{Candidacy, LockSeat};
+use super::shared::Shared;
 use crate::election::{EndReason, RunOutcome};
 use crate::elector::output::Output;
 use crate::elector::run_error::RunError;
@@ -28,11 +29,12 @@ use crate::store_check::StoreUnfit;
 #[derive(Debug)]
 pub struct SessionElector {
     seat: Arc<LockSeat>,
+    shared: Arc<Shared>,
 }
 
 impl SessionElector {
-    pub(super) fn new(seat: Arc<LockSeat>) -> Self {
-        Self { seat }
+    pub(super) fn new(seat: Arc<LockSeat>, shared: Arc<Shared>) -> Self {
+        Self { seat, shared }
     }
 
     /// The name of the lock.
@@ -44,9 +46,9 @@ impl SessionElector {
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
-        let (settings, status) = (&self.seat.shared.settings, self.seat.status.watch());
-        let identity = Arc::clone(&self.seat.shared.identity);
-        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.seat.shared.status.watch())
+        let (settings, status) = (&self.shared.settings, self.seat.status.watch());
+        let identity = Arc::clone(&self.shared.identity);
+        LeaderHandle::new(status, identity, Arc::clone(&settings.clock)).of_session(self.shared.status.watch())
     }
 
     /// Returns a check like that of a [`DefaultLeaderElector`](crate::DefaultLeaderElector::health_check). The check
@@ -54,7 +56,7 @@ impl SessionElector {
     /// `tolerated_delay`.
     #[must_use]
     pub fn health_check(&self, tolerated_delay: Duration) -> HealthCheck {
-        self.seat.shared.health_check(&self.seat, tolerated_delay)
+        self.shared.health_check(&self.seat, tolerated_delay)
     }
 
     /// Competes until it leads, leads until the term ends, and returns. Returns as well when the run of the session
@@ -82,7 +84,7 @@ impl SessionElector {
         while !cancel.is_cancelled() {
             let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
             let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
-            let cool_down = self.seat.shared.settings.rules.election.lease_duration;
+            let cool_down = self.shared.settings.rules.election.lease_duration;
             stand_back = if cools_down { cool_down } else { Duration::ZERO };
         }
         Ok(())
@@ -107,12 +109,12 @@ impl SessionElector {
     }
 
     pub(super) fn retry_period(&self) -> Duration {
-        self.seat.shared.settings.rules.election.retry_period
+        self.shared.settings.rules.election.retry_period
     }
 
     /// Waits by the session's clock, from the first poll on.
     pub(super) async fn pause(&self, duration: Duration) {
-        let clock = &self.seat.shared.settings.clock;
+        let clock = &self.shared.settings.clock;
         clock.sleep_until(clock.now() + duration).await;
     }
 
@@ -126,12 +128,12 @@ impl SessionElector {
         work: StartWork,
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
-        Attempt::run(&self.seat, cancel, move |done| Candidacy { work, stand_back, done })
+        Attempt::run((&self.seat, &self.shared), cancel, move |done| Candidacy { work, stand_back, done })
     }
 }
 
 impl Drop for SessionElector {
     fn drop(&mut self) {
-        self.seat.shared.leave(&self.seat);
+        self.shared.leave(&self.seat);
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::shared::Shared;
+use super::common::Common;
 use crate::callbacks::{LeaderCallbacks, OnStart, OnStop};
 use crate::clock::Clock;
 use crate::election::RunOutcome;
+use crate::elector::listeners::Listeners;
 use crate::elector::new_leader::NewLeaderCalls;
-use crate::elector::report::Listeners;
 use crate::elector::term::EarlierWork;
 use crate::elector::work::StartWork;
 use crate::leadership::TermListener;
@@ -63,7 +63,7 @@ pub(super) struct LockSeat {
     pub(super) on_stop: Option<Arc<OnStop>>,
     pub(super) status: StatusWriter,
     pub(super) new_leader_calls: NewLeaderCalls,
-    pub(super) shared: Arc<Shared>,
+    common: Arc<Common>,
     /// Held by the candidacy of the elector.
     pub(super) turn: tokio::sync::Mutex<()>,
     earlier_work: Mutex<EarlierWork>,
@@ -71,7 +71,7 @@ pub(super) struct LockSeat {
 }
 
 impl LockSeat {
-    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(name: Arc<str>, callbacks: LeaderCallbacks, common: &Arc<Common>) -> Self {
         let status = StatusWriter::new();
         let LeaderCallbacks { on_start_leading, on_stop_leading, on_new_leader } = callbacks;
         Self {
@@ -79,8 +79,8 @@ impl LockSeat {
             on_start: on_start_leading,
             on_stop: on_stop_leading,
             status,
-            new_leader_calls: NewLeaderCalls::by(&shared.crew, on_new_leader),
-            shared: Arc::clone(shared),
+            new_leader_calls: NewLeaderCalls::by(&common.crew, on_new_leader),
+            common: Arc::clone(common),
             turn: tokio::sync::Mutex::default(),
             earlier_work: Mutex::default(),
             orders: Mutex::default(),
@@ -89,7 +89,7 @@ impl LockSeat {
 
     /// The name of the lock in metrics and health checks.
     pub(super) fn full_name(&self) -> String {
-        format!("{}/{}", self.shared.settings.name, self.name)
+        format!("{}/{}", self.common.settings.name, self.name)
     }
 
     pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
@@ -117,7 +117,7 @@ impl Listeners for LockSeat {
     }
 
     fn clock(&self) -> &dyn Clock {
-        &*self.shared.settings.clock
+        &*self.common.settings.clock
     }
 
     fn status(&self) -> &StatusWriter {
@@ -131,7 +131,7 @@ impl Listeners for LockSeat {
 
 impl TermListener for LockSeat {
     fn wake(&self) {
-        self.shared.term_has_news(&self.name);
+        self.common.term_has_news(&self.name);
     }
 }
 

@@ -89,11 +89,11 @@ impl Session {
         if let Some(problem) = problem_with(&name) {
             return Err(LockNameError::Bad { name, problem });
         }
-        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, &self.shared));
+        let seat = Arc::new(LockSeat::new(name.as_str().into(), callbacks, &self.shared.common));
         if !self.shared.join(&seat) {
             return Err(LockNameError::Taken { name });
         }
-        Ok(SessionElector::new(seat))
+        Ok(SessionElector::new(seat, Arc::clone(&self.shared)))
     }
 
     /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)

@@ -1,29 +1,22 @@
 //! The part of a session that its electors share with its driver.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
+use super::common::Common;
 use super::seat::{LockSeat, Orders};
 use super::settings::Settings;
-use crate::elector::new_leader::Crew;
 use crate::elector::term::EarlierWork;
 use crate::health::{HealthCheck, Unhealthy};
-use crate::status::StatusWriter;
 use crate::store_check::StoreUnfit;
 
-/// The settings, the electors, and the way of their orders to the driver.
+/// The electors, and the way of their orders to the driver.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) settings: Settings,
-    pub(super) identity: Arc<str>,
+    pub(super) common: Arc<Common>,
     desk: Mutex<Desk>,
-    bell: Notify,
-    pub(super) crew: Arc<Crew>,
-    /// The errors of the session, which are those of all its locks.
-    pub(super) status: StatusWriter,
     /// The refusal of the store in the last run.
     unfit: Mutex<Option<StoreUnfit>>,
     pub(super) span: tracing::Span,
@@ -37,8 +30,6 @@ struct Desk {
     /// `true` while the session runs. Orders that are given meanwhile are in the queue.
     runs: bool,
     queue: VecDeque<Arc<LockSeat>>,
-    /// The names of the locks whose terms have news.
-    news: VecDeque<Arc<str>>,
 }
 
 /// The reason for which the driver attends to a lock.
@@ -50,13 +41,19 @@ pub(super) enum Call {
     Orders(Arc<LockSeat>),
 }
 
+impl Deref for Shared {
+    type Target = Common;
+
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
 impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
         let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
         let span = tracing::error_span!("session", name = settings.name, prefix, identity);
-        let status = StatusWriter::new();
-        let (identity, desk, unfit) = (identity.as_str().into(), Mutex::default(), Mutex::default());
-        Self { settings, identity, desk, bell: Notify::new(), crew: Arc::default(), status, unfit, span }
+        Self { common: Arc::new(Common::new(settings)), desk: Mutex::default(), unfit: Mutex::default(), span }
     }
 
     /// Adds an elector. Returns `false` if there is an elector of this name.
@@ -97,15 +94,6 @@ impl Shared {
         output
     }
 
-    /// Tells the driver that the term of a lock may have news.
-    pub(super) fn term_has_news(&self, lock: &Arc<str>) {
-        let mut desk = self.desk();
-        if desk.runs {
-            desk.news.push_back(Arc::clone(lock));
-            self.bell.notify_one();
-        }
-    }
-
     /// The next lock to attend to. The news of terms come first. Cancellation safe.
     pub(super) async fn next_call(&self) -> Call {
         loop {
@@ -117,10 +105,10 @@ impl Shared {
     }
 
     fn call(&self) -> Option<Call> {
-        let mut desk = self.desk();
-        if let Some(lock) = desk.news.pop_front() {
+        if let Some(lock) = self.next_news() {
             return Some(Call::Term(lock));
         }
+        let mut desk = self.desk();
         let seat = desk.queue.pop_front()?;
         seat.orders().queued = false;
         Some(Call::Orders(seat))
@@ -132,7 +120,7 @@ impl Shared {
         let seats: VecDeque<_> = desk.electors.values().cloned().collect();
         seats.iter().for_each(|seat| seat.orders().queued = true);
         (desk.runs, desk.queue) = (true, seats);
-        desk.news.clear();
+        self.forget_news();
     }
 
     /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.

@@ -1,0 +1,24 @@
+//! The parts of an elector that its reports go to.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::new_leader::NewLeaderCalls;
+use crate::clock::Clock;
+use crate::status::StatusWriter;
+
+/// The parts of an elector that listen to every run.
+pub(super) trait Listeners: Debug + Send + Sync {
+    /// The name of the elector in metrics.
+    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "nothing else needs the name"))]
+    fn name(&self) -> Arc<str>;
+
+    /// The name of the lock, if it is one of many of a session. A session tells of its locks in sum.
+    fn lock_of_session(&self) -> Option<&str>;
+
+    fn clock(&self) -> &dyn Clock;
+
+    fn status(&self) -> &StatusWriter;
+
+    fn new_leader_calls(&self) -> &NewLeaderCalls;
+}
