@@ -17,29 +17,27 @@ mod slots;
 mod start;
 mod term;
 mod terminal;
+mod watch;
 mod watchdog;
 mod words;
 mod work;
 
 use std::ffi::OsString;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{DefaultLeaderElector, EndReason, JobId, LeaderCallbacks, LeaderElectionConfig};
-use rustix::process::Signal;
-use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::command::CommandLine;
 use self::course::Ended;
 use self::election::{Election, ElectionEnd};
-use self::first_look::{Held, Patience};
+use self::first_look::Patience;
 use self::locks::{Locks, Refusals};
 use self::signals::Signals;
 use self::slots::{Numbered, TermEnd};
+use self::watch::{GivenUp, Watch};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
 use crate::http::{Addresses, addresses};
@@ -154,15 +152,6 @@ Examples:
   Three workers at a time, numbered from 0 to 2:
     leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker";
 
-/// The reason for which this process gave up waiting.
-#[derive(Debug)]
-enum GivenUp {
-    Signal(Signal),
-    TimedOut,
-    Held(Vec<Held>),
-    Refused(Failure),
-}
-
 impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
@@ -267,7 +256,8 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
 
     let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
-    let watch = Watch { args: &args, job: &job, locks, refusals, shutdown: &shutdown, output };
+    let watch =
+        Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals, shutdown: &shutdown, output };
     let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
     match end {
@@ -303,85 +293,6 @@ fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifie
             }
         },
     )
-}
-
-/// The tasks beside the election.
-struct Watch<'a> {
-    args: &'a Args,
-    job: &'a Job,
-    locks: Locks,
-    refusals: Refusals,
-    shutdown: &'a CancellationToken,
-    output: &'a Output,
-}
-
-impl Watch<'_> {
-    /// Runs the election to its end, passes signals on, and gives up when the wait is over. Fails, and leaves the
-    /// lease as it is, if processes cannot be ended.
-    async fn until_over(
-        mut self,
-        election: impl Future<Output = ElectionEnd>,
-        signals: &mut Signals,
-        mut give_up: Pin<&mut Sleep>,
-    ) -> Result<(ElectionEnd, Option<GivenUp>), Failure> {
-        let (mut given_up, mut waits_for) = (None, None);
-        let mut election = std::pin::pin!(election);
-        let mut election = poll_fn(|context| {
-            let polled = election.as_mut().poll(context);
-            // The elector renews the lease while it is polled.
-            self.job.course.tell_watchdog();
-            polled
-        });
-        loop {
-            tokio::select! {
-                biased;
-                left = self.job.course.left_behind() => return Err(left),
-                // Before the elector goes on, which would release the lease.
-                () = self.job.course.has_dropped() => self.job.end_dropped().await?,
-                end = &mut election => return Ok((end, given_up)),
-                signal = signals.next() => {
-                    if !self.job.course.on_signal(signal) && signals::ends_the_wait(signal) {
-                        given_up.get_or_insert(GivenUp::Signal(signal));
-                        self.shutdown.cancel();
-                    }
-                }
-                () = &mut give_up, if given_up.is_none() && !self.job.course.has_begun() => {
-                    // The election is not polled in between, so the check and the cancellation see the same
-                    // state.
-                    if !self.locks.is_led() {
-                        given_up = Some(self.locks.failure_of_store().map_or(GivenUp::TimedOut, GivenUp::Refused));
-                        self.shutdown.cancel();
-                    }
-                }
-                refused = self.refusals.next(), if self.args.no_wait && given_up.is_none() => {
-                    if !self.job.course.has_begun() && !self.locks.is_led() {
-                        given_up = Some(GivenUp::Refused(refused));
-                        self.shutdown.cancel();
-                    }
-                }
-                () = self.locks.changed(), if given_up.is_none() && (self.args.no_wait || self.args.slots.is_some()) => {
-                    let held = self.locks.held_by_others();
-                    if !self.args.no_wait {
-                        self.tell_of_a_wait(held.as_deref().map(first_look::names), &mut waits_for);
-                    } else if let Some(held) = held.filter(|_| !self.job.course.has_begun() && !self.locks.is_led()) {
-                        given_up = Some(GivenUp::Held(held));
-                        self.shutdown.cancel();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Tells the user which processes hold all slots, once for all of them.
-    fn tell_of_a_wait(&self, held: Option<String>, waits_for: &mut Option<String>) {
-        if held != *waits_for {
-            if let Some(names) = &held {
-                let what = if self.args.slots == Some(1) { "the slot is" } else { "all slots are" };
-                self.output.say(format_args!("waiting: {what} held, by {names}"));
-            }
-            *waits_for = held;
-        }
-    }
 }
 
 /// Converts the end of the last term into the exit code of this process.
