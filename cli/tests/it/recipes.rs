@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::notify::Systemd;
-use crate::support::{PROGRAM, Place, Running};
+use crate::support::{PROGRAM, Place, Running, TIMINGS};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -19,6 +19,7 @@ fn blocks(heading: &str, language: &str) -> Vec<String> {
     let guide = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
     let (_, section) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
     let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
     let fence = format!("\n```{language}\n");
     let blocks = section.split(&fence).skip(1);
     blocks.map(|block| block.split_once("\n```").unwrap().0.to_owned()).collect()
@@ -225,4 +226,26 @@ fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
     for setting in ["KillMode=mixed", "Type=notify", "WatchdogSec=30s"] {
         assert!(unit.lines().any(|line| line == setting), "{setting}");
     }
+}
+
+#[test]
+fn a_program_in_another_language_works_beside_the_sidecar_that_leads() {
+    let place = Place::new();
+    let [program] = blocks("A program beside the sidecar", "python").try_into().unwrap();
+    let path = place.path("importer.py");
+    fs::write(&path, program).unwrap();
+    let machine = |identity| {
+        let lock = place.lock("importer");
+        let args = ["serve", "--lock", &lock, "--identity", identity, "--listen", "127.0.0.1:0"];
+        let mut sidecar = Running::start(&[&args[..], &TIMINGS].concat());
+        let url = sidecar.wait_for_note("leaderelect: serving ");
+        let mut program = Command::new("python3");
+        program.arg(&path).env("SIDECAR", url.trim_end_matches('/'));
+        (sidecar, Running::of(program))
+    };
+    let (first, mut program_of_first) = machine("first");
+    program_of_first.wait_for("an item with token 0");
+    let (_second, mut program_of_second) = machine("second");
+    first.signal(Signal::KILL);
+    program_of_second.wait_for("an item with token 1");
 }
