@@ -27,7 +27,7 @@ use crate::timing::duration;
 /// lock: the command warns of a name that no open session has. With a wrong name, the leader stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
 /// command says so and asks. To be sure of a name, copy it from the log or the status page of the candidate.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(override_usage = "leaderelect transfer [OPTIONS] --to <IDENTITY> <URL>", after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,

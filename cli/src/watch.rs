@@ -32,7 +32,7 @@ use crate::view::{self, State, View};
 /// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of the changes while the command runs, only
 /// the last is seen. A command that fails is told of, and does not end the watch.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(override_usage = "leaderelect watch [OPTIONS] <URL> [-- <COMMAND>...]", after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
