@@ -64,9 +64,14 @@ fn the_url_may_be_in_a_file() {
 
     let both = end(&["run", "--lock", &lock, "--lock-file", file, "--", "true"]);
     assert_eq!(both.code, Some(64), "{both:?}");
-    assert!(both.stderr.contains("'--lock <URL>' cannot be used with '--lock-file <PATH>'"), "{both:?}");
-    let both = end(&["status", &lock, "--lock-file", file]);
-    assert_eq!(both.code, Some(64), "{both:?}");
+    assert!(both.stderr.contains("the command line names the lock more than once"), "{both:?}");
+    for both in [&["status", &lock, "--lock-file", file][..], &["status", &lock, "--lock", &lock]] {
+        assert_eq!(end(both).code, Some(64), "{both:?}");
+    }
+    let mut command = leaderelect(["status", "--lock-file", file]);
+    command.env("LEADERELECT_LOCK", place.lock("b"));
+    let won = end_of(command);
+    assert!(won.code == Some(0) && won.stdout.contains(&lock), "the command line wins over the environment: {won:?}");
     let neither = end(&["status"]);
     assert_eq!(neither.code, Some(64), "{neither:?}");
     assert!(neither.stderr.contains("--lock-file <PATH>"), "{neither:?}");
