@@ -104,7 +104,7 @@ impl Process {
             .request_timeout(timeout)
             .release_on_cancel(dice.chance(0.5))
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
-            .clock(ProcessClock { world: Arc::clone(world), process: id, clock: clock.clone() })
+            .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
             .seed(dice.number())
             .build()

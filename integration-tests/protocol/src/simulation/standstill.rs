@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::Weak;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use super::world::World;
 /// write, and when it reports that its work is to be dropped.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessClock {
-    pub(super) world: Arc<World>,
+    /// The world has handles of electors, which have this clock.
+    pub(super) world: Weak<World>,
     pub(super) process: ProcessId,
     pub(super) clock: NodeClock,
 }
@@ -34,7 +35,9 @@ impl Clock for ProcessClock {
     }
 
     fn wall_time(&self) -> DateTime<Utc> {
-        self.world.stand_still_at_times(self.process);
+        if let Some(world) = self.world.upgrade() {
+            world.stand_still_at_times(self.process);
+        }
         self.clock.wall_time()
     }
 
