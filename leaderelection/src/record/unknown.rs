@@ -1,6 +1,7 @@
 //! The fields of a record that this library does not know.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -70,12 +71,16 @@ impl<'de> Deserialize<'de> for UnknownFields {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = BTreeMap::new();
-                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    if fields.contains_key(&name) {
-                        return Err(A::Error::custom(format_args!("field {name:?} occurs twice")));
+                let mut fields = Self::Value::new();
+                while let Some((name, value)) = map.next_entry()? {
+                    match fields.entry(name) {
+                        Entry::Vacant(place) => {
+                            place.insert(value);
+                        }
+                        Entry::Occupied(place) => {
+                            return Err(A::Error::custom(format_args!("field {:?} occurs twice", place.key())));
+                        }
                     }
-                    fields.insert(name, value);
                 }
                 Ok(fields)
             }
