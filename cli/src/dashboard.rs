@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     output.say(format_args!("serving {}", server.url()));
     output.say(format_args!("watching {} every {}", args.prefix, humantime::format_duration(args.refresh)));
 
-    let mut ending = Ending::new(signals, server.tls(), output);
+    let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
     let guarded = Router::new().route("/", get(show)).with_state(facts);
     let open = Router::new().route("/healthz", get(|| async { "ok\n" }));
     let mut running = server.start(site(guarded, open, token));

@@ -138,7 +138,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     #[cfg(unix)]
     systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
 
-    let ending = Ending::new(signals, server.tls(), output).with_token(token.clone());
+    let ending = Ending::new(signals, server.tls(), token.clone(), output);
     let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts))));
     let mut running = vec![server.start(site::routes(facts, token))];

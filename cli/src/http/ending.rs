@@ -17,13 +17,9 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    pub(crate) fn new(signals: Signals, tls: Option<Tls>, output: &Output) -> Self {
-        Self { signals, tls, token: None, output: output.clone() }
-    }
-
-    /// Reads this token again, too.
-    pub(crate) fn with_token(self, token: Option<Token>) -> Self {
-        Self { token, ..self }
+    /// Takes everything that the server may have to read again.
+    pub(crate) fn new(signals: Signals, tls: Option<Tls>, token: Option<Token>, output: &Output) -> Self {
+        Self { signals, tls, token, output: output.clone() }
     }
 
     /// Waits until a signal asks for the end.
