@@ -44,7 +44,7 @@ RUST_LOG
 NO_COLOR
     No colours, if set to anything.
 LEADERELECTION_HTTP_TOKEN
-    The token that `leaderelect serve` requires, if there is no --token-file.
+    The token that `leaderelect serve` and `leaderelect dashboard` require, if there is no --token-file.
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL_S3, ...
     Credentials and settings for s3:// URLs, as the AWS command line reads them.
 GOOGLE_APPLICATION_CREDENTIALS, STORAGE_EMULATOR_HOST

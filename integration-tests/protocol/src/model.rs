@@ -12,7 +12,6 @@ mod canonical;
 mod job;
 mod node;
 mod properties;
-mod reachability;
 mod settings;
 mod step;
 mod store;
@@ -20,6 +19,5 @@ mod world;
 
 pub use action::{Action, Deed};
 pub use node::{Flight, Node, Work};
-pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, electable_larger, larger, standard};
 pub use world::{Cell, Manner, Setup, Spoilt, Violation, World};

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 
 use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
+use crate::dashboard::dashboard;
 
 const TOKEN: &str = "a-token-that-nobody-else-has-got";
 
@@ -130,28 +131,31 @@ async fn a_new_certificate_is_shown_after_sighup() {
 
 #[tokio::test]
 async fn a_new_token_is_required_after_sighup() {
+    const NEW: &str = "another-token-that-is-newer";
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
-    std::fs::write(&file, TOKEN).unwrap();
-    let mut command = serve(&lock_in(directory.path()), "alpha");
-    let sidecar = Sidecar::spawn(command.arg("--token-file").arg(&file)).await;
-    let status = async |token: &str| {
-        let answer = Client::new().get(format!("{}/leader", sidecar.url())).bearer_auth(token).send().await;
-        answer.unwrap().status()
-    };
-    const NEW: &str = "another-token-that-is-newer";
-    std::fs::write(&file, NEW).unwrap();
-    assert_eq!((status(TOKEN).await, status(NEW).await), (StatusCode::OK, StatusCode::UNAUTHORIZED));
-    sidecar.signal(Signal::HUP);
-    eventually("the new token is known", async || (status(NEW).await == StatusCode::OK).then_some(())).await;
-    assert_eq!(status(TOKEN).await, StatusCode::UNAUTHORIZED);
+    let lock = lock_in(directory.path());
+    let prefix = format!("file://{}/", directory.path().display());
+    for (mut command, path) in [(serve(&lock, "alpha"), "/leader"), (dashboard(&prefix, "1s"), "/")] {
+        std::fs::write(&file, TOKEN).unwrap();
+        let server = Sidecar::spawn(command.arg("--token-file").arg(&file)).await;
+        let status = async |token: &str| {
+            let answer = Client::new().get(format!("{}{path}", server.url())).bearer_auth(token).send().await;
+            answer.unwrap().status()
+        };
+        std::fs::write(&file, NEW).unwrap();
+        assert_eq!((status(TOKEN).await, status(NEW).await), (StatusCode::OK, StatusCode::UNAUTHORIZED), "{path}");
+        server.signal(Signal::HUP);
+        eventually("the new token is known", async || (status(NEW).await == StatusCode::OK).then_some(())).await;
+        assert_eq!(status(TOKEN).await, StatusCode::UNAUTHORIZED, "{path}");
 
-    std::fs::write(&file, "short").unwrap();
-    sidecar.signal(Signal::HUP);
-    eventually("the problem is told", async || {
-        sidecar.said().contains("going on with the token of before").then_some(())
-    })
-    .await;
-    assert_eq!(status(NEW).await, StatusCode::OK);
-    assert!(!sidecar.said().contains(NEW), "{}", sidecar.said());
+        std::fs::write(&file, "short").unwrap();
+        server.signal(Signal::HUP);
+        eventually("the problem is told", async || {
+            server.said().contains("going on with the token of before").then_some(())
+        })
+        .await;
+        assert_eq!(status(NEW).await, StatusCode::OK, "{path}");
+        assert!(!server.said().contains(NEW), "{}", server.said());
+    }
 }

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use leaderelection_protocol_tests::model::{
-    Question, Reachability, Stuck, electable, electable_larger, explore, larger, standard,
-};
+use leaderelection_protocol_tests::model::{Question, electable, electable_larger, larger, standard};
+use leaderelection_protocol_tests::reach::{Broken, Exploration, Goal, explore};
 use stateright::{Checker, HasDiscoveries, Model};
 
 /// Explores every history of a few candidates.
@@ -59,12 +58,14 @@ fn keeps_every_promise(Question { name, setup }: &Question) -> bool {
 
 fn is_always_electable(Question { name, setup }: &Question) -> bool {
     let began = Instant::now();
-    let Reachability { states, stuck } = explore(setup);
-    match stuck {
-        Some(Stuck { node, ref path }) => {
-            println!("{name}: node {node} can never lead again: {path:?}\nviolated: always electable")
+    let Exploration { states, found } = explore(setup);
+    match &found {
+        Some(Broken::Promise(promise, path)) => println!("{name}: violated: {promise}\n{path:?}"),
+        Some(Broken::Never(event)) => println!("{name}: never {event}"),
+        Some(Broken::Stuck(Goal { node, lock }, path)) => {
+            println!("{name}: node {node} can never lead lock {lock} again: {path:?}\nviolated: always electable")
         }
         None => println!("{name}: {states} states, {:.1} s", began.elapsed().as_secs_f64()),
     }
-    stuck.is_none()
+    matches!(found, None | Some(Broken::Never(_)))
 }

@@ -6,10 +6,11 @@ use leaderelection::election::Rules;
 use leaderelection::{LeaderElectionRecord, Version};
 use stateright::{Model, Property};
 
-use super::action::Action;
+use super::action::{Action, Deed};
 use super::job::Progress;
 use super::node::Node;
 use super::properties;
+use crate::reach::{Goal, Mover, Reach};
 
 /// The behaviour of the work of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,5 +244,26 @@ impl Model for Setup {
 
     fn properties(&self) -> Vec<Property<Self>> {
         properties::of(self)
+    }
+}
+
+impl Reach for Setup {
+    fn goals(&self) -> Vec<Goal> {
+        (0..self.nodes.len()).map(|node| Goal { node, lock: 0 }).collect()
+    }
+
+    fn is_reached(&self, world: &World, goal: Goal) -> bool {
+        world.nodes[goal.node].leading(self).is_some()
+    }
+
+    fn mover(&self, action: &Action) -> Mover {
+        match action {
+            // Somebody puts a spoilt record back in the end.
+            Action::Tick | Action::Repair => Mover::Time,
+            Action::Node(node, Deed::Poll | Deed::Arrive | Deed::Answer | Deed::BeginWork | Deed::WorkStopped) => {
+                Mover::Node(*node)
+            }
+            _ => Mover::Other,
+        }
     }
 }

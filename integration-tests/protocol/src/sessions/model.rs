@@ -7,14 +7,12 @@
 
 mod canonical;
 mod node;
-mod reachability;
 mod settings;
 mod step;
 mod store;
 mod world;
 
 pub use node::Target;
-pub use reachability::{Reachability, Stuck, explore};
 pub use settings::{Question, electable, larger, standard};
 pub use step::{Action, Deed};
 pub use world::{Setup, Slow, TICK, Violation, World};

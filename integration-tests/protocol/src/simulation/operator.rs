@@ -59,16 +59,10 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
     match found.map(|found| found.record) {
         // Somebody else puts such a record right.
         Some(seen) if seen.leader_transitions == MAX_LEADER_TRANSITIONS => {}
-        None if scenario.operator_deletes => {
-            let token = world.oracle(|oracle, _| oracle.highest_token());
-            world.oracle(|oracle, now| oracle.plans(now, Plan::Recreate { token }));
-            let recreated = recreate(&lock, token).await;
-            let told = told(recreated.as_ref().map(|record| record.leader_transitions > token));
-            world.oracle(|oracle, now| oracle.was_told(now, plan, told));
-        }
+        None if scenario.operator_deletes => create_anew(world, &lock, plan).await,
         Some(seen) if scenario.operator_releases && (!scenario.operator_transfers || dice.chance(0.5)) => {
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
-            world.oracle(|oracle, now| oracle.plans(now, Plan::Release { of, holder }));
+            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Release { of, holder }));
             let is_goal = |after: &LeaderElectionRecord| after.leader_transitions > of || after.is_released();
             let done = force_release(&lock, &seen).await;
             let told = told(done.as_ref().map(|done| done.before == done.after || is_goal(&done.after)));
@@ -77,13 +71,21 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
         Some(seen) if scenario.operator_transfers => {
             let to = node::any_identity(scenario, dice);
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
-            world.oracle(|oracle, now| oracle.plans(now, Plan::Transfer { of, holder, to: to.clone() }));
+            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Transfer { of, holder, to: to.clone() }));
             let done = request_transfer(&lock, &seen, &to).await;
             let told = told(done.as_ref().map(|done| done.before == done.after || done.after.holder_identity == to));
             world.oracle(|oracle, now| oracle.was_told(now, plan, told));
         }
         _ => {}
     }
+}
+
+async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
+    let token = world.oracle(|oracle, _| oracle.highest_token());
+    world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Recreate { token }));
+    let recreated = recreate(lock, token).await;
+    let told = told(recreated.as_ref().map(|record| record.leader_transitions > token));
+    world.oracle(|oracle, now| oracle.was_told(now, plan, told));
 }
 
 fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
@@ -101,7 +103,8 @@ fn told(result: Result<bool, &AdminError>) -> Told {
     }
 }
 
-/// Deletes the object at times, each time after all candidates have seen that it is held.
+/// Deletes the object at times, each time after all candidates have seen that it is held. Another operator may create it
+/// anew soon.
 pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
     if !world.scenario.operator_deletes {
         return std::future::pending().await;
@@ -112,6 +115,11 @@ pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
         if !world.is_calm() {
             world.object.lock().unwrap().delete();
             world.oracle(|oracle, now| oracle.deleted(now));
+            if dice.chance(0.7) {
+                sleep(dice.up_to(world.scenario.timings.lease)).await;
+                let plan = world.oracle(|oracle, _| oracle.next_plan());
+                create_anew(&world, &lock(&world, plan), plan).await;
+            }
         }
     }
 }

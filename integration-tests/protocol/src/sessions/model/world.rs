@@ -8,7 +8,8 @@ use leaderelection::{LeaderElectionRecord, Version, election};
 use stateright::{Model, Property};
 
 use super::node::{Node, Target, Work};
-use super::step::Action;
+use super::step::{Action, Deed};
+use crate::reach::{Goal, Mover, Reach};
 
 /// The advance of a clock in one step.
 pub const TICK: u64 = 2;
@@ -264,5 +265,26 @@ impl Model for Setup {
             }));
         }
         properties
+    }
+}
+
+impl Reach for Setup {
+    fn goals(&self) -> Vec<Goal> {
+        let locks = |node| (0..self.locks).map(move |lock| Goal { node, lock });
+        (0..self.nodes.len()).flat_map(locks).collect()
+    }
+
+    fn is_reached(&self, world: &World, goal: Goal) -> bool {
+        world.nodes[goal.node].leading(self, goal.lock).is_some()
+    }
+
+    fn mover(&self, action: &Action) -> Mover {
+        match action {
+            Action::Tick => Mover::Time,
+            Action::Node(node, Deed::Poll | Deed::Arrive(_) | Deed::Answer(_) | Deed::WorkStopped(_)) => {
+                Mover::Node(*node)
+            }
+            _ => Mover::Other,
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! One run: a queue of events in true time.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leaderelection::election;
@@ -79,8 +78,8 @@ pub(super) enum Event {
 
 pub(super) struct World {
     pub(super) now: Duration,
-    pub(super) queue: BinaryHeap<Reverse<(Duration, u64)>>,
-    pub(super) events: BTreeMap<u64, Event>,
+    /// What happens next, by its moment; by its number, if several things happen at one moment.
+    pub(super) queue: BTreeMap<(Duration, u64), Box<Event>>,
     pub(super) drawn: u64,
     pub(super) scenario: Scenario,
     pub(super) balance: bool,
@@ -116,8 +115,7 @@ pub fn run(seed: u64, lines: usize) -> Run {
         .collect();
     let mut world = World {
         now: Duration::ZERO,
-        queue: BinaryHeap::new(),
-        events: BTreeMap::new(),
+        queue: BTreeMap::new(),
         drawn: 0,
         balance: dice.chance(0.5),
         lists: dice.chance(0.5),
@@ -134,11 +132,9 @@ pub fn run(seed: u64, lines: usize) -> Run {
     };
     world.begin();
     while !world.is_over && world.oracle.violation.is_none() {
-        let Some(Reverse((at, number))) = world.queue.pop() else { break };
+        let Some(((at, _), event)) = world.queue.pop_first() else { break };
         world.now = at;
-        if let Some(event) = world.events.remove(&number) {
-            world.happens(event);
-        }
+        world.happens(*event);
     }
     Run { seed, stats: world.oracle.stats, violation: world.oracle.violation.clone(), story: world.oracle.story() }
 }
@@ -185,8 +181,7 @@ impl World {
 
     pub(super) fn at(&mut self, at: Duration, event: Event) {
         self.drawn += 1;
-        self.events.insert(self.drawn, event);
-        self.queue.push(Reverse((at.max(self.now), self.drawn)));
+        self.queue.insert((at.max(self.now), self.drawn), Box::new(event));
     }
 
     pub(super) fn node_of(&self, process: u64) -> Option<usize> {

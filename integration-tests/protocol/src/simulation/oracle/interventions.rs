@@ -35,11 +35,9 @@ impl Oracle {
         self.plans.len() - 1
     }
 
-    pub(in crate::simulation) fn plans(&mut self, now: TrueTime, plan: Plan) {
+    pub(in crate::simulation) fn plans(&mut self, now: TrueTime, id: PlanId, plan: Plan) {
         self.log(now, None, Event::Plans(plan.clone()));
-        if let Some(watch) = self.plans.last_mut() {
-            watch.plan = Some(plan);
-        }
+        self.plans[id].plan = Some(plan);
     }
 
     pub(in crate::simulation) fn lied_to_operator(&mut self, plan: PlanId) {
