@@ -36,7 +36,7 @@ pub enum Mover {
     /// One candidate by itself, without a fault. A crash and an order to stop are no such steps: a restarted candidate is
     /// like a new one.
     Node(usize),
-    /// The passing of time, or what somebody does in the end.
+    /// The passing of time, or a repair that somebody makes in the end.
     Time,
     /// A fault, or somebody who need not do anything.
     Other,
@@ -56,7 +56,7 @@ pub struct Exploration<A> {
 pub enum Broken<A> {
     /// A promise is broken after these steps.
     Promise(&'static str, Vec<A>),
-    /// What must be possible never happens.
+    /// An event that must be possible never happens.
     Never(&'static str),
     /// The goal cannot be reached any more after these steps, even if all other candidates have died.
     Stuck(Goal, Vec<A>),

@@ -78,7 +78,7 @@ pub(super) enum Event {
 
 pub(super) struct World {
     pub(super) now: Duration,
-    /// What happens next, by its moment; by its number, if several things happen at one moment.
+    /// The events to come, by moment, and by number if several come at one moment.
     pub(super) queue: BTreeMap<(Duration, u64), Box<Event>>,
     pub(super) drawn: u64,
     pub(super) scenario: Scenario,
