@@ -35,8 +35,8 @@ impl Member {
             }
             visitor.pause(&mut peer.look_at);
             visitor.pause(&mut peer.asked_at);
-            if let Some(Rhythm { looked_at, renewed_from, aim }) = &mut peer.rhythm {
-                [looked_at, renewed_from, aim].into_iter().for_each(|at| visitor.pause(at));
+            if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut peer.rhythm {
+                [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
             }
             visitor.pause(&mut peer.not_before);
             let Some(sight) = &mut peer.sight else { continue };
