@@ -18,6 +18,7 @@ mod own;
 mod own_session;
 mod peer;
 mod ranking;
+mod rhythm;
 mod rules;
 mod taking;
 mod visit;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ranking;
+use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
 use crate::store::Version;
@@ -35,6 +36,10 @@ pub(super) struct Peer {
     pub(super) clash_reported: bool,
     /// The moment of the next look, if nothing happens before.
     pub(super) look_at: LocalInstant,
+    /// The moment at which the last look was sent.
+    pub(super) asked_at: LocalInstant,
+    /// The times of the renewals, as the looks have shown them.
+    pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
     /// `true` while a request about the session is in flight.
@@ -80,6 +85,8 @@ impl Peer {
             renews: false,
             clash_reported: false,
             look_at: now,
+            asked_at: now,
+            rhythm: None,
             not_before: now,
             in_flight: false,
             holds: BTreeSet::new(),

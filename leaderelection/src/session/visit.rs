@@ -2,6 +2,7 @@
 
 use super::lock::Seen;
 use super::machine::Member;
+use super::rhythm::Rhythm;
 use crate::election::Visitor;
 
 impl Member {
@@ -33,6 +34,10 @@ impl Member {
                 visitor.pause(&mut peer.alive_since);
             }
             visitor.pause(&mut peer.look_at);
+            visitor.pause(&mut peer.asked_at);
+            if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut peer.rhythm {
+                [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
+            }
             visitor.pause(&mut peer.not_before);
             let Some(sight) = &mut peer.sight else { continue };
             visitor.moment(&mut sight.since);

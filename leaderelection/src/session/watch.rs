@@ -8,6 +8,7 @@ use super::effect::{Effect, Fact, PeerRequest};
 use super::input::DrawSession;
 use super::machine::{Errand, Member};
 use super::peer::{self, Peer, Sight};
+use super::rhythm::Rhythm;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Jitter, Purpose, Stamp, Write};
@@ -125,9 +126,11 @@ impl Member {
         }
     }
 
-    /// Returns `true` if listings of the sessions cost less than reads of each.
+    /// Returns `true` if listings of the sessions cost less than reads of each. A listing takes place once in 1.6 retry
+    /// periods, and a session is read once in each.
     pub(super) fn lists_instead_of_reading(&self) -> bool {
-        self.peers.values().filter(|peer| peer.is_member()).count() > self.rules.reads_per_listing
+        let sessions = self.peers.values().filter(|peer| peer.is_member()).count();
+        sessions * 8 > self.rules.reads_per_listing * 5
     }
 
     /// Sets the time of the next request about a session.
@@ -175,7 +178,7 @@ impl Member {
             }
             _ => PeerRequest::Look,
         };
-        peer.in_flight = true;
+        (peer.in_flight, peer.asked_at) = (true, now);
         self.errands_in_flight += 1;
         self.effects.push_back(Effect::Peer { session: id.clone(), request });
     }
@@ -229,15 +232,10 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// The pause before the next look at a session's object, unless a listing shows a reason for an earlier one.
-    fn peer_pause(&self, jitter: Jitter) -> Duration {
-        if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) }
-    }
-
     /// Takes a read that shows no object, or an unreadable one.
     fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
-        let pause = self.peer_pause(jitter);
+        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
         let Some(peer) = self.peers.get_mut(id) else { return };
         peer.look_at = now + pause;
         if peer.ended {
@@ -255,13 +253,19 @@ impl Member {
     /// Takes a read of a session's record.
     fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
-        let pause = self.peer_pause(jitter);
+        let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
+        let lists = self.lists_instead_of_reading();
         let Some(peer) = self.peers.get_mut(id) else { return };
-        peer.look_at = now + pause;
+        let VersionedRecord { record, version } = found;
+        let is_known = |sight: &Sight| sight.version.as_ref() == Some(&version) && sight.record.is_some();
+        let is_renewed = !peer.sight.as_ref().is_some_and(is_known);
+        let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, is_renewed, retry);
+        // A listing shows a reason for an earlier look.
+        peer.look_at = if lists { now + look_around } else { rhythm.next_look(retry) };
+        peer.rhythm = Some(rhythm);
         if peer.ended {
             return;
         }
-        let VersionedRecord { record, version } = found;
         if record.is_released() {
             return self.end_peer(now, id, Some(version));
         }

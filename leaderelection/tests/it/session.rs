@@ -1,5 +1,6 @@
 //! The state machine of sessions: what leading costs, and who takes what.
 
+mod crash;
 mod fleet;
 
 use std::time::Duration;

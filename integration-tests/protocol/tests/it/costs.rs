@@ -45,11 +45,13 @@ fn a_session_pays_for_renewals_looks_and_a_listing_now_and_then() {
         let processes = processes as f64;
         let others = processes - 1.0;
         let twice_a_minute = 120.0 * processes;
-        // The number of reads for which a listing pays is 13.
-        let (looks, listings) = if others > 13.0 {
+        // A listing costs as much as 13 reads, and 1,125 listings take the place of the reads of an hour. A session is read
+        // once for each renewal, and one time in sixteen once more.
+        let reads = 1_800.0 * 17.0 / 16.0;
+        let (looks, listings) = if others * 1_800.0 > 13.0 * 1_125.0 {
             (twice_a_minute * others, 1_125.0 * processes)
         } else {
-            (1_125.0 * processes * others, 0.0)
+            (reads * processes * others, 0.0)
         };
         // A few locks are read, and many locks are listed. New sessions are looked for as often.
         let most_reads = looks + twice_a_minute * if locks > 13 { 0.0 } else { locks as f64 };

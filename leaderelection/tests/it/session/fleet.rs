@@ -18,6 +18,8 @@ pub(super) struct Fleet {
     pub(super) sessions: BTreeMap<SessionId, VersionedRecord>,
     pub(super) locks: BTreeMap<LockId, VersionedRecord>,
     pub(super) requests: Requests,
+    /// The moments of the last writes of the sessions' objects.
+    pub(super) renewed_at: BTreeMap<SessionId, LocalInstant>,
     /// The member that reads and lists as if this session had no object.
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The number of further requests about locks that are carried out and answered with an error.
@@ -186,7 +188,32 @@ impl Fleet {
             return Answer::Read(Ok(None));
         }
         let Requests { reads, session_writes, .. } = &mut self.requests;
-        request_to(&mut self.sessions, id.clone(), request, reads, session_writes)
+        let answer = request_to(&mut self.sessions, id.clone(), request, reads, session_writes);
+        if let Answer::Written(Ok(_)) = answer {
+            self.renewed_at.insert(id.clone(), self.now);
+        }
+        answer
+    }
+
+    /// Lets time pass, from one moment at which a member wakes to the next, in steps of a millisecond at least.
+    pub(super) fn pass_exactly(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            let alive = self.members.iter().filter(|driven| driven.alive);
+            let next = alive.filter_map(|driven| driven.member.wake_at()).min();
+            let Some(next) = next.map(|next| next.max(self.now + Duration::from_millis(1))).filter(|at| *at <= end)
+            else {
+                self.now = end;
+                return;
+            };
+            self.now = next;
+            for index in 0..self.members.len() {
+                let driven = &self.members[index];
+                if driven.alive && driven.member.wake_at().is_some_and(|at| at <= self.now) {
+                    self.give(index, Input::Tick);
+                }
+            }
+        }
     }
 
     /// Lets time pass, in steps of a tenth of a second.
