@@ -37,7 +37,8 @@ fn a_job_whose_host_dies_in_the_middle_is_run_by_the_next_host() {
     let mut first = Running::start(&run(&lock, &job(&TIMINGS, "today"), &["sh", "-c", "echo begun; exec sleep 1000"]));
     first.wait_for("begun");
     first.signal(rustix::process::Signal::KILL);
-    let next = end(&run(&lock, &job(&TIMINGS, "today"), &["echo", "ran"]));
+    // The wait is that of the dead host's lease.
+    let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert_eq!(place.record("nightly").leader_transitions, 1);
     assert!(next.stderr.contains("held the lease and did not say that today is done; running the command"), "{next:?}");
@@ -47,7 +48,7 @@ fn a_job_whose_host_dies_in_the_middle_is_run_by_the_next_host() {
 fn a_job_whose_host_died_before_it_began_is_run_by_the_next_host() {
     let place = Place::new();
     place.overwrite("nightly", &record("first", "1s", 4, "w"));
-    let next = end(&run(&place.lock("nightly"), &job(&TIMINGS, "today"), &["echo", "ran"]));
+    let next = end(&run(&place.lock("nightly"), &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
     assert!(next.stderr.contains("first held the lease and did not say that today is done"), "{next:?}");
 }
