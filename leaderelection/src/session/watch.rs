@@ -261,7 +261,7 @@ impl Member {
         if peer.ended {
             return;
         }
-        let VersionedRecord { record, version } = found;
+        let VersionedRecord { record, version, .. } = found;
         if record.is_released() {
             return self.end_peer(now, id, Some(version));
         }
