@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
+use azure_core::http::headers::HeaderName;
 use azure_core::http::{ClientOptions, Etag, RetryOptions, Url};
 use azure_storage_blob::models::{
     BlobClientDeleteOptions, BlobClientDownloadOptions, BlobClientUploadOptions, BlobContainerClientListBlobsOptions,
@@ -35,6 +36,9 @@ pub type AzureBlobLock = ObjectLock<AzureStore>;
 /// The version is the ETag, exactly as the service spells it. Writes carry `If-None-Match: *` or `If-Match`,
 /// deletions `If-Match`. Every call sends one request (one per five thousand blobs for a listing). The client's
 /// retries are off, because a repeated write conflicts with its own first attempt.
+///
+/// The [age](VersionedObject::age) of an object is the answer's `Date` less its `Last-Modified`, in whole seconds. Both are
+/// times of the service.
 ///
 /// ```
 /// use leaderelection::{ObjectStoreBasedLock, unique_identity};
@@ -168,6 +172,8 @@ impl ConditionalStore for AzureStore {
                 Err(error) if error::is_absent(&error) => return Ok(None),
                 Err(error) => return Err(error::explain(Operation::Get, &object, error)),
             };
+            let date = download.headers.get_optional_str(&HeaderName::from_static("date"));
+            let age = request::age(date, download.properties.last_modified.map(SystemTime::from));
             let version = error::version(download.properties.etag, StoreErrorKind::Fatal, &object)?;
             let (length, mut stream) = (download.properties.content_length, download.body);
             let mut body = Body::new(&object, length)?;
@@ -175,7 +181,7 @@ impl ConditionalStore for AzureStore {
             while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
                 body.push(&chunk)?;
             }
-            Ok(Some(VersionedObject::new(body.finish(), version)))
+            Ok(Some(VersionedObject::new(body.finish(), version).with_age(age)))
         })
         .await
     }

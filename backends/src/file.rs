@@ -76,6 +76,10 @@ pub type FileLock = ObjectLock<FileStore>;
 /// Keys are relative paths such as `locks/scheduler`. No part of a key may be empty, begin with `.` or `@`, or
 /// contain a backslash or NUL. Versions are unique, even after an object is deleted and created again.
 ///
+/// The [age](VersionedObject::age) of an object is the time since its file was written, by the wall clock of the machine,
+/// which is the clock of a local file system too. [Trust](leaderelection::LeaderElectionConfigBuilder::trust_store_clock) the age
+/// only if nobody sets that clock forward by more than the slack.
+///
 /// Calls run on Tokio's threads for blocking work, and panic outside of a Tokio runtime. Dropping a call's
 /// future abandons the answer, not the effect.
 ///

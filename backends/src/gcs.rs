@@ -68,6 +68,12 @@ pub type GcsLock = ObjectLock<GcsStore>;
 /// a probe stay and are reported. The crate's JSON client (`Storage`) reads and writes objects and has no deletion, and
 /// it returns neither its credentials nor its HTTP client, so this store cannot send a deletion of its own.
 ///
+/// # Ages
+///
+/// The store does not tell the [age](VersionedObject::age) of an object, because the crate's JSON client shows neither
+/// the `Date` nor the `Last-Modified` of an answer. So
+/// [`trust_store_clock`](leaderelection::LeaderElectionConfigBuilder::trust_store_clock) has no effect here.
+///
 /// # Cancellation safety
 ///
 /// Dropping a call's future abandons the answer: a request that was already sent may still be applied.

@@ -3,6 +3,8 @@
 
 use std::error::Error as StdError;
 use std::time::Duration;
+#[cfg(any(feature = "azure", feature = "s3"))]
+use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
 use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind, TimeLimit, one_line};
@@ -119,6 +121,15 @@ pub(crate) fn retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }
 
+/// Returns the age of an object at the moment of the answer, by the server's clock: `Date` less `Last-Modified`.
+///
+/// An object from the future has the age zero: the clock of its write was ahead.
+#[cfg(any(feature = "azure", feature = "s3"))]
+pub(crate) fn age(date: Option<&str>, modified: Option<SystemTime>) -> Option<Duration> {
+    let date = httpdate::parse_http_date(date?).ok()?;
+    Some(date.duration_since(modified?).unwrap_or_default())
+}
+
 /// A body that is being received, never larger than [`MAX_BODY_BYTES`].
 #[derive(Debug)]
 pub(crate) struct Body<'a> {
@@ -202,6 +213,18 @@ mod tests {
             Words::of_error(&outer).unwrap().to_string(),
             "oh no: key: its content cannot be read to the end; check the network: reset by peer"
         );
+    }
+
+    #[cfg(any(feature = "azure", feature = "s3"))]
+    #[test]
+    fn an_age_is_the_difference_of_two_times_of_the_server() {
+        let modified = httpdate::parse_http_date("Fri, 20 Nov 2026 13:00:00 GMT").unwrap();
+        let age_at = |date| age(date, Some(modified));
+        assert_eq!(age_at(Some("Fri, 20 Nov 2026 13:01:07 GMT")), Some(Duration::from_secs(67)));
+        assert_eq!(age_at(Some("Fri, 20 Nov 2026 12:59:58 GMT")), Some(Duration::ZERO), "written by a clock ahead");
+        assert_eq!(age_at(Some("yesterday")), None);
+        assert_eq!(age_at(None), None);
+        assert_eq!(age(Some("Fri, 20 Nov 2026 13:01:07 GMT"), None), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Amazon S3 and the stores that speak its protocol, on the `aws-sdk-s3` crate.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
@@ -12,9 +12,11 @@ use leaderelection::{
     ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
+use self::date::AnswerDate;
 use self::identity::OutlivingCache;
 use crate::request::{self, Body, Operation, Words, bounded};
 
+mod date;
 mod endpoint;
 mod error;
 mod identity;
@@ -27,6 +29,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// The version is the ETag, exactly as the store spells it. Writes carry `If-None-Match: *` or
 /// `If-Match`, deletions `If-Match`. Objects are written with `Cache-Control: no-store`, so that no proxy on the way
 /// answers for the store.
+///
+/// The [age](VersionedObject::age) of an object is the answer's `Date` less its `Last-Modified`, in whole seconds. Both are
+/// times of the store's servers.
 ///
 /// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
 /// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write
@@ -170,8 +175,10 @@ impl ConditionalStore for S3Store {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         let object = self.describe(key);
         bounded(self.request_timeout, &object, async {
-            match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-                Ok(output) => read(&object, output).await.map(Some),
+            let date = AnswerDate::default();
+            let request = self.client.get_object().bucket(&self.bucket).key(key).customize();
+            match request.interceptor(date.clone()).send().await {
+                Ok(output) => read(&object, output, &date).await.map(Some),
                 Err(error) if error::is_absent(&error) => Ok(None),
                 Err(error) => Err(error::explain(Operation::Get, &object, error)),
             }
@@ -262,12 +269,14 @@ fn version(etag: Option<String>, kind: StoreErrorKind, object: &str) -> Result<V
     etag.map(Version::new).ok_or_else(|| request::without_version(kind, object, "ETag"))
 }
 
-async fn read(object: &str, output: GetObjectOutput) -> Result<VersionedObject, StoreError> {
+async fn read(object: &str, output: GetObjectOutput, date: &AnswerDate) -> Result<VersionedObject, StoreError> {
+    let modified = output.last_modified.and_then(|modified| SystemTime::try_from(modified).ok());
+    let age = request::age(date.header().map(String::as_str), modified);
     let version = version(output.e_tag, StoreErrorKind::Fatal, object)?;
     let length = output.content_length.and_then(|length| u64::try_from(length).ok());
     let (mut body, mut stream) = (Body::new(object, length)?, output.body);
     while let Some(chunk) = stream.next().await {
         body.push(&chunk.map_err(|error| request::broke_off(object, Words::of_error(&error)))?)?;
     }
-    Ok(VersionedObject::new(body.finish(), version))
+    Ok(VersionedObject::new(body.finish(), version).with_age(age))
 }

@@ -134,6 +134,7 @@ impl From<ConfigError> for Failure {
             "retry_period" => "--retry",
             "request_timeout" => "--request-timeout",
             "identity" => "--identity",
+            "trust_store_clock" => "--trust-store-clock",
             "slots" => "--slots",
             _ => return Self::usage(error.to_string()),
         };

@@ -29,6 +29,7 @@ mod require_probe;
 mod run;
 mod serve;
 mod status;
+mod store_clock;
 mod survey;
 mod timing;
 mod transfer;

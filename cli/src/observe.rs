@@ -44,6 +44,8 @@ pub(crate) struct Look {
     pub(crate) view: View,
     /// The age of the lease; `None` if the lease has no holder.
     pub(crate) age: Option<Age>,
+    /// The age of the last renewal by the store's clock; `None` if the store does not tell, or if the lease has no holder.
+    pub(crate) store_age: Option<Duration>,
 }
 
 impl Look {
@@ -63,8 +65,10 @@ impl<'a> Observer<'a> {
     pub(crate) async fn next(&mut self) -> Result<Look, Failure> {
         let seen = self.inner.next().await;
         let age = seen.as_ref().ok().and_then(|seen| self.age(seen.lease()));
+        let store_age = seen.as_ref().ok().and_then(|seen| seen.lease().store_age());
         let view = View::of_look(self.url, seen.map(|seen| seen.look))?;
-        Ok(Look { age: age.filter(|_| view.state == State::Held), view })
+        let is_held = view.state == State::Held;
+        Ok(Look { age: age.filter(|_| is_held), store_age: store_age.filter(|_| is_held), view })
     }
 
     fn age(&self, seen: &Observation) -> Option<Age> {

@@ -45,6 +45,7 @@ use crate::lock::CandidateLock;
 use crate::notify::{Notifier, NotifyArgs, VARIABLES};
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
+use crate::store_clock::StoreClock;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 
 pub(crate) use self::helper::Helper;
@@ -115,6 +116,7 @@ pub(crate) struct Args {
     /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(conflicts_with = "trust_store_clock")]
     slots: Option<u32>,
     /// Kill the command, and all that it started, if it goes on for this long after SIGTERM, SIGINT or SIGQUIT for
     /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is
@@ -131,6 +133,8 @@ pub(crate) struct Args {
     probe: RequireProbe,
     #[command(flatten)]
     timing: Timing,
+    #[command(flatten)]
+    store_clock: StoreClock,
     /// The command to run while leading
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -209,7 +213,9 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
-            Election::Plain(Box::new(DefaultLeaderElector::new(args.probe.apply(config).build()?)))
+            Election::Plain(Box::new(DefaultLeaderElector::new(
+                args.store_clock.apply(args.probe.apply(config)).build()?,
+            )))
         }
         Some(count) => Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?)),
     };

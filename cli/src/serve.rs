@@ -28,6 +28,7 @@ use crate::lock::CandidateLock;
 use crate::notify::NotifyArgs;
 use crate::output::Output;
 use crate::require_probe::RequireProbe;
+use crate::store_clock::StoreClock;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
 
 /// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     access: AccessArgs,
     #[command(flatten)]
     timing: Timing,
+    #[command(flatten)]
+    store_clock: StoreClock,
 }
 
 const ABOUT: &str = "\
@@ -113,7 +116,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.probe.apply(config).build()?;
+    let config = args.store_clock.apply(args.probe.apply(config)).build()?;
     let elector = DefaultLeaderElector::new(config);
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
     let drain = args.drain.unwrap_or(args.timing.lease);

@@ -13,13 +13,13 @@ use crate::observe::{Age, Look, Observer};
 use crate::output::{BOLD, Format, Output};
 use crate::plain::plain;
 use crate::timing::duration;
-use crate::view::{self, State, View};
+use crate::view::{self, State, View, as_seconds};
 
 /// Show the current leader
 ///
 /// One read shows the holder of the lease, but not whether the holder is alive, because clocks of different
 /// machines are not compared. An observer has to watch until it sees a renewal, or until it sees the lease
-/// expire: use --watch-for.
+/// expire: use --watch-for. A store that tells how old the lease is by its own clock shows that at once: the age.
 ///
 /// A lock of a session has no lease of its own. The command shows the session, when the session was last renewed,
 /// and the lease of the session. --watch-for watches the session.
@@ -52,6 +52,9 @@ Examples:
   For a program:
     leaderelect status --output json s3://bucket/locks/scheduler";
 
+/// The grain of the ages that HTTP stores tell.
+const GRAIN: Duration = Duration::from_secs(1);
+
 /// The interval between two reads of a watched lock.
 const PERIOD: Duration = Duration::from_millis(500);
 
@@ -61,6 +64,9 @@ struct Report<'a> {
     view: &'a View,
     #[serde(skip_serializing_if = "Option::is_none")]
     observed: Option<Age>,
+    /// The age of the last renewal by the store's clock.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_seconds", rename = "storeAgeSeconds")]
+    store_age: Option<Duration>,
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
@@ -76,11 +82,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         output.done();
     }
-    let Look { view, age } = look;
+    let Look { view, age, store_age } = look;
     let observed = age.filter(|_| args.watch_for.is_some());
     match args.output {
-        Format::Json => output.json(&Report { view: &view, observed })?,
-        Format::Text => print(&view, observed, output)?,
+        Format::Json => output.json(&Report { view: &view, observed, store_age })?,
+        Format::Text => print(&view, observed, store_age, output)?,
     }
     let is_led = view.holder.is_some() && !observed.is_some_and(|age| age.expired);
     Ok(match view.state {
@@ -90,7 +96,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     })
 }
 
-fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Failure> {
+fn print(view: &View, observed: Option<Age>, store_age: Option<Duration>, output: &Output) -> Result<(), Failure> {
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text));
@@ -134,6 +140,15 @@ fn print(view: &View, observed: Option<Age>, output: &Output) -> Result<(), Fail
     }
     if let (Some(lease), Some(_)) = (view.lease(), &view.holder) {
         line("lease", plain, &humantime::format_duration(lease).to_string())?;
+        if let Some(age) = store_age {
+            let is_old = age > lease + GRAIN;
+            let verdict = if is_old { ", so its holder does not renew it" } else { "" };
+            line(
+                "age",
+                if is_old { bad } else { plain },
+                &format!("{} by the store's clock{verdict}", view::short(age)),
+            )?;
+        }
         let (is_bad, text) = time_left(observed, lease);
         line("time left", if is_bad { bad } else { plain }, &text)?;
     }

@@ -114,7 +114,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
-    let Look { view: mut last, mut age } = observer.next().await?;
+    let Look { view: mut last, mut age, .. } = observer.next().await?;
     tell(&args, first(&last), &last, output).await?;
     let (mut reachable, mut expired) = (true, false);
     loop {
@@ -124,7 +124,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
                 tell(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), output).await?;
             }
             Err(_) => {}
-            Ok(Look { view, age: now }) => {
+            Ok(Look { view, age: now, .. }) => {
                 if !reachable {
                     reachable = true;
                     tell(&args, Event::Reachable, &view, output).await?;

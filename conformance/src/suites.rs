@@ -1,5 +1,6 @@
 //! The suites that every store and every lock must pass.
 
+mod age;
 mod calls;
 mod clause;
 mod effort;

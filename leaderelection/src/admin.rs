@@ -229,7 +229,7 @@ async fn change(
         if let Some(error) = refused.saw(found.as_ref(), || lock.describe()) {
             return Err(give_up(doubt, error.into()));
         }
-        let Some(VersionedRecord { record: before, version }) = found else {
+        let Some(VersionedRecord { record: before, version, .. }) = found else {
             return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
         // The answer to the last write was lost, or that write conflicted with itself.

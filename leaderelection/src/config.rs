@@ -50,6 +50,7 @@ impl LeaderElectionConfig {
             timings: Unchecked::default(),
             release_on_cancel: false,
             reclaim_own_identity: false,
+            store_clock_slack: None,
             store_check: None,
             step_down_cool_down: None,
             request_timeout_setting: "request_timeout",
@@ -116,6 +117,9 @@ impl LeaderElectionConfig {
 /// The number of request timeouts for which a release is tried: a read, a write, and each of them once more.
 pub(crate) const RELEASE_PATIENCE: u32 = 4;
 
+/// The grain of the times that an HTTP store tells, and so the least slack.
+const STORE_CLOCK_GRAIN: Duration = Duration::from_secs(1);
+
 /// Builds a [`LeaderElectionConfig`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -125,6 +129,7 @@ pub struct LeaderElectionConfigBuilder {
     timings: Unchecked,
     release_on_cancel: bool,
     reclaim_own_identity: bool,
+    store_clock_slack: Option<Duration>,
     store_check: Option<Arc<dyn StoreCheck>>,
     step_down_cool_down: Option<Duration>,
     request_timeout_setting: &'static str,
@@ -205,6 +210,23 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
+    /// Believes the store about the age of a lease, less `slack`. The default is to believe nothing: a candidate waits
+    /// for a lease duration from its own first look at a renewal.
+    ///
+    /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
+    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::VersionedObject::age) as time that it has
+    /// waited already. A candidate that starts beside the record of a dead leader then takes over at its first read.
+    ///
+    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain
+    /// of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
+    /// [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
+    /// candidate's machine is involved, except with a store in a local directory, whose clock it is. On a store that tells
+    /// no age, the setting has no effect, which the log says once. A session does not look at ages.
+    pub fn trust_store_clock(mut self, slack: Duration) -> Self {
+        self.store_clock_slack = Some(slack);
+        self
+    }
+
     /// Demands that the store pass `check` once, before the elector first competes. The default is no check.
     ///
     /// On a store that fails, no leader is elected: `run` and `campaign` end with
@@ -260,6 +282,12 @@ impl LeaderElectionConfigBuilder {
             let shown = identity::excerpt(self.lock.identity());
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
         }
+        if let Some(slack) = self.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
+            let problem = format!(
+                "({slack:?}) must not be less than {STORE_CLOCK_GRAIN:?}, the grain of the times that stores tell"
+            );
+            return Err(ConfigError::new("trust_store_clock", problem));
+        }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
@@ -282,6 +310,7 @@ impl LeaderElectionConfigBuilder {
                 reclaim_own_identity: self.reclaim_own_identity,
                 release_on_cancel: self.release_on_cancel,
                 release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),
+                store_clock_slack: self.store_clock_slack,
             }),
             timings,
             store_check: self.store_check,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::object_lock::ObjectLock;
 use crate::store::{
@@ -16,8 +17,8 @@ pub type MemoryLock = ObjectLock<MemoryStore>;
 
 /// A [`ConditionalStore`] in memory. Clones share their objects.
 ///
-/// Versions are unique, even after an object is deleted and created again. A call fails only where the contract
-/// requires an error.
+/// Versions are unique, even after an object is deleted and created again. Their
+/// [ages](VersionedObject::age) are exact, by tokio's clock. A call fails only where the contract requires an error.
 ///
 /// ```
 /// use leaderelection::{ConditionalStore, MemoryStore, Precondition};
@@ -39,8 +40,22 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Objects {
-    by_key: BTreeMap<String, VersionedObject>,
+    by_key: BTreeMap<String, Stored>,
     writes: u64,
+}
+
+#[derive(Debug)]
+struct Stored {
+    body: Bytes,
+    version: Version,
+    written_at: Instant,
+}
+
+impl Stored {
+    fn read(&self) -> VersionedObject {
+        let age = self.written_at.elapsed();
+        VersionedObject { body: self.body.clone(), version: self.version.clone(), age: Some(age) }
+    }
 }
 
 impl MemoryStore {
@@ -55,7 +70,7 @@ impl MemoryStore {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn conflict(&self, key: &str, found: Option<&VersionedObject>) -> StoreError {
+    fn conflict(&self, key: &str, found: Option<&Stored>) -> StoreError {
         let found = found.map_or("there is none".to_owned(), |object| format!("it has version {}", object.version));
         StoreError::new(StoreErrorKind::Conflict, format!("{} changed: {found}", self.describe(key)))
     }
@@ -64,7 +79,7 @@ impl MemoryStore {
 #[async_trait]
 impl ConditionalStore for MemoryStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        Ok(self.objects().by_key.get(key).cloned())
+        Ok(self.objects().by_key.get(key).map(Stored::read))
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
@@ -80,7 +95,7 @@ impl ConditionalStore for MemoryStore {
         }
         objects.writes += 1;
         let version = Version::new(objects.writes.to_string());
-        let written = VersionedObject { body, version: version.clone() };
+        let written = Stored { body, version: version.clone(), written_at: Instant::now() };
         match objects.by_key.get_mut(key) {
             Some(object) => *object = written,
             None => drop(objects.by_key.insert(key.to_owned(), written)),
@@ -99,7 +114,7 @@ impl ConditionalStore for MemoryStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let listed = |(key, object): (&String, &VersionedObject)| ListedObject::new(key, Some(object.version.clone()));
+        let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
         Ok(self.objects().by_key.iter().filter(|(key, _)| key.starts_with(prefix)).map(listed).collect())
     }
 

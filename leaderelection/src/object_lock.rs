@@ -68,7 +68,7 @@ impl<S: ConditionalStore> ObjectLock<S> {
         let Some(object) = object else { return Ok(None) };
         let record = parse(&object.body, self.max_lease_duration)
             .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), error))?;
-        Ok(Some(VersionedRecord { record, version: object.version }))
+        Ok(Some(VersionedRecord { record, version: object.version, age: object.age }))
     }
 
     async fn put(

@@ -150,6 +150,13 @@ impl Observation {
         self.first_seen_at == self.answered_at
     }
 
+    /// The age of this state by the store's own clock, when the read was answered; `None` if the store does not tell it,
+    /// or if there is no object. HTTP stores tell it to about a second.
+    #[must_use]
+    pub fn store_age(&self) -> Option<Duration> {
+        self.found.as_ref()?.age
+    }
+
     /// The moment at which the lease will have been unchanged for its whole duration; `None` if the lease has
     /// no holder, or if a session holds the lock, which then has no lease.
     #[must_use]

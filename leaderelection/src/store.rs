@@ -169,13 +169,28 @@ pub struct VersionedObject {
     pub body: Bytes,
     /// The version of exactly this body.
     pub version: Version,
+    /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
+    /// tell it.
+    ///
+    /// In HTTP, the age is the difference of `Date` and `Last-Modified`, which have a grain of one second. The age
+    /// counts from when the store got the write, or from any later moment. An age that is too great makes candidates
+    /// take a lease too early, if they [trust the store's
+    /// clock](crate::LeaderElectionConfigBuilder::trust_store_clock).
+    pub age: Option<Duration>,
 }
 
 impl VersionedObject {
     /// Combines a body and a version; both must come from the same response.
     #[must_use]
     pub fn new(body: impl Into<Bytes>, version: Version) -> Self {
-        Self { body: body.into(), version }
+        Self { body: body.into(), version, age: None }
+    }
+
+    /// Adds the age of the version, from the same response.
+    #[must_use]
+    pub fn with_age(mut self, age: Option<Duration>) -> Self {
+        self.age = age;
+        self
     }
 }
 

@@ -114,9 +114,11 @@ impl ObjectDirectory {
             let message = format!("{} is not a record: {problem}: move it away or choose another key", self.name);
             return Err(StoreError::new(StoreErrorKind::Unreadable, message));
         }
+        // A draft is written before it is published, and after its writer began to write.
+        let age = metadata.modified().ok().map(|modified| modified.elapsed().unwrap_or_default());
         let mut body = Vec::with_capacity(MAX_BODY_BYTES.min(metadata.len() as usize));
         file.take(MAX_BODY_BYTES as u64).read_to_end(&mut body).map_err(|error| refused("read", &self.name, error))?;
-        Ok(Some(VersionedObject::new(body, version(generation))))
+        Ok(Some(VersionedObject::new(body, version(generation)).with_age(age)))
     }
 
     /// Returns the version of the object, if it exists.

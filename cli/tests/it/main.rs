@@ -34,6 +34,7 @@ mod signals;
 mod slots;
 mod status;
 mod stderr;
+mod store_clock;
 mod support;
 mod terminal;
 #[cfg(target_os = "linux")]

@@ -83,6 +83,13 @@ impl Place {
         self.put(&format!("locks/{name}"), body);
     }
 
+    /// Makes the object at `key` older.
+    pub(crate) fn set_written(&self, key: &str, age: Duration) {
+        let (newest, _) = self.newest(key).unwrap();
+        let file = fs::File::options().write(true).open(self.generations(key).join(newest.to_string())).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+    }
+
     /// Puts an object at `key`, whatever was there.
     pub(crate) fn put(&self, key: &str, body: &str) {
         fs::create_dir_all(self.generations(key)).unwrap();

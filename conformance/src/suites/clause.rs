@@ -6,6 +6,7 @@ use crate::contract::Breach;
 pub(super) use crate::contract::{CONFLICT, DELETE, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE, VERSION};
 
 pub(super) const ABSENT: &str = "`get` answers `None` if there is no object";
+pub(super) const AGE: &str = "`age` is at most the time since the version was written, to one second";
 pub(super) const BODY_SIZE: &str = "`put` refuses an empty body and one over MAX_BODY_BYTES as Fatal";
 pub(super) const CREATE: &str = "`create` does nothing and answers Conflict if there is an object";
 pub(super) const IDENTITY: &str = "`identity` is the name that the lock was made for";

@@ -33,6 +33,7 @@ pub async fn check_store(store: impl ConditionalStore, prefix: &str, effort: Eff
     suite.update().await;
     suite.delete().await;
     suite.versions().await;
+    suite.ages().await;
     suite.body_sizes().await;
     suite.list().await;
     suite.races(effort).await;

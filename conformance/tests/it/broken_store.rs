@@ -57,6 +57,10 @@ pub(crate) enum Fault {
     ListsEverything,
     /// Spells versions in listings in another way than elsewhere.
     ListsOtherVersions,
+    /// Tells ages by two clocks that disagree by an hour.
+    ExaggeratesAges,
+    /// Tells the age of the object in place of that of its version.
+    TellsTheAgeOfTheObject,
 }
 
 /// A [`MemoryStore`] with one fault.
@@ -91,6 +95,9 @@ impl Broken {
     }
 
     fn note_write(&self, key: &str) {
+        if self.fault == Fault::TellsTheAgeOfTheObject {
+            return;
+        }
         self.written.lock().unwrap().insert(key.to_owned(), Instant::now());
     }
 
@@ -145,6 +152,11 @@ impl ConditionalStore for Broken {
             return Ok(None);
         };
         match self.fault {
+            Fault::ExaggeratesAges => object.age = object.age.map(|age| age + Duration::from_secs(60 * 60)),
+            Fault::TellsTheAgeOfTheObject => {
+                let created = *self.written.lock().unwrap().entry(key.to_owned()).or_insert_with(Instant::now);
+                object.age = Some(created.elapsed());
+            }
             Fault::Cache => {
                 return Ok(Some(self.cache.lock().unwrap().entry(key.to_owned()).or_insert(object).clone()));
             }

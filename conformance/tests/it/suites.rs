@@ -81,6 +81,8 @@ async fn every_broken_store_is_caught() {
         (Fault::AnySize, "a write of an empty body was accepted"),
         (Fault::ListsEverything, "before anything was created, the list is"),
         (Fault::ListsOtherVersions, "the list shows the version"),
+        (Fault::ExaggeratesAges, "after its creation, its age is 3600"),
+        (Fault::TellsTheAgeOfTheObject, "after an update, its age is"),
     ] {
         let message = verdict_on(check_store(Broken::new(fault), "suite", Effort::default())).await;
         assert!(message.contains(verdict), "{fault:?} was caught for another reason: {message}");

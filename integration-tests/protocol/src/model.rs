@@ -20,4 +20,4 @@ mod world;
 pub use action::{Action, Deed};
 pub use node::{Flight, Node, Work};
 pub use settings::{Question, electable, electable_larger, larger, standard};
-pub use world::{Cell, Manner, Setup, Spoilt, Violation, World};
+pub use world::{Cell, Manner, Setup, Spoilt, StoreClock, Violation, World};

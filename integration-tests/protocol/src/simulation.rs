@@ -22,6 +22,7 @@ mod run;
 pub(crate) mod scenario;
 mod standstill;
 mod store;
+mod store_clock;
 mod stranger;
 mod timeline;
 mod vandal;

@@ -18,4 +18,5 @@ mod logs;
 mod lying_network;
 mod real_service;
 mod s3;
+mod store_clock;
 mod url;

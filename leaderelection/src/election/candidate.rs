@@ -1,4 +1,4 @@
-//! Rules 1 to 4, 10 and 14: a candidate watches the lease of another holder, and takes the lease when it is free.
+//! Rules 1 to 4, 10, 14 and 19: a candidate watches the lease of another holder, and takes the lease when it is free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,9 @@ use crate::store::Version;
 const SPREAD: u32 = 10;
 
 impl Election {
-    /// Takes a read of the object that shows none of the candidate's unanswered writes.
-    pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
+    /// Takes a read of the object that shows none of the candidate's unanswered writes. The version that the read shows
+    /// has existed for `age` at least.
+    pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
         self.pacing.looked(&self.rules, now, jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
@@ -30,7 +31,7 @@ impl Election {
         } else {
             self.pacing.made_progress();
             self.give_up_attempts();
-            self.see(now, found, jitter);
+            self.see(now, found, age, jitter);
         }
     }
 
@@ -46,8 +47,8 @@ impl Election {
     }
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate
-    /// (rules 1, 2 and 14).
-    pub(super) fn see(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
+    /// (rules 1, 2, 14 and 19).
+    pub(super) fn see(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
         let before = self.sight.take();
         let Some(found) = found else {
             if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
@@ -68,19 +69,20 @@ impl Election {
             Some(before) if before.found.as_ref().is_some_and(|old| is_annotation(&found.record, &old.record)) => {
                 self.see_annotation(now, before, found)
             }
-            _ => self.see_write(now, found, jitter),
+            _ => self.see_write(now, found, age, jitter),
         };
         self.sight = Some(sight);
         self.announce(&record.holder_identity);
     }
 
-    /// Returns the sight of a write that was not seen before. The lease of that write runs from now.
-    fn see_write(&self, now: LocalInstant, found: Seen, jitter: Jitter) -> Sight {
+    /// Returns the sight of a write that was not seen before. The lease of that write has run for `age` now.
+    fn see_write(&self, now: LocalInstant, found: Seen, age: Duration, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
         // A lease that is free at once needs no spread, because no other candidate waits for the same moment.
         let spread = jitter.of(self.rules.retry_period / SPREAD);
-        let lease_until = if free { now } else { now + record.lease_duration + spread };
+        let lease_until =
+            if free { now } else { now + record.lease_duration.saturating_add(spread).saturating_sub(age) };
         let courtesy_until = self.courtesy(record).map(|courtesy| lease_until + courtesy);
         Sight { found: Some(found), lease_until, courtesy_until }
     }

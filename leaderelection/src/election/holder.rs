@@ -1,5 +1,7 @@
 //! Rules 5 and 6: a holder checks that the lease is still its own.
 
+use std::time::Duration;
+
 use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{Phase, Seen, Sight, is_annotation};
@@ -8,7 +10,13 @@ use crate::clock::LocalInstant;
 
 impl Election {
     /// Takes a read that showed the holder's last known write, or the write of another process.
-    pub(super) fn on_read_while_holding(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
+    pub(super) fn on_read_while_holding(
+        &mut self,
+        now: LocalInstant,
+        found: Option<Seen>,
+        age: Duration,
+        jitter: Jitter,
+    ) {
         match (self.phase.hold_mut(), &found) {
             (Some(hold), Some(found)) if hold.seen.version == found.version => {
                 self.attempts.forget_old(now, self.rules.lease_duration);
@@ -28,7 +36,7 @@ impl Election {
             Some(found) => EndReason::TakenOver { by: found.record.holder_identity.clone() },
         };
         self.lose(now, reason);
-        self.see(now, found, jitter);
+        self.see(now, found, age, jitter);
         self.finish_release(now, |held| held.is_none());
     }
 

@@ -151,7 +151,8 @@ impl Election {
             (Some(InFlight::Read), Answer::Read(Ok(found))) => {
                 self.tell(Fact::Observed);
                 self.attempts.must_read = false;
-                self.on_read(now, found.map(Seen::from), jitter);
+                let age = self.rules.certain_age(found.as_ref().and_then(|found| found.age));
+                self.on_read(now, found.map(Seen::from), age, jitter);
             }
             (Some(InFlight::Read), Answer::Read(Err(failure))) => self.on_read_failure(now, failure, jitter),
             (Some(InFlight::Write { attempt, record }), Answer::Written(Ok(version))) => {
@@ -165,7 +166,7 @@ impl Election {
         }
     }
 
-    fn on_read(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
+    fn on_read(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
         if let Some(found) = &found
             && let Some(attempt) = self.attempts.written_by_us(&found.record)
         {
@@ -173,9 +174,9 @@ impl Election {
             return self.on_landed(now, attempt, found.clone());
         }
         match self.phase {
-            Phase::Following => self.follow(now, found, jitter),
+            Phase::Following => self.follow(now, found, age, jitter),
             Phase::Idle => {}
-            _ => self.on_read_while_holding(now, found, jitter),
+            _ => self.on_read_while_holding(now, found, age, jitter),
         }
     }
 

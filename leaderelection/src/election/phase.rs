@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 impl From<VersionedRecord> for Seen {
-    fn from(VersionedRecord { record, version }: VersionedRecord) -> Self {
+    fn from(VersionedRecord { record, version, .. }: VersionedRecord) -> Self {
         Self { record: Arc::new(record), version }
     }
 }

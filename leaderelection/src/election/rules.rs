@@ -22,11 +22,14 @@ pub struct Rules {
     /// The time for which a cancelled candidate tries to give its lease back, from when nothing of it runs any more. A
     /// release is given up in any case when the lease has run out.
     pub release_patience: Duration,
+    /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
+    /// that the store tells count for nothing (rule 19).
+    pub store_clock_slack: Option<Duration>,
 }
 
 impl Rules {
     /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
-    /// cancellation, and a release tried for as long as the lease lasts.
+    /// cancellation, a release tried for as long as the lease lasts, and no age trusted.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -42,7 +45,13 @@ impl Rules {
             reclaim_own_identity: false,
             release_on_cancel: false,
             release_patience: lease_duration,
+            store_clock_slack: None,
         }
+    }
+
+    /// The time for which a version has existed for certain, if the store told `age` in its answer (rule 19).
+    pub(crate) fn certain_age(&self, age: Option<Duration>) -> Duration {
+        age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
     /// The end of a lease that is kept clear of the leader's work (rule 8).

@@ -37,6 +37,8 @@ pub(super) struct Driver {
     clash_watch: ClashWatch,
     refused: RefusedWrites,
     store_time: StoreTime,
+    /// `true` after the log has said that the store tells no ages.
+    misses_ages: bool,
     audience: Arc<Audience>,
     earlier_work: EarlierWork,
     fitness: Fitness,
@@ -71,6 +73,7 @@ impl Driver {
             clash_watch: ClashWatch::new(&config.rules.identity),
             refused: RefusedWrites::default(),
             store_time: StoreTime::default(),
+            misses_ages: false,
             audience: Arc::new(Audience::new(Arc::clone(&config), status)),
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
@@ -161,6 +164,7 @@ impl Driver {
                 let Some(sent) = run.in_flight.take() else { return };
                 let (answer, error) = sent.answered(result);
                 let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
+                self.look_for_age(&answer);
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
                 run.report.answered(now, sent.asked, answered, error.as_ref());
                 if let Some((operation, error)) = blame {
@@ -170,6 +174,16 @@ impl Driver {
         }
         while let Some(effect) = self.election.next() {
             self.carry_out(now, effect, run);
+        }
+    }
+
+    /// Says once that the store tells no ages, if they are to be trusted.
+    fn look_for_age(&mut self, answer: &Answer) {
+        if self.config.rules.store_clock_slack.is_some()
+            && matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none())
+            && !std::mem::replace(&mut self.misses_ages, true)
+        {
+            log::store_tells_no_age();
         }
     }
 

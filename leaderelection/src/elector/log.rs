@@ -88,6 +88,12 @@ pub(super) fn identity_clash() {
     tracing::error!("another process renews this lock under our identity; give every process an identity of its own");
 }
 
+pub(super) fn store_tells_no_age() {
+    tracing::warn!(
+        "the store does not tell how old the lock is, so trust_store_clock has no effect; leave it out for this store"
+    );
+}
+
 pub(super) fn store_went_back() {
     tracing::error!(
         "the store went back in time: it shows an earlier write of ours again, so it was restored or has lost writes; \

@@ -198,7 +198,7 @@ impl Member {
     }
 
     fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
-        let VersionedRecord { record, version } = found;
+        let VersionedRecord { record, version, .. } = found;
         let Some(lock) = self.lock_mut(id) else { return };
         lock.saw_token(record.leader_transitions);
         let extras = Extras { unknown: record.unknown.clone(), preferred: record.preferred_holder.clone() };

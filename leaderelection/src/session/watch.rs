@@ -256,7 +256,7 @@ impl Member {
         let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
         let lists = self.lists_instead_of_reading();
         let Some(peer) = self.peers.get_mut(id) else { return };
-        let VersionedRecord { record, version } = found;
+        let VersionedRecord { record, version, .. } = found;
         let is_known = |sight: &Sight| sight.version.as_ref() == Some(&version) && sight.record.is_some();
         let is_renewed = !peer.sight.as_ref().is_some_and(is_known);
         let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, is_renewed, retry);

@@ -19,7 +19,7 @@ use crate::support::record;
 enum Deed {
     Pass(u64),
     Tick,
-    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool, preferred: usize },
+    Show { holder: usize, lease: u64, token: u64, version: u8, ours: bool, preferred: usize, age: Option<u64> },
     ShowNothing,
     FailRead(StoreErrorKind, Option<u64>),
     Write(u8),
@@ -41,9 +41,17 @@ fn deeds() -> impl Strategy<Value = Deed> {
         3 => (0u64..4).prop_map(Deed::Pass),
         1 => time().prop_map(Deed::Pass),
         6 => Just(Deed::Tick),
-        3 => (0usize..3, 1u64..20, prop_oneof![0u64..4, Just((1 << 53) - 1)], 0u8..4, any::<bool>(), 0usize..3)
-            .prop_map(|(holder, lease, token, version, ours, preferred)| {
-                Deed::Show { holder, lease, token, version, ours, preferred }
+        3 => (
+            0usize..3,
+            1u64..20,
+            prop_oneof![0u64..4, Just((1 << 53) - 1)],
+            0u8..4,
+            any::<bool>(),
+            0usize..3,
+            prop::option::of(time()),
+        )
+            .prop_map(|(holder, lease, token, version, ours, preferred, age)| {
+                Deed::Show { holder, lease, token, version, ours, preferred, age }
             }),
         1 => Just(Deed::ShowNothing),
         1 => (kind(), prop::option::of(time())).prop_map(|(kind, after)| Deed::FailRead(kind, after)),
@@ -85,9 +93,11 @@ proptest! {
         reclaim in any::<bool>(),
         release in any::<bool>(),
         jitter in any::<u32>(),
+        slack in prop::option::of(0u64..4),
     ) {
         let mut rules = rules();
         (rules.reclaim_own_identity, rules.release_on_cancel) = (reclaim, release);
+        rules.store_clock_slack = slack.map(Duration::from_nanos);
         let mut election = Election::new(rules);
         let mut draw = Count { ids: 0, jitter };
         let mut now = LocalInstant::default();
@@ -106,7 +116,7 @@ proptest! {
                     continue;
                 }
                 Deed::Tick => Input::Tick,
-                Deed::Show { holder, lease, token, version, ours, preferred } => {
+                Deed::Show { holder, lease, token, version, ours, preferred, age } => {
                     let mut shown = record(["", "a", "b"][holder], Duration::from_nanos(lease), token);
                     shown.preferred_holder = [None, Some("a"), Some("b")][preferred].map(str::to_owned);
                     if ours {
@@ -115,7 +125,8 @@ proptest! {
                     // An answer to a request that is not in flight is ignored.
                     landed = is_read == Some(true) && ours && last_write.is_some();
                     let version = Version::new(version.to_string());
-                    Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(shown, version)))))
+                    let age = age.map(Duration::from_nanos);
+                    Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(shown, version).with_age(age)))))
                 }
                 Deed::ShowNothing => Input::Answer(Answer::Read(Ok(None))),
                 Deed::FailRead(kind, after) => Input::Answer(Answer::Read(Err(failure(kind, after)))),

@@ -28,6 +28,7 @@ mod sessions;
 mod slots;
 mod stalls;
 mod store_check;
+mod store_clock;
 mod store_time;
 mod support;
 mod timings;

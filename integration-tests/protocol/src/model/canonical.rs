@@ -13,6 +13,10 @@ use super::world::{Setup, World};
 impl World {
     /// Lets a step of time pass. The readings of the clocks stay, and all remembered moments move into the past.
     pub(super) fn advance(&mut self, setup: &Setup) {
+        if let (Some(cell), Some(clock)) = (&mut self.cell, setup.store_clock) {
+            // A greater age makes no difference.
+            cell.age = (cell.age + clock.rate).min(setup.longest_lease() + clock.slack);
+        }
         for (node, (_, rate)) in self.nodes.iter_mut().zip(&setup.nodes) {
             let passed = Duration::from_nanos(*rate);
             node.election.visit(&mut Shift(passed));

@@ -1,6 +1,6 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
-use super::world::{Manner, Setup};
+use super::world::{Manner, Setup, StoreClock};
 
 /// A setup and its name.
 #[derive(Clone, Debug)]
@@ -14,6 +14,7 @@ pub struct Question {
 /// Returns the setups in which a test run checks every promise, and nothing else.
 pub fn standard() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
+    let store_clock = |rate| Some(StoreClock { rate, error: 2, slack: 2 });
     vec![
         question("late and lost requests", Setup { late_writes: 1, ..two() }),
         question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
@@ -23,6 +24,18 @@ pub fn standard() -> Vec<Question> {
         question(
             "stops without release",
             Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..two() },
+        ),
+        question(
+            "ages by the store's clock",
+            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
+        ),
+        question(
+            "ages in slow answers",
+            Setup { store_clock: store_clock(1), instant_reads: false, lease: 2, renew: 2, ..two() },
+        ),
+        question(
+            "ages by a clock that drifts as far as it may",
+            Setup { store_clock: store_clock(3), ..drifting.clone() },
         ),
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
@@ -136,6 +149,7 @@ fn two() -> Setup {
         lies: false,
         waits: false,
         jobs: 0,
+        store_clock: None,
         only_exclusion: false,
     }
 }

@@ -41,6 +41,7 @@ impl World {
                 if let Some(cell) = &mut world.cell {
                     cell.record.preferred_holder = Some(setup.nodes[to].0.to_owned());
                     cell.version = Version::new(unused_id(world.ids));
+                    cell.age = 0;
                 }
                 world.orphans.clear();
             }

@@ -24,7 +24,7 @@ impl World {
                     .cell
                     .as_ref()
                     .is_some_and(|cell| cell.writer != Some(index) && cell.record.holder_identity == identity);
-                answered(Answer::Read(Ok(self.cell.as_ref().map(Cell::read))), false, clash)
+                answered(Answer::Read(Ok(self.cell.as_ref().map(|cell| cell.read(setup)))), false, clash)
             }
             Request::Write(write) => {
                 let (applies, version) = (self.applies(&write), version_of(&write.record));
@@ -46,7 +46,7 @@ impl World {
         let violation = self.broken_by_write(setup, writer, &record).or_else(|| self.mark(setup, &record));
         self.violate(setup, violation);
         let version = version_of(&record);
-        self.cell = Some(Cell { record, version, writer });
+        self.cell = Some(Cell { record, version, writer, age: 0 });
         // A write that names another version than this one can never be applied.
         self.orphans.clear();
     }
@@ -134,8 +134,9 @@ impl Flight {
 }
 
 impl Cell {
-    fn read(&self) -> VersionedRecord {
-        VersionedRecord::new(self.record.clone(), self.version.clone())
+    fn read(&self, setup: &Setup) -> VersionedRecord {
+        let age = setup.store_clock.map(|clock| Duration::from_nanos(self.age + clock.error));
+        VersionedRecord::new(self.record.clone(), self.version.clone()).with_age(age)
     }
 }
 

@@ -67,8 +67,21 @@ pub struct Setup {
     pub waits: bool,
     /// The number of nodes that are candidates for one job, which has to succeed only once. The others have no job.
     pub jobs: usize,
+    /// The clock by which the store tells how old the object is; `None` if it does not tell.
+    pub store_clock: Option<StoreClock>,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
+}
+
+/// The clocks of the store's servers (rule 19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreClock {
+    /// The advance of the store's clocks in one step.
+    pub rate: u64,
+    /// The time by which an answer makes the object older than it is, because two clocks disagree.
+    pub error: u64,
+    /// The time by which the candidates expect the store's clocks to disagree.
+    pub slack: u64,
 }
 
 impl Setup {
@@ -81,6 +94,7 @@ impl Setup {
         let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
+        rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
         rules
     }
 
@@ -111,6 +125,8 @@ pub struct Cell {
     /// The node that wrote the record; `None` if the node has crashed since, because a restarted node is another
     /// process.
     pub writer: Option<usize>,
+    /// The time since the last write by the store's clock, in a setup in which the store tells it.
+    pub age: u64,
 }
 
 /// The state of a record that is replaced once by something that is none, and put back later.

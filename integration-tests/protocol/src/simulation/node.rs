@@ -4,7 +4,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, LeaderElectionConfig, LeaderHandle, Leadership, ObjectLock, RunError};
+use leaderelection::{
+    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, Leadership, ObjectLock,
+    RunError,
+};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -106,7 +109,11 @@ impl Process {
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
-            .seed(dice.number())
+            .seed(dice.number());
+        let trusted = world.scenario.store_clock_slack.filter(|_| dice.chance(0.8));
+        let config = trusted
+            .into_iter()
+            .fold(config, LeaderElectionConfigBuilder::trust_store_clock)
             .build()
             .expect("scenarios have valid timings");
         let elector = Arc::new(DefaultLeaderElector::new(config));

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use bytes::Bytes;
 use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, Version, VersionedObject};
 
+use super::store_clock::StoreClocks;
 use super::timeline::WriteNumber;
 
 /// The number of earlier states that a false answer may show.
@@ -21,6 +23,8 @@ pub(super) struct Object {
     replaced: Option<Bytes>,
     writes: WriteNumber,
     versions_by_content: bool,
+    /// The clocks by which the store tells ages; `None` if it tells none.
+    clocks: Option<StoreClocks>,
 }
 
 /// One state of the object.
@@ -29,11 +33,21 @@ pub(super) struct State {
     pub(super) object: VersionedObject,
     pub(super) number: WriteNumber,
     pub(super) holder: String,
+    /// The `Last-Modified` of the state.
+    written: Option<Duration>,
 }
 
 impl Object {
-    pub(super) fn new(versions_by_content: bool) -> Self {
-        Self { now: None, past: VecDeque::new(), replaced: None, writes: 0, versions_by_content }
+    pub(super) fn new(versions_by_content: bool, clocks: Option<StoreClocks>) -> Self {
+        Self { now: None, past: VecDeque::new(), replaced: None, writes: 0, versions_by_content, clocks }
+    }
+
+    /// Returns a state as a server shows it now, with its age.
+    pub(super) fn show(&mut self, state: Option<State>) -> Option<State> {
+        let mut state = state?;
+        let now = self.clocks.as_mut().map(StoreClocks::header);
+        state.object.age = now.zip(state.written).map(|(now, written)| now.saturating_sub(written));
+        Some(state)
     }
 
     pub(super) fn now(&self) -> Option<&State> {
@@ -94,7 +108,8 @@ impl Object {
         let version = if self.versions_by_content { content_hash(&body) } else { self.writes };
         let version = Version::new(format!("{version:x}"));
         let object = VersionedObject::new(body, version.clone());
-        self.remember(Some(State { object, number: self.writes, holder }));
+        let written = self.clocks.as_mut().map(StoreClocks::header);
+        self.remember(Some(State { object, number: self.writes, holder, written }));
         version
     }
 

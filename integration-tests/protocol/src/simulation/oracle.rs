@@ -245,7 +245,8 @@ impl Oracle {
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
         let reclaims = self.scenario.reclaim_own_identity;
-        let checked = self.object.check(writer, by, sent, record, reclaims);
+        let fastest = self.scenario.store_clock_slack.map(|_| self.scenario.rates.1);
+        let checked = self.object.check(writer, by, sent, record, reclaims, fastest);
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }

@@ -65,6 +65,8 @@ pub(crate) struct Scenario {
     pub(crate) operator_insists: bool,
     /// Some candidates compete for jobs that have to succeed only once.
     pub(crate) nights: bool,
+    /// The store tells how old the object is, and most candidates believe it with this slack.
+    pub(crate) store_clock_slack: Option<Duration>,
 }
 
 /// The amount of faults in the periods with faults.
@@ -147,6 +149,9 @@ impl Scenario {
             operator_insists,
             // All candidates must see a lease before the object is deleted.
             nights: !operator_deletes && dice.chance(0.3),
+            // Candidates wait after a deletion from when the lease was written, if they know that moment.
+            store_clock_slack: (!operator_deletes && dice.chance(0.4))
+                .then(|| Duration::from_secs(dice.pick(&[1, 1, 2, 5, 20]))),
         }
     }
 

@@ -164,8 +164,9 @@ impl Connection {
     /// Tells the sender something false about the object.
     fn deceive(&self, parcel: &Parcel, Falsehood { applied, age }: Falsehood) -> Result<Done, Refusal> {
         if let Op::Get = parcel.op {
-            let object = self.world.object.lock().unwrap();
+            let mut object = self.world.object.lock().unwrap();
             let shown = age.and_then(|age| object.earlier(age)).cloned();
+            let shown = object.show(shown);
             let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
             self.world.oracle(|oracle, now| {
                 oracle.arrived(now, self.client.process(), parcel.id, effect);
@@ -184,7 +185,10 @@ impl Connection {
     fn apply(&self, parcel: &Parcel) -> Result<Done, Refusal> {
         let mut object = self.world.object.lock().unwrap();
         let (effect, done) = match &parcel.op {
-            Op::Get => (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.now().cloned()))),
+            Op::Get => {
+                let found = object.now().cloned();
+                (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.show(found))))
+            }
             Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
                 None => (Effect::Conflict { newest: object.newest() }, Err(CONFLICT)),
                 Some(version) => {

@@ -18,6 +18,7 @@ use super::oracle::Oracle;
 use super::scenario::{NODES, Scenario, Trouble};
 use super::standstill::stand_still;
 use super::store::Client;
+use super::store_clock::StoreClocks;
 
 use super::timeline::{Event, ProcessId};
 
@@ -75,7 +76,11 @@ impl World {
         };
         let nodes = (0..NODES).map(node).collect();
         let stranger = NodeClock::draw(origin, length, scenario.rates, dice);
-        let mut object = Object::new(scenario.versions_by_content);
+        let clocks = scenario.store_clock_slack.map(|slack| {
+            let clock = NodeClock::draw(origin, length, scenario.rates, dice);
+            StoreClocks::draw(clock, slack, dice)
+        });
+        let mut object = Object::new(scenario.versions_by_content, clocks);
         let mut oracle = Oracle::new(scenario.clone());
         if let Some(token) = scenario.first_token {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use leaderelection_protocol_tests::model::{Question, Setup, electable, standard};
+use leaderelection_protocol_tests::model::{Question, Setup, StoreClock, electable, standard};
 use leaderelection_protocol_tests::reach::explore;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
@@ -65,6 +65,34 @@ fn exclusion_holds_exactly_where_the_formula_says() {
     let [outside, within] = settings;
     report(format!(
         "model, the exact bound: two leaders in all {outside} settings outside, in none of {within} within"
+    ));
+    assert!(outside > 5 && within > 5, "only {outside} settings outside the bound, and {within} within");
+}
+
+/// The rate of the store's clock, and the time by which its clocks disagree, on both sides of the line and on it.
+#[test]
+fn ages_are_safe_exactly_where_the_slack_and_the_rates_say() {
+    let two = standard().into_iter().find(|question| question.name == "late and lost requests").expect("such a setup");
+    let mut settings = [0, 0];
+    for (lease, renew) in [(2, 2), (3, 2)] {
+        for rate in [1, 2] {
+            for (error, slack) in [(0, 0), (1, 0), (1, 1), (2, 1)] {
+                let store_clock = Some(StoreClock { rate, error, slack });
+                let setup =
+                    Setup { lease, renew, store_clock, late_writes: 0, only_exclusion: true, ..two.setup.clone() };
+                // A takeover comes when the store's clock shows this age, and no age is shown between two ticks.
+                let taken_after = (lease + slack).saturating_sub(error).div_ceil(rate).min(lease);
+                let holds = taken_after >= renew;
+                let checker = setup.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+                let kept = checker.discovery("exclusion").is_none();
+                assert_eq!(kept, holds, "lease {lease}, deadline {renew}, a clock of rate {rate}, {error} - {slack}");
+                settings[usize::from(holds)] += 1;
+            }
+        }
+    }
+    let [outside, within] = settings;
+    report(format!(
+        "model, the store's clock: two leaders in all {outside} settings outside, in none of {within} within"
     ));
     assert!(outside > 5 && within > 5, "only {outside} settings outside the bound, and {within} within");
 }

@@ -61,7 +61,7 @@ impl Place {
         let Some(found) = self.ask(READ, key, (*self.store).get(key)).await? else { return Ok(None) };
         let record = read_record(&found.body, self.max_lease_duration)
             .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.store.describe(key), error))?;
-        Ok(Some(VersionedRecord { record, version: found.version }))
+        Ok(Some(VersionedRecord { record, version: found.version, age: found.age }))
     }
 
     pub(super) async fn write(&self, key: &str, write: Write) -> Result<Version, LockError> {

@@ -6,8 +6,11 @@ use std::time::Duration;
 use leaderelection::{JobId, LeaderElectionRecord};
 
 use super::{Property, Watched};
-use crate::simulation::clock::TrueTime;
+use crate::simulation::clock::{Rate, TrueTime};
 use crate::simulation::timeline::{ProcessId, WriteNumber};
+
+/// The error of a rate that is applied in floating point.
+const GRAIN: Duration = Duration::from_micros(1);
 
 /// The part of the object's history that the checks need.
 #[derive(Debug, Default)]
@@ -41,7 +44,8 @@ struct Write {
 }
 
 impl ObjectHistory {
-    /// Checks that `record`, sent by `by` at `sent`, may replace the current record.
+    /// Checks that `record`, sent by `by` at `sent`, may replace the current record. `fastest` is the rate of the fastest
+    /// clock there is, if the writer may count by another clock than its own.
     pub(super) fn check(
         &self,
         writer: &Watched,
@@ -49,6 +53,7 @@ impl ObjectHistory {
         sent: TrueTime,
         record: &LeaderElectionRecord,
         reclaims_own_identity: bool,
+        fastest: Option<Rate>,
     ) -> Result<(), (Property, String)> {
         let token = record.leader_transitions;
         if record.is_released() || self.has_begun(by, token) {
@@ -85,11 +90,13 @@ impl ObjectHistory {
                 Err((Property::NoErasure, format!("begins a term with token {token} while it works on the last")))
             };
         }
-        let waited = since(newest.applied);
+        // The store's clock, by which a candidate may count, runs as fast as any candidate's.
+        let waited = fastest
+            .map_or_else(|| since(newest.applied), |rate| (sent - newest.applied).mul_f64(rate as f64 / 1e6) + GRAIN);
         if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
-                "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by the writer's clock after \
+                "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by a clock after \
                  it was written for {lease:?}"
             );
             return Err((Property::NoErasure, what));

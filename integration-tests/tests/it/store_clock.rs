@@ -1,0 +1,107 @@
+//! The age of a lease by the clock of a real store (rule 19).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, ListedObject,
+    ObjectLock, ObjectStoreBasedLock as _, Precondition, StoreError, Timings, Version, VersionedObject,
+};
+use leaderelection_backends::file::FileStore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::Cloud;
+
+const LEASE: Duration = Duration::from_secs(4);
+const SLACK: Duration = Duration::from_secs(2);
+
+/// A bound that only a failure reaches.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// A store that counts its reads.
+#[derive(Clone, Debug)]
+struct Counted {
+    inner: Arc<dyn ConditionalStore>,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    fn new(inner: Arc<dyn ConditionalStore>) -> Self {
+        Self { inner, reads: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for Counted {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.inner.put(key, body, precondition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.inner.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.inner.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.inner.describe(key)
+    }
+}
+
+/// Leaves the record of a dead leader behind, waits until the store says that the lease is over, and returns the number of
+/// reads after which a candidate leads that starts then.
+async fn reads_until_leading(store: Arc<dyn ConditionalStore>, key: &str, slack: Option<Duration>) -> usize {
+    let planter = ObjectLock::new(Arc::clone(&store), key, "planter");
+    planter.create(&LeaderElectionRecord::new("dead", LEASE)).await.expect("a record");
+    let old = async {
+        while store.get(key).await.expect("a read").expect("a record").age.expect("an age") < LEASE + SLACK * 2 {
+            sleep(Duration::from_millis(200)).await;
+        }
+    };
+    timeout(BOUND, old).await.expect("the store's clock goes on");
+    let counted = Counted::new(store);
+    let lock = ObjectLock::new(counted.clone(), key, "candidate");
+    let timings = Timings::new(LEASE, LEASE * 2 / 3, LEASE / 8).expect("valid timings");
+    let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).timings(timings);
+    let config = slack.into_iter().fold(config, |config, slack| config.trust_store_clock(slack));
+    let elector = DefaultLeaderElector::new(config.build().expect("a valid configuration"));
+    let reads = Arc::clone(&counted.reads);
+    let led = elector.run_while_leading(CancellationToken::new(), async move |_| reads.load(Ordering::Relaxed));
+    timeout(BOUND, led).await.expect("a leader").expect("a term")
+}
+
+async fn a_dead_leader_is_replaced_at_the_first_read(cloud: Arc<Cloud>) {
+    let store = cloud.store().await;
+    assert_eq!(reads_until_leading(Arc::clone(&store), &cloud.key(), Some(SLACK)).await, 1);
+    assert!(reads_until_leading(store, &cloud.key(), None).await > 3, "a lease is waited for");
+    cloud.clear().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3() {
+    a_dead_leader_is_replaced_at_the_first_read(Cloud::s3().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_azure() {
+    a_dead_leader_is_replaced_at_the_first_read(Cloud::azure().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store: Arc<dyn ConditionalStore> = Arc::new(FileStore::new(directory.path()));
+    assert_eq!(reads_until_leading(Arc::clone(&store), "trusting", Some(SLACK)).await, 1);
+    assert!(reads_until_leading(store, "wary", None).await > 3, "a lease is waited for");
+}
