@@ -16,12 +16,13 @@ use crate::store::Version;
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
 /// moment do not collide.
-const SPREAD: u32 = 10;
+pub(super) const SPREAD: u32 = 10;
 
 impl Election {
     /// Takes a read of the object that shows none of the candidate's unanswered writes.
     pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
         self.pacing.looked(&self.rules, now, jitter);
+        let goes_on = self.compare_with_heard(now, found.as_ref(), jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
         {
@@ -31,6 +32,9 @@ impl Election {
             self.pacing.made_progress();
             self.give_up_attempts();
             self.see(now, found, jitter);
+        }
+        if !goes_on {
+            self.hearing = None;
         }
     }
 
@@ -48,13 +52,14 @@ impl Election {
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate
     /// (rules 1, 2 and 14).
     pub(super) fn see(&mut self, now: LocalInstant, found: Option<Seen>, jitter: Jitter) {
+        let heard_until = self.heard_lease_until();
         let before = self.sight.take();
         let Some(found) = found else {
             if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
                 self.tell(Fact::Vanished);
             }
             // The candidate waits for the end of a lease even after a deletion of the object (rule 3).
-            let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity));
+            let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity).max(heard_until));
             self.sight = Some(Sight::new(None, free_at));
             self.announce("");
             return;
@@ -74,14 +79,16 @@ impl Election {
         self.announce(&record.holder_identity);
     }
 
-    /// Returns the sight of a write that was not seen before. The lease of that write runs from now.
+    /// Returns the sight of a write that was not seen before. The lease of that write runs from now, or from the moment at
+    /// which the write was heard of (rule 15).
     fn see_write(&self, now: LocalInstant, found: Seen, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
         // A lease that is free at once needs no spread, because no other candidate waits for the same moment.
         let spread = jitter.of(self.rules.retry_period / SPREAD);
-        let lease_until = if free { now } else { now + record.lease_duration + spread };
-        let courtesy_until = self.courtesy(record).map(|courtesy| lease_until + courtesy);
+        let known_since = self.hearing.as_ref().and_then(|hearing| hearing.date_of(record)).unwrap_or(now);
+        let lease_until = if free { now } else { known_since + record.lease_duration + spread };
+        let courtesy_until = self.courtesy(record).map(|courtesy| lease_until.max(now) + courtesy);
         Sight { found: Some(found), lease_until, courtesy_until }
     }
 
@@ -128,7 +135,7 @@ impl Election {
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
         let sight = self.sight.as_ref()?;
         let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
-        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity)))
+        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity).max(self.heard_lease_until())))
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).

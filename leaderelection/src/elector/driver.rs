@@ -37,7 +37,7 @@ pub(super) struct Driver {
     clash_watch: ClashWatch,
     refused: RefusedWrites,
     store_time: StoreTime,
-    audience: Arc<Audience>,
+    pub(super) audience: Arc<Audience>,
     earlier_work: EarlierWork,
     fitness: Fitness,
 }
@@ -131,6 +131,8 @@ impl Driver {
             }
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
+            // A peer that talks without end must not keep the elector from anything else.
+            heard = self.audience.inbox.next(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
         }
     }
 
