@@ -67,6 +67,8 @@ pub struct Setup {
     pub waits: bool,
     /// The number of nodes that are candidates for one job, which has to succeed only once. The others have no job.
     pub jobs: usize,
+    /// The number of words of peers, true and false, that count at some node.
+    pub words: usize,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
@@ -81,6 +83,9 @@ impl Setup {
         let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
+        if self.words > 0 {
+            rules.infrequent_interval = nanos(lease + 2 * self.retry);
+        }
         rules
     }
 
@@ -167,6 +172,10 @@ pub enum Violation {
     MissingMark,
     /// A candidate said that the job was done before a mark had landed.
     FalseReport,
+    /// A word that was no news changed the state of a candidate.
+    Echo,
+    /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
+    Trust,
 }
 
 /// All nodes, the object, and the writes that are on their way although their senders no longer wait.
@@ -182,6 +191,8 @@ pub struct World {
     pub(super) deleted: bool,
     /// The number of requests of an operator.
     pub(super) transferred: usize,
+    /// The number of words of peers that have counted.
+    pub(super) heard: usize,
     /// The state of the record that is replaced once by something that is none.
     pub(super) spoilt: Spoilt,
     /// The number of different ids in this state.
@@ -217,6 +228,7 @@ impl Model for Setup {
             violation: None,
             deleted: false,
             transferred: 0,
+            heard: 0,
             spoilt: Spoilt::NotYet,
             ids: 0,
         };
