@@ -36,6 +36,8 @@ struct Write {
     /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
+    /// The moment from which others may count the lease: a liar may have named the write before it was applied.
+    counts_from: TrueTime,
     /// The jobs that the record says are done.
     jobs: Vec<String>,
 }
@@ -85,12 +87,12 @@ impl ObjectHistory {
                 Err((Property::NoErasure, format!("begins a term with token {token} while it works on the last")))
             };
         }
-        let waited = since(newest.applied);
+        let waited = since(newest.counts_from);
         if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
                 "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by the writer's clock after \
-                 it was written for {lease:?}"
+                 others could know of it, for {lease:?}"
             );
             return Err((Property::NoErasure, what));
         }
@@ -126,7 +128,14 @@ impl ObjectHistory {
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
         let jobs = record.completed_jobs();
-        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, jobs });
+        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, counts_from: applied, jobs });
+    }
+
+    /// Records that a liar may have named the newest write since it was sent.
+    pub(super) fn may_be_named_since(&mut self, sent: TrueTime) {
+        if let Some(newest) = &mut self.newest {
+            newest.counts_from = sent;
+        }
     }
 
     /// Records that a preferred holder was written into the current record.
