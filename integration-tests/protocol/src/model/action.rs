@@ -108,9 +108,7 @@ impl World {
             if setup.crashes {
                 push(Deed::Crash);
             }
-            if self.may_hear(setup, index) {
-                self.words(index).for_each(|word| push(Deed::Hear(word)));
-            }
+            self.words(setup, index).for_each(|word| push(Deed::Hear(word)));
         }
         actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
         if setup.deletion && !self.deleted && self.cell.is_some() {

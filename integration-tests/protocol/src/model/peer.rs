@@ -35,24 +35,22 @@ pub enum Word {
 }
 
 impl World {
-    /// Returns `true` if the words of peers may change the state of the node at `index`.
-    pub(super) fn may_hear(&self, setup: &Setup, index: usize) -> bool {
-        self.heard < setup.words && self.nodes[index].election.listens()
-    }
-
     /// The words that the node at `index` can hear.
-    pub(super) fn words(&self, index: usize) -> impl Iterator<Item = Word> + '_ {
-        let knows = self.nodes[index].election.last_heard().is_some();
-        let always = [Word::Newest, Word::Invented, Word::OfNextTerm, Word::End, Word::Nothing];
-        let later = [Word::Again, Word::Older].into_iter().filter(move |_| knows);
+    pub(super) fn words(&self, setup: &Setup, index: usize) -> impl Iterator<Item = Word> + use<> {
+        let election = &self.nodes[index].election;
+        let listens = setup.words > 0 && election.listens();
+        let (knows, counts) = (election.last_heard().is_some(), self.heard < setup.words);
+        let echoes = [Word::Again, Word::Older, Word::OfNextTerm].into_iter().filter(move |_| knows);
+        let news = [Word::Newest, Word::Invented, Word::End, Word::Nothing].into_iter();
         let others = (0..self.nodes.len()).filter(move |other| *other != index).map(Word::Sent);
-        always.into_iter().chain(later).chain(others)
+        echoes.chain(news.chain(others).filter(move |_| counts)).filter(move |_| listens)
     }
 
     /// Lets a node hear a word. A word that is no news must change nothing.
     pub(super) fn hear(&mut self, setup: &Setup, index: usize, word: Word) {
         let Some(heard) = self.said(index, word) else { return };
-        if matches!(word, Word::Again | Word::Older | Word::OfNextTerm) {
+        let is_echo = matches!(word, Word::Again | Word::Older | Word::OfNextTerm);
+        if is_echo {
             let after = |input| {
                 let mut election = self.nodes[index].election.clone();
                 election.handle(now(setup), input, &mut Ids(unused_id(self.ids)));
@@ -63,7 +61,7 @@ impl World {
             self.violate(setup, changes.then_some(Violation::Echo));
         }
         // A refusal counts for nothing unless an earlier word counted.
-        self.heard += usize::from(!matches!(word, Word::Again | Word::Older | Word::OfNextTerm | Word::Nothing));
+        self.heard += usize::from(!is_echo && word != Word::Nothing);
         self.step(setup, index, Input::Heard(heard), false);
     }
 

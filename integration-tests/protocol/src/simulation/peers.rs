@@ -23,13 +23,20 @@ const LARGE: u64 = 1 << 40;
 /// The way between processes.
 #[derive(Debug)]
 pub(super) struct Channel {
-    ears: Mutex<[Option<(ProcessId, Weak<DefaultLeaderElector>)>; NODES]>,
+    ears: Mutex<[Option<Ear>; NODES]>,
     dice: Mutex<Dice>,
     /// The last words about writes, whether they have landed or not.
     writes: Mutex<VecDeque<Heard>>,
     /// The last word of a leader.
     last: Mutex<Option<Heard>>,
     numbers: AtomicU64,
+}
+
+/// A process that hears what is said to its node.
+#[derive(Clone, Debug)]
+struct Ear {
+    process: ProcessId,
+    elector: Weak<DefaultLeaderElector>,
 }
 
 /// A word that a leader says when it knows that its write has landed.
@@ -52,7 +59,7 @@ impl Channel {
 
     /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
     pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
-        self.ears.lock().unwrap()[node] = Some((process, Arc::downgrade(elector)));
+        self.ears.lock().unwrap()[node] = Some(Ear { process, elector: Arc::downgrade(elector) });
     }
 
     fn next_number(&self) -> u64 {
@@ -116,7 +123,7 @@ impl World {
 
     fn arrive(&self, node: usize, heard: Heard) {
         let listener = self.peers.ears.lock().unwrap()[node].clone();
-        if let Some((process, elector)) = listener
+        if let Some(Ear { process, elector }) = listener
             && let Some(elector) = elector.upgrade()
         {
             self.oracle(|oracle, now| oracle.hears(now, process, &heard));

@@ -1,13 +1,15 @@
 //! Rules 15 to 17: a follower that hears from the leader, truly or not.
 
+mod dates;
+mod lies;
+
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Effect, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Rules, Unheard, Write,
 };
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
-use proptest::prelude::*;
+use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 
 use super::steps::{Play, SECOND, unhurried};
 use crate::support::record;
@@ -281,62 +283,6 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
 }
 
 #[test]
-fn a_peer_that_the_store_contradicts_is_not_listened_to_for_the_rest_of_the_term() {
-    let mut scene = Scene::confirmed();
-    let mut number = 100;
-    let mut heard = 0;
-    while scene.acquires.is_none() {
-        number += 1;
-        heard += u32::from(scene.hear(number) == Fact::Heard);
-        scene.pass(SECOND);
-    }
-    // The last true word was heard at 1 s, and the read that confirmed it came at 2 s.
-    assert_eq!(scene.acquires, Some(LocalInstant::default() + SECOND * 2 + INTERVAL));
-    assert_eq!(heard, 29, "the read has shown the lie");
-}
-
-/// The bound of rule 16: after the last write, one infrequent interval, and then another one, or a lease and its spread.
-#[test]
-fn no_peer_delays_a_takeover_by_more_than_the_bound() {
-    // Each word is another write, the last true one again, one of two, nothing at times, or an end.
-    let words: [fn(u64) -> Option<Heard>; 8] = [
-        |turn| Some(landed(&id(1000 + turn), 1000 + turn)),
-        |turn| Some(landed(&id(2), 1000 + turn)),
-        |turn| Some(landed(&id(1000 + turn % 2), 1000 + turn)),
-        |turn| Some(if turn.is_multiple_of(2) { landed(&id(1000 + turn), 1000 + turn) } else { Heard::Nothing }),
-        |turn| Some(landed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
-        |turn| (turn > 20).then(|| landed(&id(1000 + turn), 1000 + turn)),
-        |turn| Some(if turn == 40 { ended() } else { landed(&id(1000 + turn), 1000 + turn) }),
-        // The true word comes just before the read that it is due for.
-        |turn| Some(landed(&id(if turn % 30 == 29 { 3 } else { 1000 + turn }), 1000 + turn)),
-    ];
-    let mut longest = Duration::ZERO;
-    for (index, word) in words.into_iter().enumerate() {
-        for pause in [MILLI * 90, MILLI * 700, SECOND, SECOND * 2, SECOND * 5] {
-            for (jitter, chatters) in [(0, false), (u32::MAX, false), (0, true), (u32::MAX, true)] {
-                let mut scene = Scene::confirmed();
-                scene.renew();
-                let last_write = scene.play.now;
-                scene.play.draw.jitter = jitter;
-                scene.chatter = chatters.then_some(word);
-                while scene.acquires.is_none() {
-                    scene.chat(word);
-                    scene.answer();
-                    scene.pass(pause);
-                }
-                let took = scene.acquires.unwrap().saturating_since(last_write);
-                longest = longest.max(took);
-                let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 200);
-                assert!(took <= most, "word {index} each {pause:?}: {took:?}");
-                let reads = scene.reads.len();
-                assert!(reads <= 40, "word {index} each {pause:?}: {reads} reads in {took:?}");
-            }
-        }
-    }
-    assert!(longest > INTERVAL + SECOND * 25, "the bound is far away: {longest:?}");
-}
-
-#[test]
 fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
     let mut scene = Scene::confirmed();
     scene.renew();
@@ -392,94 +338,6 @@ fn a_request_to_hand_over_that_is_seen_late_begins_its_courtesy_then() {
     assert_eq!(scene.reads.last(), Some(&scene.play.now));
     let seen_at = scene.at();
     assert_eq!(scene.takeover(), seen_at + SECOND * 15);
-}
-
-/// An event of a world with a leader, a follower, a store that may show what is old, and a peer that says anything but the
-/// id of a write that was not sent so far.
-#[derive(Clone, Debug)]
-enum Turn {
-    Pass(u64),
-    Send,
-    Land(usize),
-    Read(usize),
-    FailRead,
-    Hear { write: usize, number: u64 },
-    Invent(u64),
-    HearEnd,
-    HearNothing,
-}
-
-fn turns() -> impl Strategy<Value = Turn> {
-    prop_oneof![
-        6 => (0u64..4).prop_map(Turn::Pass),
-        3 => Just(Turn::Send),
-        3 => (0usize..3).prop_map(Turn::Land),
-        5 => prop_oneof![4 => Just(0usize), 1 => 0usize..3].prop_map(Turn::Read),
-        1 => Just(Turn::FailRead),
-        4 => (0usize..3, 0u64..20).prop_map(|(write, number)| Turn::Hear { write, number }),
-        1 => (0u64..20).prop_map(Turn::Invent),
-        1 => Just(Turn::HearEnd),
-        1 => Just(Turn::HearNothing),
-    ]
-}
-
-proptest! {
-    /// The lease of the version that a takeover names was sent one lease before, or earlier.
-    #[test]
-    fn no_word_makes_a_takeover_come_early(turns in prop::collection::vec(turns(), 1..120), jitter in any::<u32>()) {
-        const LEASE: Duration = Duration::from_nanos(6);
-        let mut rules = Rules::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
-        rules.infrequent_interval = Duration::from_nanos(9);
-        let mut play = Play::new(rules, jitter);
-        // The moments at which writes were sent, by their numbers, and the writes that have landed.
-        let (mut sent, mut landed_writes) = (vec![play.now], vec![0usize]);
-        let mut reads = play.request() == Some(Request::Look);
-        for turn in turns {
-            let back = |from: &Vec<usize>, by: usize| from[from.len().saturating_sub(1 + by)];
-            let input = match turn {
-                Turn::Pass(nanos) => {
-                    play.now = play.now + Duration::from_nanos(nanos);
-                    Input::Tick
-                }
-                Turn::Send => {
-                    sent.push(play.now);
-                    continue;
-                }
-                Turn::Land(by) => {
-                    let write = (sent.len() - 1).saturating_sub(by);
-                    landed_writes.extend((write > back(&landed_writes, 0)).then_some(write));
-                    continue;
-                }
-                Turn::Read(age) if reads => {
-                    let write = back(&landed_writes, age);
-                    let mut record: LeaderElectionRecord = record("b", LEASE, TOKEN);
-                    record.write_id = Some(id(write as u64));
-                    let found = VersionedRecord::new(record, Version::new(write.to_string()));
-                    Input::Answer(Answer::Read(Ok(Some(found))))
-                }
-                Turn::FailRead if reads => {
-                    let failure =
-                        Failure { kind: StoreErrorKind::Rejected, retry_after: None };
-                    Input::Answer(Answer::Read(Err(failure)))
-                }
-                Turn::Read(_) | Turn::FailRead => continue,
-                Turn::Hear { write, number } => {
-                    Input::Heard(landed(&id((sent.len() - 1).saturating_sub(write) as u64), number))
-                }
-                Turn::Invent(number) => Input::Heard(landed("invented", number)),
-                Turn::HearEnd => Input::Heard(ended()),
-                Turn::HearNothing => Input::Heard(Heard::Nothing),
-            };
-            reads &= !matches!(input, Input::Answer(_));
-            play.handle(input);
-            reads |= play.request() == Some(Request::Look);
-            if let Some(Request::Write(Write { expected, .. })) = play.request() {
-                let replaced: usize = expected.unwrap().as_str().parse().unwrap();
-                prop_assert!(play.now >= sent[replaced] + LEASE, "replaces write {replaced} too early");
-                break;
-            }
-        }
-    }
 }
 
 #[test]
