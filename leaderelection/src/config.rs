@@ -56,6 +56,7 @@ impl LeaderElectionConfig {
             request_timeout_setting: "request_timeout",
             name: None,
             clock: Arc::new(SystemClock),
+            infrequent_interval: Rules::INFREQUENT_INTERVAL,
             seed: None,
         }
     }
@@ -135,6 +136,7 @@ pub struct LeaderElectionConfigBuilder {
     request_timeout_setting: &'static str,
     name: Option<String>,
     clock: Arc<dyn Clock>,
+    infrequent_interval: Duration,
     seed: Option<u64>,
 }
 
@@ -258,6 +260,13 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
+    /// Sets the longest pause between a candidate's reads while it hears from the leader. The default is 30 s.
+    #[cfg(feature = "unstable-election")]
+    pub fn infrequent_interval(mut self, infrequent_interval: Duration) -> Self {
+        self.infrequent_interval = infrequent_interval;
+        self
+    }
+
     /// Fixes all random choices, for tests. Candidates with equal seeds would write equal write ids.
     #[cfg(feature = "test-util")]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -307,6 +316,7 @@ impl LeaderElectionConfigBuilder {
                 lease_duration,
                 renew_deadline: timings.renew_deadline(),
                 retry_period: timings.retry_period(),
+                infrequent_interval: self.infrequent_interval,
                 reclaim_own_identity: self.reclaim_own_identity,
                 release_on_cancel: self.release_on_cancel,
                 release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),

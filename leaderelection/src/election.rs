@@ -43,6 +43,7 @@ mod clash;
 mod effect;
 mod ending;
 mod failure;
+mod hearing;
 mod holder;
 mod input;
 mod job;
@@ -56,7 +57,7 @@ mod visitor;
 
 pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, RunOutcome, Term, Write};
-pub use input::{Answer, Command, Draw, Failure, Input, Jitter, Stamp, WorkEnd};
+pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard, WorkEnd};
 pub use machine::Election;
 pub use reason::{BeginReason, EndReason};
 pub use rules::Rules;

@@ -3,6 +3,7 @@
 mod audience;
 mod driver;
 mod fitness;
+mod inbox;
 mod listeners;
 mod log;
 #[cfg(feature = "metrics")]
@@ -63,6 +64,8 @@ use work::StartWork;
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
+    #[cfg(feature = "unstable-election")]
+    audience: Arc<audience::Audience>,
     config: Arc<LeaderElectionConfig>,
     warned: Once,
     handle: LeaderHandle,
@@ -82,14 +85,29 @@ impl DefaultLeaderElector {
         let identity = config.rules.identity.as_str().into();
         let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.clock));
         let config = Arc::new(config);
-        let driver = tokio::sync::Mutex::new(Driver::new(Arc::clone(&config), writer));
-        Self { driver, config, warned: Once::new(), handle, status, span }
+        let driver = Driver::new(Arc::clone(&config), writer);
+        Self {
+            #[cfg(feature = "unstable-election")]
+            audience: Arc::clone(&driver.audience),
+            driver: tokio::sync::Mutex::new(driver),
+            config,
+            warned: Once::new(),
+            handle,
+            status,
+            span,
+        }
     }
 
     /// Returns a handle that tells the rest of the process who leads.
     #[must_use]
     pub fn handle(&self) -> LeaderHandle {
         self.handle.clone()
+    }
+
+    /// Passes on what a peer said, which counts as rules 15 to 17 of the [protocol](crate::protocol) say.
+    #[cfg(feature = "unstable-election")]
+    pub fn hear(&self, heard: crate::election::Heard) {
+        self.audience.inbox.put(heard);
     }
 
     /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is

@@ -11,6 +11,7 @@ mod action;
 mod canonical;
 mod job;
 mod node;
+mod peer;
 mod properties;
 mod settings;
 mod step;
@@ -19,5 +20,6 @@ mod world;
 
 pub use action::{Action, Deed};
 pub use node::{Flight, Node, Work};
+pub use peer::Word;
 pub use settings::{Question, electable, electable_larger, larger, standard};
 pub use world::{Cell, Manner, Setup, Spoilt, StoreClock, Violation, World};

@@ -18,6 +18,7 @@ mod node;
 pub(crate) mod object;
 mod operator;
 mod oracle;
+mod peers;
 mod run;
 pub(crate) mod scenario;
 mod standstill;

@@ -16,13 +16,14 @@ use crate::store::Version;
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
 /// moment do not collide.
-const SPREAD: u32 = 10;
+pub(super) const SPREAD: u32 = 10;
 
 impl Election {
     /// Takes a read of the object that shows none of the candidate's unanswered writes. The version that the read shows
     /// has existed for `age` at least.
     pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
         self.pacing.looked(&self.rules, now, jitter);
+        let goes_on = self.compare_with_heard(now, found.as_ref(), jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
         {
@@ -32,6 +33,9 @@ impl Election {
             self.pacing.made_progress();
             self.give_up_attempts();
             self.see(now, found, age, jitter);
+        }
+        if !goes_on {
+            self.hearing = None;
         }
     }
 
@@ -47,15 +51,16 @@ impl Election {
     }
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate
-    /// (rules 1, 2, 14 and 19).
+    /// (rules 1, 2, 14, 15 and 19).
     pub(super) fn see(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
+        let heard_until = self.heard_lease_until();
         let before = self.sight.take();
         let Some(found) = found else {
             if before.as_ref().is_some_and(|sight| sight.found.is_some()) {
                 self.tell(Fact::Vanished);
             }
             // The candidate waits for the end of a lease even after a deletion of the object (rule 3).
-            let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity));
+            let free_at = before.map_or(now, |sight| sight.free_at(&self.rules.identity).max(heard_until));
             self.sight = Some(Sight::new(None, free_at));
             self.announce("");
             return;
@@ -75,15 +80,17 @@ impl Election {
         self.announce(&record.holder_identity);
     }
 
-    /// Returns the sight of a write that was not seen before. The lease of that write has run for `age` now.
+    /// Returns the sight of a write that was not seen before. The lease of that write runs from the earliest moment at which
+    /// the write is known to have existed: from now, from when it was heard of (rule 15), or from `age` ago (rule 19).
     fn see_write(&self, now: LocalInstant, found: Seen, age: Duration, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
         // A lease that is free at once needs no spread, because no other candidate waits for the same moment.
         let spread = jitter.of(self.rules.retry_period / SPREAD);
-        let lease_until =
-            if free { now } else { now + record.lease_duration.saturating_add(spread).saturating_sub(age) };
-        let courtesy_until = self.courtesy(record).map(|courtesy| lease_until + courtesy);
+        let known_since = self.hearing.as_ref().and_then(|hearing| hearing.date_of(record)).unwrap_or(now);
+        let lasts = record.lease_duration.saturating_add(spread);
+        let lease_until = if free { now } else { (known_since + lasts).min(now + lasts.saturating_sub(age)) };
+        let courtesy_until = self.courtesy(record).map(|courtesy| lease_until.max(now) + courtesy);
         Sight { found: Some(found), lease_until, courtesy_until }
     }
 
@@ -130,7 +137,7 @@ impl Election {
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
         let sight = self.sight.as_ref()?;
         let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
-        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity)))
+        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity).max(self.heard_lease_until())))
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).

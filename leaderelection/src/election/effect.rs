@@ -6,6 +6,7 @@ use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
 use crate::store::Version;
 
+use super::input::Unheard;
 use super::reason::{BeginReason, EndReason};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
@@ -76,6 +77,12 @@ pub enum Fact {
     TokensExhausted,
     /// The object was deleted. Tokens may start again, so they protect no resource.
     Vanished,
+    /// The word of a peer counts (rules 15 and 17).
+    Heard,
+    /// The word of a peer does not count.
+    NotHeard(Unheard),
+    /// A read has contradicted the peer, so nothing that the peer says counts for the rest of the term.
+    Contradicted,
 }
 
 /// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.

@@ -32,6 +32,8 @@ pub enum Input {
     Command(Command),
     /// The work of the term has ended.
     WorkEnded(WorkEnd),
+    /// Something was heard from the leader, or from a process that says so (rules 15 to 17).
+    Heard(Heard),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).
     ///
     /// Code of this process may have seen that end, so the term must not go on.
@@ -48,6 +50,46 @@ pub enum Command {
     StepDown,
     /// Ends the term and releases the lease to the candidate of this name (rule 14).
     TransferTo(String),
+}
+
+/// The word of a peer. Nothing that excludes a second leader depends on its truth.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Heard {
+    /// A write of a term has landed.
+    Landed {
+        /// The holder of the term.
+        holder: String,
+        /// The token of the term.
+        fencing_token: u64,
+        /// The id of the write.
+        write_id: String,
+        /// The number of the write. A later write of the term has a larger number.
+        number: u64,
+    },
+    /// A term is over.
+    Ended {
+        /// The holder of the term.
+        holder: String,
+        /// The token of the term.
+        fencing_token: u64,
+    },
+    /// The peer is silent, refuses to answer, or cannot be reached.
+    Nothing,
+}
+
+/// The reason for which a peer's word did not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unheard {
+    /// The candidate does not follow a leader.
+    NoLeader,
+    /// The word is about another term than that which the store showed last.
+    OtherTerm,
+    /// The write is no newer than one that was shown by the store or heard of before.
+    NotNewer,
+    /// The store has contradicted the peer in this term, or the peer has said that the term is over.
+    Closed,
 }
 
 /// The way in which a term's work ended.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::attempts::{Attempt, Attempts};
 use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
+use super::hearing::Hearing;
 use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
 use super::job::Job;
 use super::pacing::Pacing;
@@ -23,6 +24,9 @@ pub struct Election {
     pub(super) phase: Phase,
     /// The object as this candidate last saw it while it did not lead.
     pub(super) sight: Option<Sight>,
+    /// The words of the leader of the term that the store showed last; `None` if none was heard. In a box, because most
+    /// candidates hear nothing.
+    pub(super) hearing: Option<Box<Hearing>>,
     /// The highest token seen or written. The token of a new term is larger by one.
     pub(super) highest_token: Option<u64>,
     pub(super) in_flight: Option<InFlight>,
@@ -47,6 +51,7 @@ impl Election {
             rules: rules.into(),
             phase: Phase::Idle,
             sight: None,
+            hearing: None,
             highest_token: None,
             in_flight: None,
             attempts: Attempts::default(),
@@ -82,6 +87,7 @@ impl Election {
             }
             Input::Tick => {}
             Input::Answer(answer) => self.on_answer(now, answer, draw.jitter()),
+            Input::Heard(heard) => self.on_heard(now, heard),
             Input::Command(command) => self.on_command(now, command),
             Input::WorkEnded(end) => self.on_work_ended(end),
             Input::Expired => self.end_term(EndReason::RenewDeadline, true),
@@ -134,6 +140,12 @@ impl Election {
             None => self.sight.as_ref()?.found.as_ref()?,
         };
         Some((&seen.record, &seen.version))
+    }
+
+    /// Returns `true` if the words of peers may count.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        matches!(self.phase, Phase::Following)
     }
 
     /// Returns `true` if nothing is left to do before the next [`Input::Begin`].
@@ -197,7 +209,7 @@ impl Election {
             Phase::Following => {
                 self.tell(Fact::Acquired { fencing_token: hold.token });
                 let reason = self.opening();
-                self.sight = None;
+                (self.sight, self.hearing) = (None, None);
                 self.phase = Phase::Won { hold, reason };
             }
             Phase::Won { hold: held, .. } => *held = hold,
@@ -217,6 +229,9 @@ impl Election {
         }
         if self.wants_read(now) {
             self.in_flight = Some(InFlight::Read);
+            if let Some(hearing) = &mut self.hearing {
+                hearing.asked();
+            }
             self.effects.push_back(Effect::Send(Request::Look));
             return;
         }
@@ -288,7 +303,7 @@ impl Election {
     pub(super) fn rest(&mut self, now: LocalInstant) {
         // The outcome of these attempts will never be known.
         self.attempts.clear().for_each(drop);
-        self.in_flight = None;
+        (self.in_flight, self.hearing) = (None, None);
         self.pacing.restart(now);
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         if let Some(Hold { seen, .. }) = phase.hold() {

@@ -88,6 +88,16 @@ impl Pacing {
         self.look_at = now + back_off.max(poll_pause(rules, jitter));
     }
 
+    /// Puts the next read off until this moment.
+    pub(super) fn put_off(&mut self, until: LocalInstant) {
+        self.look_at = self.look_at.max(until);
+    }
+
+    /// Schedules the next read at this moment, unless it is due earlier.
+    pub(super) fn look_by(&mut self, at: LocalInstant) {
+        self.look_at = self.look_at.min(at);
+    }
+
     /// The next moment at which the pauses allow a request.
     pub(super) fn soonest(&self) -> LocalInstant {
         self.pause_until.max(self.asked_until)

@@ -14,6 +14,8 @@ pub struct Rules {
     pub renew_deadline: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
+    /// The longest pause between a candidate's reads while it hears from the leader (rule 16).
+    pub infrequent_interval: Duration,
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
     pub reclaim_own_identity: bool,
     /// `true` if the lease is given back at the end of every term, and not only of those that
@@ -28,8 +30,11 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The infrequent interval of a candidate that sets none.
+    pub const INFREQUENT_INTERVAL: Duration = Duration::from_secs(30);
+
     /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
-    /// cancellation, a release tried for as long as the lease lasts, and no age trusted.
+    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -42,6 +47,7 @@ impl Rules {
             lease_duration,
             renew_deadline,
             retry_period,
+            infrequent_interval: Self::INFREQUENT_INTERVAL,
             reclaim_own_identity: false,
             release_on_cancel: false,
             release_patience: lease_duration,

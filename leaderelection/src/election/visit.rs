@@ -20,6 +20,9 @@ impl Election {
                 visit_record(Arc::make_mut(&mut found.record), visitor);
             }
         }
+        if let Some(hearing) = &mut self.hearing {
+            hearing.visit(visitor);
+        }
         match &mut self.phase {
             Phase::Idle | Phase::Following => {}
             Phase::Won { hold, .. } | Phase::Leading(hold) => visit_hold(hold, visitor),

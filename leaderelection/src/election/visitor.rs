@@ -24,6 +24,9 @@ pub trait Visitor {
     fn version(&mut self, _version: &mut Version) {}
     /// Sees the id of a write.
     fn write_id(&mut self, _write_id: &mut String) {}
+    /// Sees the number of a write that was heard of. It is compared only with the numbers of writes that are heard of
+    /// later.
+    fn number(&mut self, _number: &mut u64) {}
     /// Tells whether to go on remembering an unanswered write. One that can neither land nor have landed may
     /// be forgotten: nothing will ever ask for it.
     fn may_land(&mut self, _write_id: &str) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::inbox::Inbox;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::clock::Clock;
@@ -19,12 +20,14 @@ pub(super) struct Audience {
     new_leader_calls: NewLeaderCalls,
     /// Rings when the term has news.
     pub(super) news: Notify,
+    /// The words of peers.
+    pub(super) inbox: Inbox,
 }
 
 impl Audience {
     pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
         let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone());
-        Self { config, status, new_leader_calls, news: Notify::new() }
+        Self { config, status, new_leader_calls, news: Notify::new(), inbox: Inbox::default() }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Driver {
     store_time: StoreTime,
     /// `true` after the log has said that the store tells no ages.
     misses_ages: bool,
-    audience: Arc<Audience>,
+    pub(super) audience: Arc<Audience>,
     earlier_work: EarlierWork,
     fitness: Fitness,
 }
@@ -134,6 +134,8 @@ impl Driver {
             }
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
+            // A peer that talks without end must not keep the elector from anything else.
+            heard = self.audience.inbox.next(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
         }
     }
 

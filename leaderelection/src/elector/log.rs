@@ -117,6 +117,13 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
         Fact::Vanished => tracing::error!(
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
         ),
-        Fact::Observed | Fact::Doubted | Fact::Resolved { .. } => {}
+        Fact::NotHeard(reason) => tracing::debug!(lock = lock_of_session, ?reason, "did not count what a peer said"),
+        Fact::Contradicted => {
+            tracing::debug!(
+                lock = lock_of_session,
+                "the store contradicted a peer; not listening for the rest of the term"
+            );
+        }
+        Fact::Observed | Fact::Doubted | Fact::Resolved { .. } | Fact::Heard => {}
     }
 }

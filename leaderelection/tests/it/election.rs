@@ -1,5 +1,6 @@
 //! The state machine: under arbitrary inputs here, step by step in `steps.rs`.
 
+mod hearing;
 mod steps;
 
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Command, Draw, Effect, Election, Fact, Failure, Input, Jitter, Request, Rules, Stamp, WorkEnd, Write,
+    Answer, Command, Draw, Effect, Election, Fact, Failure, Heard, Input, Jitter, Request, Rules, Stamp, WorkEnd, Write,
 };
 use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 use proptest::prelude::*;
@@ -28,6 +29,9 @@ enum Deed {
     Command(Command),
     WorkEnded(WorkEnd),
     Expired,
+    Hear { holder: usize, token: u64, write: usize, number: u64 },
+    HearEnd { holder: usize, token: u64 },
+    HearNothing,
 }
 
 fn deeds() -> impl Strategy<Value = Deed> {
@@ -61,6 +65,10 @@ fn deeds() -> impl Strategy<Value = Deed> {
         1 => command().prop_map(Deed::Command),
         1 => prop::sample::select(vec![Complete, Dropped, NotBegun, Panicked]).prop_map(Deed::WorkEnded),
         1 => Just(Deed::Expired),
+        3 => (0usize..3, 0u64..4, 0usize..4, time())
+            .prop_map(|(holder, token, write, number)| Deed::Hear { holder, token, write, number }),
+        1 => (0usize..3, 0u64..4).prop_map(|(holder, token)| Deed::HearEnd { holder, token }),
+        1 => Just(Deed::HearNothing),
     ]
 }
 
@@ -142,6 +150,16 @@ proptest! {
                 Deed::Command(command) => Input::Command(command),
                 Deed::WorkEnded(end) => Input::WorkEnded(end),
                 Deed::Expired => Input::Expired,
+                Deed::Hear { holder, token, write, number } => Input::Heard(Heard::Landed {
+                    holder: ["", "a", "b"][holder].to_owned(),
+                    fencing_token: token,
+                    write_id: ["b-0", "b-1", "a-1", "none"][write].to_owned(),
+                    number,
+                }),
+                Deed::HearEnd { holder, token } => {
+                    Input::Heard(Heard::Ended { holder: ["", "a", "b"][holder].to_owned(), fencing_token: token })
+                }
+                Deed::HearNothing => Input::Heard(Heard::Nothing),
             };
             match &input {
                 Input::Answer(Answer::Read(_)) => drop(in_flight.take_if(|request| *request == Request::Look)),

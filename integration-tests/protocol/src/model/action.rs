@@ -1,6 +1,7 @@
 //! The steps that are possible from a state.
 
 use super::node::{Flight, Work};
+use super::peer::Word;
 use super::world::{Setup, Spoilt, World};
 
 /// One step.
@@ -59,6 +60,8 @@ pub enum Deed {
     CompeteAgain,
     /// The node crashes and starts again with the same identity.
     Crash,
+    /// The node hears the word of a peer, which may be a lie.
+    Hear(Word),
 }
 
 impl World {
@@ -105,6 +108,7 @@ impl World {
             if setup.crashes {
                 push(Deed::Crash);
             }
+            self.words(setup, index).for_each(|word| push(Deed::Hear(word)));
         }
         actions.extend((0..self.orphans.len()).map(Action::ArriveLate));
         if setup.deletion && !self.deleted && self.cell.is_some() {

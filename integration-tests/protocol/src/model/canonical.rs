@@ -8,6 +8,7 @@ use leaderelection::election::{Answer, Request, Visitor};
 use leaderelection::{LeaderElectionRecord, Version};
 
 use super::node::Flight;
+use super::peer;
 use super::world::{Setup, World};
 
 impl World {
@@ -134,6 +135,10 @@ impl Visitor for Names {
 
     fn write_id(&mut self, write_id: &mut String) {
         *write_id = self.rename(write_id);
+    }
+
+    fn number(&mut self, number: &mut u64) {
+        *number = peer::LAST;
     }
 }
 

@@ -195,10 +195,11 @@ impl Node {
         (valid.is_some() && valid <= self.ended).then_some(Violation::Revival)
     }
 
-    /// Returns the promise that is broken after a step of the machine: work whose lease is over was not dropped.
+    /// Returns the promise that is broken after a step of the machine: work whose lease is over was not dropped, or a
+    /// candidate trusts in a peer that is silent.
     pub(super) fn after_step(&self, setup: &Setup) -> Option<Violation> {
         let overruns = self.work == Work::Running && self.lease_end.is_some_and(|end| now(setup) >= end);
-        overruns.then_some(Violation::Overrun)
+        overruns.then_some(Violation::Overrun).or_else(|| self.trusts_in_silence(setup))
     }
 }
 

@@ -87,6 +87,15 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
             world.job.marked && world.job.succeeded.count_ones() > 1
         }));
     }
+    if setup.words > 0 {
+        properties.extend([
+            Property::always("no echo", |_, world: &World| never(world, Violation::Echo)),
+            Property::always("no trust in silence", |_, world: &World| never(world, Violation::Trust)),
+            Property::sometimes("a word that counts", |_, world: &World| {
+                world.nodes.iter().any(|node| node.election.last_heard().is_some())
+            }),
+        ]);
+    }
     if setup.late_writes > 0 {
         properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
     }

@@ -71,6 +71,7 @@ pub fn electable() -> Vec<Question> {
             Setup { spoils: true, lease: 2, renew: 1, last_token: 0, ..two() },
         ),
         question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
+        question("peers", Setup { words: 1, lease: 2, renew: 1, ..two() }),
     ]
 }
 
@@ -92,6 +93,9 @@ pub fn larger() -> Vec<Question> {
         ),
         question("three candidates and a longer lease", Setup { nodes: three(), last_token: 0, ..two() }),
         question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting }),
+        question("peers that say more", Setup { words: 2, lease: 2, renew: 1, ..two() }),
+        question("peers and a longer lease", Setup { words: 1, ..two() }),
+        question("peers and late requests", Setup { words: 1, late_writes: 1, lease: 2, renew: 1, ..two() }),
         question("clocks that run as they like, and crashes", Setup { crashes: true, ..lawless() }),
     ]
 }
@@ -150,6 +154,7 @@ fn two() -> Setup {
         waits: false,
         jobs: 0,
         store_clock: None,
+        words: 0,
         only_exclusion: false,
     }
 }

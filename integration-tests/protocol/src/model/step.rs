@@ -84,6 +84,7 @@ impl World {
                 self.end_work(setup, index, WorkEnd::Complete);
             }
             Deed::Fail => self.end_work(setup, index, WorkEnd::Failed),
+            Deed::Hear(word) => self.hear(setup, index, word),
             Deed::CompeteAgain => self.begin(setup, index),
             Deed::Crash => {
                 self.orphan(setup, index);

@@ -69,6 +69,8 @@ pub struct Setup {
     pub jobs: usize,
     /// The clock by which the store tells how old the object is; `None` if it does not tell.
     pub store_clock: Option<StoreClock>,
+    /// The number of words of peers, true and false, that count at some node.
+    pub words: usize,
     /// `true` if only exclusion is checked. A history then continues after another promise was broken.
     pub only_exclusion: bool,
 }
@@ -95,6 +97,9 @@ impl Setup {
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
+        if self.words > 0 {
+            rules.infrequent_interval = nanos(lease + 2 * self.retry);
+        }
         rules
     }
 
@@ -183,6 +188,10 @@ pub enum Violation {
     MissingMark,
     /// A candidate said that the job was done before a mark had landed.
     FalseReport,
+    /// A word that was no news changed the state of a candidate.
+    Echo,
+    /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
+    Trust,
 }
 
 /// All nodes, the object, and the writes that are on their way although their senders no longer wait.
@@ -198,6 +207,8 @@ pub struct World {
     pub(super) deleted: bool,
     /// The number of requests of an operator.
     pub(super) transferred: usize,
+    /// The number of words of peers that have counted.
+    pub(super) heard: usize,
     /// The state of the record that is replaced once by something that is none.
     pub(super) spoilt: Spoilt,
     /// The number of different ids in this state.
@@ -233,6 +244,7 @@ impl Model for Setup {
             violation: None,
             deleted: false,
             transferred: 0,
+            heard: 0,
             spoilt: Spoilt::NotYet,
             ids: 0,
         };

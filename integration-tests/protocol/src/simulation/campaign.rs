@@ -100,13 +100,15 @@ impl fmt::Display for Outcome {
             strangers,
             jobs,
             repetitions,
+            words,
         } = self.stats;
         write!(
             f,
             "{hours:.0} simulated hours in {:.1} s, {} seeds: {requests} requests, {writes} writes, {terms} terms \
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
              {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions, \
-             {strangers} writes of strangers, {jobs} jobs done, {repetitions} of them again",
+             {strangers} writes of strangers, {jobs} jobs done, {repetitions} of them again, \
+             {words} words of peers",
             self.took.as_secs_f64(),
             self.seeds
         )?;

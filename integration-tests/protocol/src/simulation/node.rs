@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use leaderelection::election::Rules;
 use leaderelection::{
     DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, Leadership, ObjectLock,
     RunError,
@@ -100,6 +101,7 @@ impl Process {
         let lock = ObjectLock::new(connection, "lock", identity.clone());
         let timings = world.scenario.timings_of_a_process(dice);
         let Timings { lease, deadline, retry, timeout } = timings;
+        let infrequent_interval = world.scenario.peers.map(|peers| peers.infrequent_interval);
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
             .renew_deadline(deadline)
@@ -109,6 +111,7 @@ impl Process {
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
+            .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
         let trusted = world.scenario.store_clock_slack.filter(|_| dice.chance(0.8));
         let config = trusted
@@ -117,6 +120,7 @@ impl Process {
             .build()
             .expect("scenarios have valid timings");
         let elector = Arc::new(DefaultLeaderElector::new(config));
+        world.peers.listens(node, id, &elector);
         let handle = elector.handle();
         let twin = node < world.scenario.sharing_identity;
         let newcomer = Newcomer { node, identity, timings, twin, clock, handle: handle.clone(), calls };

@@ -5,6 +5,7 @@ mod clashes;
 mod interventions;
 mod jobs;
 mod object;
+mod peers;
 mod process;
 mod terms;
 
@@ -16,7 +17,7 @@ use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::clock::TrueTime;
 use super::faults::Refusal;
-use super::scenario::Scenario;
+use super::scenario::{Liar, Scenario};
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
 use super::vandal::Spoilt;
 pub(super) use interventions::Told;
@@ -80,6 +81,9 @@ pub enum Property {
     /// lock says so by the release of a term whose work has succeeded, and by nothing else; every write keeps what
     /// the lock says of the last jobs. A process says so only if the lock does.
     OncePerJob,
+    /// A candidate that hears from a leader reads the store all the same: within two retry periods after the last word,
+    /// and once in the infrequent interval.
+    LooksAllTheSame,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -140,6 +144,8 @@ pub struct Stats {
     pub jobs: u64,
     /// Successes of jobs that had succeeded before, without a mark that was read.
     pub repetitions: u64,
+    /// Words of peers that reached a candidate.
+    pub words: u64,
 }
 
 impl AddAssign for Stats {
@@ -158,6 +164,7 @@ impl AddAssign for Stats {
         self.strangers += other.strangers;
         self.jobs += other.jobs;
         self.repetitions += other.repetitions;
+        self.words += other.words;
     }
 }
 
@@ -205,6 +212,11 @@ impl Oracle {
     }
 
     pub(super) fn log(&mut self, now: TrueTime, process: Option<ProcessId>, event: Event) {
+        if let (Some(process), Event::RunEnded { .. } | Event::CompetesFor { .. } | Event::JobTold { .. }) =
+            (process, &event)
+        {
+            self.is_disturbed(process);
+        }
         self.timeline.push(now, process, event);
     }
 
@@ -221,6 +233,7 @@ impl Oracle {
         self.log(now, by, Event::Sent { request, what });
         if let Some(by) = by {
             self.check_silence(now, by);
+            self.check_looks(now, by, what);
             self.processes[by].remember_request(now, request);
             self.remember_job_of_request(by, request);
             if let Sent::Release { token } = what {
@@ -252,6 +265,9 @@ impl Oracle {
         }
         self.check_marks(now, by, request, record);
         self.object.remember(Some(by), now, record);
+        if self.scenario.peers.is_some_and(|peers| peers.liar == Some(Liar::Mixes)) {
+            self.object.may_be_named_since(sent);
+        }
         let writer = &mut self.processes[by];
         writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
     }

@@ -14,6 +14,7 @@ use super::listener::Listener;
 use super::node;
 use super::operator;
 use super::oracle::{Property, Stats, Violation};
+use super::peers;
 use super::scenario::{NODES, Scenario};
 use super::stranger;
 use super::vandal;
@@ -66,6 +67,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     let clock = world.stranger.clone();
     tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
     tasks.spawn(job::let_nights_pass(Arc::clone(&world), dice.fork()));
+    tasks.spawn(peers::lie_without_end(Arc::clone(&world), dice.fork()));
     tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;

@@ -67,6 +67,28 @@ pub(crate) struct Scenario {
     pub(crate) nights: bool,
     /// The store tells how old the object is, and most candidates believe it with this slack.
     pub(crate) store_clock_slack: Option<Duration>,
+    /// Leaders tell the other candidates of their writes.
+    pub(crate) peers: Option<Peers>,
+}
+
+/// The channel by which candidates hear from leaders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peers {
+    pub(crate) infrequent_interval: Duration,
+    /// Leaders say nothing while nothing goes wrong.
+    pub(crate) mute_in_calm: bool,
+    pub(crate) liar: Option<Liar>,
+}
+
+/// A process that says what no leader says, without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liar {
+    /// It says the last word of a leader again and again, as a leader does that cannot write any more.
+    Repeats,
+    /// It names writes that nobody has made.
+    Invents,
+    /// It says anything: old words, words with larger numbers, writes that have not landed, other terms, ends.
+    Mixes,
 }
 
 /// The amount of faults in the periods with faults.
@@ -152,6 +174,8 @@ impl Scenario {
             // Candidates wait after a deletion from when the lease was written, if they know that moment.
             store_clock_slack: (!operator_deletes && dice.chance(0.4))
                 .then(|| Duration::from_secs(dice.pick(&[1, 1, 2, 5, 20]))),
+            // All candidates must read a lease before the object is deleted.
+            peers: (!operator_deletes && dice.chance(0.4)).then(|| Peers::draw(&timings, dice)),
         }
     }
 
@@ -172,15 +196,28 @@ impl Scenario {
     /// next read is due after at most 2.2 retry periods and shows a write that the candidate did not know (a
     /// timeout). The candidate waits for the expiry of that lease, plus the spread of a tenth of a retry
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
-    /// preferred candidate does not come, the wait is one lease longer. The time is longest by the slowest
-    /// clock. A restart and the grain of the timers take less than a second.
+    /// preferred candidate does not come, the wait is one lease longer. A candidate believes a liar for two infrequent
+    /// intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers take less than a second.
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
         let timeout = longest(|timings| timings.timeout);
         let told_to_wait = lease.max(retry * 11);
-        let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + lease * 2 + retry / 10 + timeout;
+        let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
+        let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + retry.mul_f64(4.4));
+        let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + believes + lease * 2 + retry / 10 + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
+    }
+}
+
+impl Peers {
+    fn draw(timings: &Timings, dice: &mut Dice) -> Self {
+        let lease = timings.lease;
+        Self {
+            infrequent_interval: dice.pick(&[lease / 2, lease * 2, lease * 2, lease * 10]),
+            mute_in_calm: dice.chance(0.5),
+            liar: dice.pick(&[None, None, Some(Liar::Repeats), Some(Liar::Invents), Some(Liar::Mixes)]),
+        }
     }
 }
 

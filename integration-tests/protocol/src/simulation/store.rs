@@ -85,6 +85,10 @@ impl Connection {
             self.world.nodes[node].sends.notify_waiters();
         }
         let fate = self.world.fate(self.client);
+        let mut says = None;
+        if let (Client::Process { node, id }, Op::Put { record, .. }) = (self.client, &op) {
+            says = self.world.sends_write((node, id), record);
+        }
         let parcel = Parcel { op, id, sent: self.world.now(), fate };
         let (tell, told) = oneshot::channel();
         // A task of its own carries the request, because the request stays in flight if its sender gives up or
@@ -92,9 +96,21 @@ impl Connection {
         tokio::spawn(self.clone().carry(parcel, tell));
         let Ok(answer) = told.await else { return std::future::pending().await };
         if let Some(process) = self.client.process() {
+            if let (Some(says), Ok(Done::Put { .. })) = (says, &answer) {
+                self.world.say(says);
+            }
             self.world.oracle(|oracle, now| match &answer {
-                Err(refusal) => oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default()),
+                Err(refusal) => {
+                    oracle.is_disturbed(process);
+                    oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default());
+                }
                 Ok(Done::Got(found)) => {
+                    // A candidate reads slowly after something that is no record.
+                    if found.as_ref().is_none_or(|state| state.object.body.starts_with(b"{")) {
+                        oracle.looked(now, process);
+                    } else {
+                        oracle.is_disturbed(process);
+                    }
                     oracle.read(process, found.as_ref().map(|state| state.number));
                     oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }

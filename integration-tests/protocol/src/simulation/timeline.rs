@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
+use leaderelection::election::Heard as Word;
 use leaderelection::{EndReason, StoreErrorKind};
 
 use super::clock::{NodeClock, TrueTime};
@@ -64,6 +65,7 @@ pub(super) enum Event {
     AskedFor { identity: String },
     Plans(Plan),
     WasTold(Told),
+    Hears(Word),
     Calm(bool),
 }
 
@@ -181,6 +183,7 @@ impl fmt::Display for Event {
             Self::Deleted => f.write_str("AN OPERATOR DELETES THE OBJECT"),
             Self::Spoilt(spoilt) => write!(f, "SOMEBODY REPLACES THE RECORD: {spoilt:?}"),
             Self::Repaired => f.write_str("the record is put back"),
+            Self::Hears(word) => write!(f, "hears {word:?}"),
             Self::Calm(true) => f.write_str("nothing goes wrong from here on"),
             Self::Calm(false) => f.write_str("things go wrong from here on"),
         }

@@ -15,6 +15,7 @@ use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
 use super::object::Object;
 use super::oracle::Oracle;
+use super::peers::Channel;
 use super::scenario::{NODES, Scenario, Trouble};
 use super::standstill::stand_still;
 use super::store::Client;
@@ -29,6 +30,7 @@ pub(super) struct World {
     /// The clock of a candidate of another library.
     pub(super) stranger: NodeClock,
     pub(super) object: Mutex<Object>,
+    pub(super) peers: Channel,
     origin: Instant,
     /// The choices of the requests' fates.
     fates: Mutex<Dice>,
@@ -92,6 +94,7 @@ impl World {
             nodes,
             stranger,
             object: Mutex::new(object),
+            peers: Channel::new(dice.fork()),
             origin,
             fates: Mutex::new(dice.fork()),
             standstills: Mutex::new(dice.fork()),

@@ -15,15 +15,15 @@ use super::{Count, effects};
 use crate::support::record;
 
 /// An election, its clock, and the last request that it sent.
-struct Play {
-    election: Election,
-    now: LocalInstant,
-    draw: Count,
-    effects: Vec<Effect>,
+pub(super) struct Play {
+    pub(super) election: Election,
+    pub(super) now: LocalInstant,
+    pub(super) draw: Count,
+    pub(super) effects: Vec<Effect>,
 }
 
 impl Play {
-    fn new(rules: Rules, jitter: u32) -> Self {
+    pub(super) fn new(rules: Rules, jitter: u32) -> Self {
         Self::of(rules, jitter, None)
     }
 
@@ -50,7 +50,7 @@ impl Play {
         play
     }
 
-    fn handle(&mut self, input: Input) {
+    pub(super) fn handle(&mut self, input: Input) {
         self.election.handle(self.now, input, &mut self.draw);
         self.effects = effects(&mut self.election).collect();
     }
@@ -67,7 +67,7 @@ impl Play {
     }
 
     /// The request that the last step sent.
-    fn request(&self) -> Option<Request> {
+    pub(super) fn request(&self) -> Option<Request> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Send(request) => Some(request.clone()),
             _ => None,
@@ -81,7 +81,7 @@ impl Play {
         }
     }
 
-    fn purpose(&self) -> Option<Purpose> {
+    pub(super) fn purpose(&self) -> Option<Purpose> {
         match self.request() {
             Some(Request::Write(write)) => Some(write.purpose),
             _ => None,
@@ -94,9 +94,9 @@ impl Play {
     }
 }
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-fn unhurried() -> Rules {
+pub(super) fn unhurried() -> Rules {
     Rules::new("a", SECOND * 15, SECOND * 10, SECOND * 2)
 }
 

@@ -39,6 +39,8 @@ struct Write {
     /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
     applied: TrueTime,
+    /// The moment from which others may count the lease: a liar may have named the write before it was applied.
+    counts_from: TrueTime,
     /// The jobs that the record says are done.
     jobs: Vec<String>,
 }
@@ -91,13 +93,15 @@ impl ObjectHistory {
             };
         }
         // The store's clock, by which a candidate may count, runs as fast as any candidate's.
-        let waited = fastest
-            .map_or_else(|| since(newest.applied), |rate| (sent - newest.applied).mul_f64(rate as f64 / 1e6) + GRAIN);
+        let waited = fastest.map_or_else(
+            || since(newest.counts_from),
+            |rate| (sent - newest.counts_from).mul_f64(rate as f64 / 1e6) + GRAIN,
+        );
         if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
                 "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by a clock after \
-                 it was written for {lease:?}"
+                 others could know of it, for {lease:?}"
             );
             return Err((Property::NoErasure, what));
         }
@@ -133,7 +137,14 @@ impl ObjectHistory {
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
         let jobs = record.completed_jobs();
-        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, jobs });
+        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, counts_from: applied, jobs });
+    }
+
+    /// Records that a liar may have named the newest write since it was sent.
+    pub(super) fn may_be_named_since(&mut self, sent: TrueTime) {
+        if let Some(newest) = &mut self.newest {
+            newest.counts_from = sent;
+        }
     }
 
     /// Records that a preferred holder was written into the current record.

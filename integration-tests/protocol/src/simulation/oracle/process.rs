@@ -7,6 +7,7 @@ use std::time::Duration;
 use leaderelection::clock::{LocalInstant, SLICE};
 use leaderelection::{LeaderHandle, Leadership};
 
+use super::peers::Looked;
 use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::scenario::Timings;
@@ -57,6 +58,8 @@ pub(in crate::simulation) struct Watched {
     pub(super) complete: Option<(u64, bool)>,
     /// The time at which the second caller of the elector was cancelled, until its call returns.
     pub(super) caller_cancelled: Option<TrueTime>,
+    /// The last read, if nothing has disturbed the process since.
+    pub(super) looked: Option<Looked>,
     tried: VecDeque<Tried>,
     went_on_at: Option<TrueTime>,
     /// The time until which the elector may not have noticed a stop of its process.
@@ -106,6 +109,7 @@ impl From<Newcomer> for Watched {
             silent_until: None,
             complete: None,
             caller_cancelled: None,
+            looked: None,
             tried: VecDeque::new(),
             went_on_at: None,
             unaware_until: None,
@@ -151,7 +155,7 @@ impl Watched {
     /// run its work before the elector, at the same moment. After a suspend, the timer that wakes the elector, or
     /// tells it of the suspend, continues with its remaining time, at most one slice.
     pub(super) fn went_on(&mut self, now: TrueTime, timers_stood: bool) {
-        self.went_on_at = Some(now);
+        (self.went_on_at, self.looked) = (Some(now), None);
         let wakes_after = if timers_stood { SLICE + GRAIN } else { Duration::ZERO };
         // A shorter stop does not make the elector notice an earlier stop sooner.
         self.unaware_until = self.unaware_until.max(Some(self.clock.local_at(now) + wakes_after));

@@ -1,0 +1,189 @@
+//! The channel between processes, which loses, delays and repeats words, and processes that lie.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use leaderelection::election::Heard;
+use leaderelection::{DefaultLeaderElector, LeaderElectionRecord};
+use tokio::time::sleep;
+
+use super::dice::Dice;
+use super::scenario::{Liar, NODES, QUICK};
+use super::timeline::ProcessId;
+use super::world::World;
+
+/// The number of words that liars know.
+const REMEMBERED: usize = 24;
+
+/// Liars say a larger number than any leader.
+const LARGE: u64 = 1 << 40;
+
+/// The way between processes.
+#[derive(Debug)]
+pub(super) struct Channel {
+    ears: Mutex<[Option<Ear>; NODES]>,
+    dice: Mutex<Dice>,
+    /// The last words about writes, whether they have landed or not.
+    writes: Mutex<VecDeque<Heard>>,
+    /// The last word of a leader.
+    last: Mutex<Option<Heard>>,
+    numbers: AtomicU64,
+}
+
+/// A process that hears what is said to its node.
+#[derive(Clone, Debug)]
+struct Ear {
+    process: ProcessId,
+    elector: Weak<DefaultLeaderElector>,
+}
+
+/// A word that a leader says when it knows that its write has landed.
+#[derive(Debug)]
+pub(super) struct Word {
+    node: usize,
+    heard: Heard,
+}
+
+impl Channel {
+    pub(super) fn new(dice: Dice) -> Self {
+        Self {
+            ears: Mutex::default(),
+            dice: Mutex::new(dice),
+            writes: Mutex::default(),
+            last: Mutex::default(),
+            numbers: AtomicU64::default(),
+        }
+    }
+
+    /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
+    pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
+        self.ears.lock().unwrap()[node] = Some(Ear { process, elector: Arc::downgrade(elector) });
+    }
+
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl World {
+    /// Returns what a process says of its write when the write has landed.
+    pub(super) fn sends_write(
+        &self,
+        (node, process): (usize, ProcessId),
+        record: &LeaderElectionRecord,
+    ) -> Option<Word> {
+        self.scenario.peers?;
+        let fencing_token = record.leader_transitions;
+        if record.is_released() {
+            let holder = self.oracle(|oracle, _| oracle.identity_of(process));
+            return Some(Word { node, heard: Heard::Ended { holder, fencing_token } });
+        }
+        let (holder, write_id) = (record.holder_identity.clone(), record.write_id.clone()?);
+        let heard = Heard::Landed { holder, fencing_token, write_id, number: self.peers.next_number() };
+        let mut writes = self.peers.writes.lock().unwrap();
+        writes.push_front(heard.clone());
+        writes.truncate(REMEMBERED);
+        Some(Word { node, heard })
+    }
+
+    /// Tells all other processes that a write has landed.
+    pub(super) fn say(self: &Arc<Self>, Word { node, heard }: Word) {
+        let Some(peers) = self.scenario.peers else { return };
+        *self.peers.last.lock().unwrap() = Some(heard.clone());
+        if self.is_calm() && peers.mute_in_calm {
+            return;
+        }
+        let share = if self.is_calm() { 0.0 } else { self.scenario.trouble.of_requests() };
+        let timings = self.scenario.timings;
+        let mut dice = self.peers.dice.lock().unwrap();
+        for listener in (0..NODES).filter(|listener| *listener != node) {
+            if !dice.chance(share) {
+                self.carry(listener, heard.clone(), dice.up_to(QUICK));
+                continue;
+            }
+            match dice.below(3) {
+                0 => {}
+                1 => self.carry(listener, heard.clone(), dice.delay(&timings, timings.lease * 2)),
+                _ => [(); 2].iter().for_each(|()| {
+                    self.carry(listener, heard.clone(), dice.delay(&timings, timings.retry * 2));
+                }),
+            }
+        }
+    }
+
+    fn carry(self: &Arc<Self>, node: usize, heard: Heard, takes: Duration) {
+        let world = Arc::clone(self);
+        tokio::spawn(async move {
+            sleep(takes).await;
+            world.arrive(node, heard);
+        });
+    }
+
+    fn arrive(&self, node: usize, heard: Heard) {
+        let listener = self.peers.ears.lock().unwrap()[node].clone();
+        if let Some(Ear { process, elector }) = listener
+            && let Some(elector) = elector.upgrade()
+        {
+            self.oracle(|oracle, now| oracle.hears(now, process, &heard));
+            elector.hear(heard);
+        }
+    }
+}
+
+/// Lies to all candidates, in good times too.
+pub(super) async fn lie_without_end(world: Arc<World>, mut dice: Dice) {
+    let Some(liar) = world.scenario.peers.and_then(|peers| peers.liar) else { return std::future::pending().await };
+    let retry = world.scenario.timings.retry;
+    loop {
+        sleep(dice.between(retry / 8, retry)).await;
+        // A liar that speaks all the time is contradicted early in every term.
+        if !world.is_calm() && dice.chance(0.9) {
+            continue;
+        }
+        if let Some(heard) = world.lie(liar, &mut dice) {
+            (0..NODES).for_each(|node| world.arrive(node, heard.clone()));
+        }
+    }
+}
+
+impl World {
+    fn lie(&self, liar: Liar, dice: &mut Dice) -> Option<Heard> {
+        let last = self.peers.last.lock().unwrap().clone()?;
+        let (holder, fencing_token) = match &last {
+            Heard::Landed { holder, fencing_token, .. } | Heard::Ended { holder, fencing_token } => {
+                (holder.clone(), *fencing_token)
+            }
+            _ => return None,
+        };
+        let number = LARGE + self.peers.next_number();
+        let invented =
+            || Heard::Landed { holder: holder.clone(), fencing_token, write_id: format!("invented-{number}"), number };
+        Some(match liar {
+            Liar::Repeats => last,
+            Liar::Invents => invented(),
+            Liar::Mixes => match dice.below(12) {
+                0 => Heard::Ended { holder, fencing_token },
+                1 | 2 => Heard::Nothing,
+                3 => invented(),
+                4 => Heard::Landed {
+                    holder,
+                    fencing_token: fencing_token + 1,
+                    write_id: format!("next-{number}"),
+                    number,
+                },
+                kind => {
+                    let writes = self.peers.writes.lock().unwrap();
+                    let age = dice.pick(&[0, 0, 0, 1, 2, REMEMBERED]).min(writes.len().checked_sub(1)?);
+                    match writes[age].clone() {
+                        Heard::Landed { holder, fencing_token, write_id, .. } if kind < 9 => {
+                            Heard::Landed { holder, fencing_token, write_id, number }
+                        }
+                        other => other,
+                    }
+                }
+            },
+        })
+    }
+}

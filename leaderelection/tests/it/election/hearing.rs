@@ -1,0 +1,370 @@
+//! Rules 15 to 17: a follower that hears from the leader, truly or not.
+
+mod dates;
+mod lies;
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{
+    Answer, Effect, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Rules, Unheard, Write,
+};
+use leaderelection::{StoreErrorKind, Version, VersionedRecord};
+
+use super::steps::{Play, SECOND, unhurried};
+use crate::support::record;
+
+const TOKEN: u64 = 7;
+const MILLI: Duration = Duration::from_millis(1);
+const INTERVAL: Duration = Rules::INFREQUENT_INTERVAL;
+
+/// The leader `b`, the store with its last write, and a follower whose reads are answered at once.
+struct Scene {
+    play: Play,
+    /// The number of the write that the store shows; `None` if the object was deleted.
+    shown: Option<u64>,
+    preferred: Option<&'static str>,
+    reads: Vec<LocalInstant>,
+    /// The moment at which the follower has sent a write that begins a term.
+    acquires: Option<LocalInstant>,
+    /// `true` if the store answers no read.
+    is_silent: bool,
+    /// The words of a peer while a read is in flight.
+    chatter: Option<fn(u64) -> Option<Heard>>,
+    turn: u64,
+}
+
+impl Scene {
+    fn new(jitter: u32) -> Self {
+        let mut scene = Self {
+            play: Play::new(unhurried(), jitter),
+            shown: Some(1),
+            preferred: None,
+            reads: Vec::new(),
+            acquires: None,
+            is_silent: false,
+            chatter: None,
+            turn: 0,
+        };
+        scene.answer();
+        scene
+    }
+
+    /// A follower that has heard of the second write, and whose read has confirmed this. The next read is far away.
+    fn confirmed() -> Self {
+        let mut scene = Self::new(0);
+        scene.pass(SECOND);
+        scene.renew();
+        assert_eq!(scene.hear(2), Fact::Heard);
+        scene.pass(SECOND * 2);
+        assert_eq!(scene.reads.len(), 2, "the second read confirms what was heard");
+        scene.reads.clear();
+        scene
+    }
+
+    fn at(&self) -> Duration {
+        self.play.now.saturating_since(LocalInstant::default())
+    }
+
+    fn answer(&mut self) {
+        while self.play.request() == Some(Request::Look) {
+            self.reads.push(self.play.now);
+            if let Some(chatter) = self.chatter {
+                self.chat(chatter);
+            }
+            self.play.handle(Input::Answer(if self.is_silent {
+                let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
+                Answer::Read(Err(failure))
+            } else {
+                Answer::Read(Ok(self.shown.map(|number| self.object(number))))
+            }));
+        }
+        if self.play.purpose() == Some(Purpose::Acquire) {
+            self.acquires.get_or_insert(self.play.now);
+        }
+    }
+
+    fn object(&self, number: u64) -> VersionedRecord {
+        let mut record = record("b", SECOND * 15, TOKEN);
+        record.write_id = Some(id(number));
+        record.preferred_holder = self.preferred.map(str::to_owned);
+        VersionedRecord::new(record, Version::new(format!("{number}{}", self.preferred.unwrap_or_default())))
+    }
+
+    fn input(&mut self, input: Input) {
+        self.play.handle(input);
+        let effects = self.play.effects.clone();
+        self.answer();
+        self.play.effects = effects;
+    }
+
+    /// Lets time pass, and the follower act as soon as it wants to.
+    fn pass(&mut self, time: Duration) {
+        let end = self.play.now + time;
+        while let Some(wake_at) = self.play.election.wake_at().filter(|wake_at| *wake_at <= end)
+            && self.acquires.is_none()
+        {
+            self.play.now = self.play.now.max(wake_at);
+            self.input(Input::Tick);
+        }
+        if self.acquires.is_none() {
+            self.play.now = self.play.now.max(end);
+        }
+    }
+
+    fn renew(&mut self) {
+        self.shown = self.shown.map(|number| number + 1);
+    }
+
+    fn say(&mut self, heard: Heard) -> Fact {
+        self.input(Input::Heard(heard));
+        let is_answer = |fact: &Fact| matches!(fact, Fact::Heard | Fact::NotHeard(_));
+        let mut facts = self.play.effects.iter().filter_map(|effect| match effect {
+            Effect::Fact(fact) => Some(fact.clone()),
+            _ => None,
+        });
+        facts.find(is_answer).expect("every word is counted")
+    }
+
+    fn hear(&mut self, number: u64) -> Fact {
+        self.say(landed(&id(number), number))
+    }
+
+    /// Hears the next word of a peer that says anything.
+    fn chat(&mut self, word: fn(u64) -> Option<Heard>) {
+        self.turn += 1;
+        if let Some(heard) = word(self.turn) {
+            self.play.handle(Input::Heard(heard));
+        }
+    }
+
+    fn hear_nothing(&mut self) {
+        self.input(Input::Heard(Heard::Nothing));
+    }
+
+    /// Waits for the write that begins the follower's term.
+    fn takeover(&mut self) -> Duration {
+        self.pass(SECOND * 3600);
+        self.acquires.expect("a follower of a dead leader leads").saturating_since(LocalInstant::default())
+    }
+}
+
+fn id(number: u64) -> String {
+    format!("b-{number}")
+}
+
+fn landed(write_id: &str, number: u64) -> Heard {
+    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN, write_id: write_id.to_owned(), number }
+}
+
+fn ended() -> Heard {
+    Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN }
+}
+
+const fn unheard(reason: Unheard) -> Fact {
+    Fact::NotHeard(reason)
+}
+
+#[test]
+fn a_follower_that_hears_makes_at_most_130_requests_an_hour() {
+    for jitter in [0, 1 << 31, u32::MAX] {
+        let mut scene = Scene::new(jitter);
+        for _ in 0..1800 {
+            scene.renew();
+            scene.pass(MILLI * 20);
+            scene.hear(scene.shown.unwrap());
+            scene.pass(SECOND * 2 - MILLI * 20);
+        }
+        assert!(scene.acquires.is_none());
+        assert!((100..=130).contains(&scene.reads.len()), "{} reads an hour", scene.reads.len());
+    }
+}
+
+#[test]
+fn a_leader_that_died_is_replaced_one_lease_after_its_last_write_was_heard_of() {
+    let mut scene = Scene::confirmed();
+    for _ in 0..8 {
+        scene.renew();
+        assert_eq!(scene.hear(scene.shown.unwrap()), Fact::Heard);
+        scene.pass(SECOND * 2);
+    }
+    let last_heard = scene.at() - SECOND * 2;
+    assert_eq!(scene.takeover(), last_heard + SECOND * 15);
+}
+
+#[test]
+fn a_silent_leader_is_looked_for_after_two_retry_periods() {
+    let mut scene = Scene::confirmed();
+    scene.renew();
+    scene.hear(3);
+    scene.pass(SECOND * 4 - MILLI);
+    assert_eq!(scene.reads.len(), 0);
+    scene.pass(MILLI);
+    assert_eq!(scene.reads.len(), 1);
+    scene.pass(SECOND * 2);
+    assert_eq!(scene.reads.len(), 2, "polls again while nothing is heard");
+}
+
+#[test]
+fn a_write_that_is_heard_of_again_starts_no_timer_anew() {
+    let mut scene = Scene::confirmed();
+    let heard_at = SECOND;
+    while scene.acquires.is_none() {
+        // A leader that cannot write says the same again and again, and may even count on.
+        assert_eq!(scene.hear(2), unheard(Unheard::NotNewer));
+        assert_eq!(scene.say(landed(&id(2), 1000)), unheard(Unheard::NotNewer));
+        scene.pass(SECOND);
+    }
+    assert_eq!(scene.acquires, Some(LocalInstant::default() + heard_at + SECOND * 15));
+}
+
+#[test]
+fn an_older_write_does_not_count() {
+    let mut scene = Scene::confirmed();
+    scene.renew();
+    scene.renew();
+    assert_eq!(scene.hear(4), Fact::Heard);
+    let before = scene.play.election.clone();
+    assert_eq!(scene.hear(3), unheard(Unheard::NotNewer));
+    assert_eq!(scene.play.election, before);
+    // The number of a write that the store has shown counts, too.
+    let mut scene = Scene::new(0);
+    assert_eq!(scene.say(landed(&id(1), 10)), unheard(Unheard::NotNewer));
+    assert_eq!(scene.say(landed("b-0", 9)), unheard(Unheard::NotNewer));
+}
+
+#[test]
+fn the_words_of_another_term_do_not_count() {
+    let mut scene = Scene::confirmed();
+    let before = scene.play.election.clone();
+    for (holder, fencing_token) in [("b", TOKEN + 1), ("b", TOKEN - 1), ("c", TOKEN), ("", TOKEN)] {
+        let holder = holder.to_owned();
+        let write = Heard::Landed { holder: holder.clone(), fencing_token, write_id: id(9), number: 9 };
+        assert_eq!(scene.say(write), unheard(Unheard::OtherTerm));
+        assert_eq!(scene.say(Heard::Ended { holder, fencing_token }), unheard(Unheard::OtherTerm));
+    }
+    assert_eq!(scene.play.election, before);
+}
+
+#[test]
+fn a_word_dates_only_the_write_that_it_names() {
+    let mut scene = Scene::confirmed();
+    scene.renew();
+    scene.hear(3);
+    scene.pass(SECOND * 3);
+    // The next read shows a write that was not heard of.
+    scene.renew();
+    scene.pass(SECOND);
+    let read_at = scene.at();
+    assert_eq!(scene.reads.last(), Some(&scene.play.now));
+    assert_eq!(scene.takeover(), read_at + SECOND * 15);
+}
+
+#[test]
+fn an_end_is_looked_for_at_once_and_the_store_decides() {
+    // The leader has released its lease: one read, and one write.
+    let mut scene = Scene::confirmed();
+    scene.play.handle(Input::Heard(ended()));
+    assert_eq!(scene.play.request(), Some(Request::Look));
+    let released = VersionedRecord::new(record("", SECOND, TOKEN), Version::new("released"));
+    scene.play.handle(Input::Answer(Answer::Read(Ok(Some(released)))));
+    let Some(Request::Write(Write { expected, .. })) = scene.play.request() else { panic!("no write") };
+    assert_eq!(expected, Some(Version::new("released")));
+    // The leader goes on.
+    let mut scene = Scene::confirmed();
+    assert_eq!(scene.say(ended()), Fact::Heard);
+    assert_eq!(scene.reads.len(), 1);
+    assert_eq!(scene.acquires, None);
+    assert_eq!(scene.say(ended()), unheard(Unheard::Closed), "one lie costs one read");
+    assert_eq!(scene.hear(3), unheard(Unheard::Closed));
+    assert_eq!(scene.reads.len(), 1);
+    // The lie does not date the lease that the read shows, and ends no lease.
+    assert_eq!(scene.takeover(), SECOND + SECOND * 15);
+}
+
+#[test]
+fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
+    let mut scene = Scene::confirmed();
+    scene.renew();
+    scene.hear(3);
+    scene.hear_nothing();
+    assert_eq!(scene.reads.len(), 1);
+    for _ in 0..100 {
+        scene.hear_nothing();
+    }
+    // The first read has confirmed a word. No other read can.
+    assert_eq!(scene.reads.len(), 2, "refusals cost no further reads");
+    scene.pass(SECOND * 2);
+    assert_eq!(scene.reads.len(), 3);
+}
+
+#[test]
+fn a_lease_that_was_heard_of_is_waited_for_when_the_object_has_vanished() {
+    let mut scene = Scene::confirmed();
+    for _ in 0..12 {
+        scene.renew();
+        scene.hear(scene.shown.unwrap());
+        scene.pass(SECOND * 2);
+    }
+    let last_heard = scene.at() - SECOND * 2;
+    scene.shown = None;
+    scene.hear_nothing();
+    assert_eq!(
+        scene.acquires, None,
+        "the lease that the store showed last is over, and the leader may have renewed it"
+    );
+    assert_eq!(scene.takeover(), last_heard + SECOND * 15 + MILLI * 200);
+}
+
+#[test]
+fn a_store_that_answers_no_read_does_not_keep_the_lease_for_a_dead_leader() {
+    let mut scene = Scene::confirmed();
+    scene.hear(3);
+    scene.is_silent = true;
+    let heard_at = scene.at();
+    assert_eq!(scene.takeover(), heard_at + SECOND * 15 + MILLI * 200);
+}
+
+#[test]
+fn a_request_to_hand_over_that_is_seen_late_begins_its_courtesy_then() {
+    let mut scene = Scene::confirmed();
+    scene.renew();
+    scene.hear(3);
+    scene.is_silent = true;
+    scene.takeover();
+    (scene.is_silent, scene.preferred, scene.acquires) = (false, Some("c"), None);
+    let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+    scene.input(Input::Answer(Answer::Written(Err(conflict))));
+    assert_eq!(scene.reads.last(), Some(&scene.play.now));
+    let seen_at = scene.at();
+    assert_eq!(scene.takeover(), seen_at + SECOND * 15);
+}
+
+#[test]
+fn candidates_do_not_read_at_the_same_moments() {
+    let next_read = |jitter| {
+        let mut scene = Scene::new(jitter);
+        for _ in 0..10 {
+            scene.renew();
+            scene.hear(scene.shown.unwrap());
+            scene.pass(SECOND * 2);
+        }
+        let confirmed = scene.reads[1];
+        while scene.reads.len() < 3 {
+            scene.renew();
+            scene.hear(scene.shown.unwrap());
+            scene.pass(SECOND * 2);
+        }
+        scene.reads[2].saturating_since(confirmed)
+    };
+    assert_eq!(next_read(0), INTERVAL);
+    let most = Jitter::new(u32::MAX).of(INTERVAL / 16);
+    assert_eq!(next_read(u32::MAX), INTERVAL - most);
+}
+
+/// Most candidates hear nothing, and pay one pointer for it.
+#[test]
+fn a_candidate_that_hears_nothing_stays_small() {
+    let size = size_of::<leaderelection::election::Election>();
+    assert!(size <= 680, "{size} bytes");
+}

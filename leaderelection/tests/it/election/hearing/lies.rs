@@ -1,0 +1,65 @@
+//! A peer that lies without end.
+
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Fact, Heard};
+
+use super::super::steps::SECOND;
+use super::{INTERVAL, MILLI, Scene, ended, id, landed};
+
+#[test]
+fn a_peer_that_the_store_contradicts_is_not_listened_to_for_the_rest_of_the_term() {
+    let mut scene = Scene::confirmed();
+    let mut number = 100;
+    let mut heard = 0;
+    while scene.acquires.is_none() {
+        number += 1;
+        heard += u32::from(scene.hear(number) == Fact::Heard);
+        scene.pass(SECOND);
+    }
+    // The last true word was heard at 1 s, and the read that confirmed it came at 2 s.
+    assert_eq!(scene.acquires, Some(LocalInstant::default() + SECOND * 2 + INTERVAL));
+    assert_eq!(heard, 29, "the read has shown the lie");
+}
+
+/// The bound of rule 16: after the last write, one infrequent interval, and then another one, or a lease and its spread.
+#[test]
+fn no_peer_delays_a_takeover_by_more_than_the_bound() {
+    // Each word is another write, the last true one again, one of two, nothing at times, or an end.
+    let words: [fn(u64) -> Option<Heard>; 8] = [
+        |turn| Some(landed(&id(1000 + turn), 1000 + turn)),
+        |turn| Some(landed(&id(2), 1000 + turn)),
+        |turn| Some(landed(&id(1000 + turn % 2), 1000 + turn)),
+        |turn| Some(if turn.is_multiple_of(2) { landed(&id(1000 + turn), 1000 + turn) } else { Heard::Nothing }),
+        |turn| Some(landed(&id(if turn.is_multiple_of(9) { 2 } else { 1000 + turn }), 1000 + turn)),
+        |turn| (turn > 20).then(|| landed(&id(1000 + turn), 1000 + turn)),
+        |turn| Some(if turn == 40 { ended() } else { landed(&id(1000 + turn), 1000 + turn) }),
+        // The true word comes just before the read that it is due for.
+        |turn| Some(landed(&id(if turn % 30 == 29 { 3 } else { 1000 + turn }), 1000 + turn)),
+    ];
+    let mut longest = Duration::ZERO;
+    for (index, word) in words.into_iter().enumerate() {
+        for pause in [MILLI * 90, MILLI * 700, SECOND, SECOND * 2, SECOND * 5] {
+            for (jitter, chatters) in [(0, false), (u32::MAX, false), (0, true), (u32::MAX, true)] {
+                let mut scene = Scene::confirmed();
+                scene.renew();
+                let last_write = scene.play.now;
+                scene.play.draw.jitter = jitter;
+                scene.chatter = chatters.then_some(word);
+                while scene.acquires.is_none() {
+                    scene.chat(word);
+                    scene.answer();
+                    scene.pass(pause);
+                }
+                let took = scene.acquires.unwrap().saturating_since(last_write);
+                longest = longest.max(took);
+                let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 200);
+                assert!(took <= most, "word {index} each {pause:?}: {took:?}");
+                let reads = scene.reads.len();
+                assert!(reads <= 40, "word {index} each {pause:?}: {reads} reads in {took:?}");
+            }
+        }
+    }
+    assert!(longest > INTERVAL + SECOND * 25, "the bound is far away: {longest:?}");
+}
