@@ -47,6 +47,7 @@ mod hearing;
 mod holder;
 mod input;
 mod job;
+mod listening;
 mod machine;
 mod pacing;
 mod phase;

@@ -33,11 +33,11 @@ pub async fn check_store(store: impl ConditionalStore, prefix: &str, effort: Eff
     suite.update().await;
     suite.delete().await;
     suite.versions().await;
-    suite.ages().await;
     suite.body_sizes().await;
     suite.list().await;
     suite.races(effort).await;
     suite.rewriting(effort).await;
+    suite.ages().await;
     suite.clear().await;
 }
 
