@@ -1,6 +1,7 @@
 //! The crates on real servers and in real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ages;
 mod azure;
 mod calls;
 mod cloud;
@@ -18,5 +19,4 @@ mod logs;
 mod lying_network;
 mod real_service;
 mod s3;
-mod store_clock;
 mod url;

@@ -14,7 +14,6 @@ pub struct Question {
 /// Returns the setups in which a test run checks every promise, and nothing else.
 pub fn standard() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
-    let store_clock = |rate| Some(StoreClock { rate, error: 2, slack: 2 });
     vec![
         question("late and lost requests", Setup { late_writes: 1, ..two() }),
         question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
@@ -27,11 +26,11 @@ pub fn standard() -> Vec<Question> {
         ),
         question(
             "ages by the store's clock",
-            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
+            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, last_token: 0, ..two() },
         ),
         question(
             "ages in slow answers",
-            Setup { store_clock: store_clock(1), instant_reads: false, lease: 2, renew: 2, ..two() },
+            Setup { store_clock: store_clock(1), instant_reads: false, lease: 2, renew: 2, last_token: 0, ..two() },
         ),
         question(
             "ages by a clock that drifts as far as it may",
@@ -40,7 +39,10 @@ pub fn standard() -> Vec<Question> {
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
-        question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), late_writes: 1, ..two() }),
+        question(
+            "unequal leases",
+            Setup { lease: 2, renew: 1, other_lease: Some(4), last_token: 0, late_writes: 1, ..two() },
+        ),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
@@ -70,7 +72,7 @@ pub fn electable() -> Vec<Question> {
             "a spoilt record, and no late writes",
             Setup { spoils: true, lease: 2, renew: 1, last_token: 0, ..two() },
         ),
-        question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
+        question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("peers", Setup { words: 1, lease: 2, renew: 1, ..two() }),
     ]
 }
@@ -86,6 +88,14 @@ pub fn larger() -> Vec<Question> {
         question("stops, releases and two terms", Setup { stops: true, work: Manner::EndsLate, ..two() }),
         question("a job and a plain candidate that stops", Setup { jobs: 1, stops: true, ..job() }),
         question("a transfer and a longer lease", Setup { transfers: 1, ..two() }),
+        question(
+            "unequal leases and two terms",
+            Setup { lease: 2, renew: 1, other_lease: Some(4), late_writes: 1, ..two() },
+        ),
+        question(
+            "ages by the store's clock and two terms",
+            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
+        ),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
             "a shared identity and late requests",
@@ -103,6 +113,7 @@ pub fn larger() -> Vec<Question> {
 /// Returns the setups in which the check that every candidate can come to lead takes minutes.
 pub fn electable_larger() -> Vec<Question> {
     vec![
+        question("a transfer and two terms", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
         question("wrong answers and late requests, always electable", Setup { lies: true, late_writes: 1, ..two() }),
         question("a release and the next term, always electable", Setup { stops: true, lease: 2, renew: 1, ..two() }),
         question("stops, releases and two terms, always electable", Setup { stops: true, ..two() }),
@@ -111,6 +122,10 @@ pub fn electable_larger() -> Vec<Question> {
             Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() },
         ),
     ]
+}
+
+fn store_clock(rate: u64) -> Option<StoreClock> {
+    Some(StoreClock { rate, error: 2, slack: 2 })
 }
 
 fn lawless() -> Setup {

@@ -1,0 +1,156 @@
+//! Rules 15 to 17: a candidate that hears from the leader reads the store less often.
+
+use std::mem::replace;
+use std::time::Duration;
+
+use super::candidate::SPREAD;
+use super::effect::Fact;
+use super::hearing::{HeardWrite, Proof};
+use super::input::{Heard, Jitter, Unheard};
+use super::machine::Election;
+use super::phase::{Phase, Seen};
+use super::rules::Rules;
+use crate::clock::LocalInstant;
+use crate::record::LeaderElectionRecord;
+
+/// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
+const SHORTENING: u32 = 16;
+
+impl Election {
+    /// The id of the newest write of this term that was heard of.
+    #[must_use]
+    pub fn last_heard(&self) -> Option<&str> {
+        Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
+    }
+
+    pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {
+        let counts = match heard {
+            Heard::Landed { holder, fencing_token, write_id, number } => self
+                .lease_of_term(&holder, fencing_token)
+                .and_then(|lease| self.hear_of_write(now, lease, write_id, number)),
+            Heard::Ended { holder, fencing_token } => {
+                self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now))
+            }
+            Heard::Nothing => return self.hear_nothing(now),
+        };
+        self.tell(counts.map_or_else(Fact::NotHeard, |()| Fact::Heard));
+    }
+
+    /// The lease duration of the term that the store showed last, if it is this term and another holder's.
+    fn lease_of_term(&self, holder: &str, token: u64) -> Result<Duration, Unheard> {
+        let shown = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
+        match (&self.phase, shown) {
+            (Phase::Following, Some(record)) if !record.is_released() => {
+                let is_same = record.holder_identity == holder && record.leader_transitions == token;
+                if is_same { Ok(record.lease_duration) } else { Err(Unheard::OtherTerm) }
+            }
+            _ => Err(Unheard::NoLeader),
+        }
+    }
+
+    /// Hears of a write of the term. Only a newer write counts, because a leader that cannot write any more says the same
+    /// again and again.
+    fn hear_of_write(
+        &mut self,
+        now: LocalInstant,
+        lease: Duration,
+        write_id: String,
+        number: u64,
+    ) -> Result<(), Unheard> {
+        let heard = HeardWrite { write_id, number, at: now, proof: Proof::Unasked };
+        let was_shown =
+            self.sight.as_ref().and_then(|sight| sight.found.as_ref()).is_some_and(|found| heard.wrote(&found.record));
+        let hearing = self.hearing.get_or_insert_default();
+        if hearing.is_closed {
+            return Err(Unheard::Closed);
+        }
+        if was_shown {
+            // The number tells which of the words that come later are older. It replaces no word that a read may still
+            // contradict.
+            hearing.newest.get_or_insert(HeardWrite { proof: Proof::Answered, ..heard });
+            return Err(Unheard::NotNewer);
+        }
+        if hearing.newest.as_ref().is_some_and(|last| heard.number <= last.number || heard.write_id == last.write_id) {
+            return Err(Unheard::NotNewer);
+        }
+        hearing.newest = Some(heard);
+        if let Some(spares_until) = hearing.spares_until {
+            self.pacing.put_off(spares_until.min(now + patience(&self.rules, lease)));
+        }
+        self.pacing.look_by(now + lease);
+        Ok(())
+    }
+
+    /// Hears of the end of the term. The store decides whether the lease is free.
+    fn hear_of_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
+        let hearing = self.hearing.get_or_insert_default();
+        if replace(&mut hearing.is_closed, true) {
+            return Err(Unheard::Closed);
+        }
+        hearing.spares_until = None;
+        self.pacing.look_by(now);
+        Ok(())
+    }
+
+    /// Hears that the peer has nothing to say. This brings a read forward only if the peer's words have put it off.
+    fn hear_nothing(&mut self, now: LocalInstant) {
+        if self.hearing.as_mut().is_some_and(|hearing| hearing.spares_until.take().is_some()) {
+            self.pacing.look_by(now);
+        }
+    }
+
+    /// Compares what was heard with a read, before the read changes the sight. Returns `true` if the read shows the term
+    /// that the store showed before.
+    pub(super) fn compare_with_heard(&mut self, now: LocalInstant, found: Option<&Seen>, jitter: Jitter) -> bool {
+        let before = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
+        let (Some(before), Some(found)) = (before, found) else { return false };
+        if !is_same_term(&before.record, &found.record) {
+            return false;
+        }
+        let Some(hearing) = &mut self.hearing else { return true };
+        hearing.spares_until = None;
+        let was_asked = replace(&mut hearing.is_asked, false);
+        let Some(newest) = &mut hearing.newest else { return true };
+        if newest.wrote(&found.record) {
+            let is_confirmed = replace(&mut newest.proof, Proof::Answered) != Proof::Answered;
+            if is_confirmed && !hearing.is_closed {
+                let interval = self.rules.infrequent_interval;
+                let spares_until = now + (interval - jitter.of(interval / SHORTENING));
+                let silent_at = newest.at + patience(&self.rules, found.record.lease_duration);
+                hearing.spares_until = Some(spares_until);
+                self.pacing.put_off(spares_until.min(silent_at));
+            }
+        } else if was_asked && is_same_write(before, found) {
+            (hearing.is_closed, newest.proof) = (true, Proof::Answered);
+            self.tell(Fact::Contradicted);
+        } else if newest.proof == Proof::Asked {
+            newest.proof = Proof::Answered;
+        }
+        true
+    }
+
+    /// The end of a lease that was heard of and that no read has answered so far. The first read that is due decides about
+    /// such a lease; this moment is for a store that answers no read.
+    pub(super) fn heard_lease_until(&self) -> LocalInstant {
+        let lease = self.sight.as_ref().and_then(|sight| Some(sight.found.as_ref()?.record.lease_duration));
+        let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.unanswered_since());
+        heard_at.zip(lease).map_or(LocalInstant::default(), |(at, lease)| at + lease + self.rules.retry_period / SPREAD)
+    }
+}
+
+/// The time after a word of the leader at which the leader counts as silent (rule 16).
+fn patience(rules: &Rules, lease: Duration) -> Duration {
+    lease.min(rules.retry_period.saturating_mul(2))
+}
+
+fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> bool {
+    !found.is_released()
+        && found.holder_identity == before.holder_identity
+        && found.leader_transitions == before.leader_transitions
+}
+
+/// Returns `true` if the leader has written nothing between the two reads. An operator may have written a request.
+fn is_same_write(before: &Seen, found: &Seen) -> bool {
+    found.version == before.version
+        || found.record.write_id.is_some() && found.record.write_id == before.record.write_id
+}
