@@ -26,7 +26,7 @@ pub fn standard() -> Vec<Question> {
         ),
         question(
             "ages by the store's clock",
-            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, last_token: 0, ..two() },
+            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
         ),
         question(
             "ages in slow answers",
@@ -39,10 +39,7 @@ pub fn standard() -> Vec<Question> {
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
-        question(
-            "unequal leases",
-            Setup { lease: 2, renew: 1, other_lease: Some(4), last_token: 0, late_writes: 1, ..two() },
-        ),
+        question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
@@ -89,12 +86,8 @@ pub fn larger() -> Vec<Question> {
         question("a job and a plain candidate that stops", Setup { jobs: 1, stops: true, ..job() }),
         question("a transfer and a longer lease", Setup { transfers: 1, ..two() }),
         question(
-            "unequal leases and two terms",
+            "unequal leases and late requests",
             Setup { lease: 2, renew: 1, other_lease: Some(4), late_writes: 1, ..two() },
-        ),
-        question(
-            "ages by the store's clock and two terms",
-            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
         ),
         question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
         question(
