@@ -5,6 +5,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::fmt::{Debug, Display, Formatter, Result};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use stateright::{Expectation, Model, Property};
@@ -49,6 +50,19 @@ pub struct Exploration<A> {
     pub states: usize,
     /// The first thing that should not be, if there is one.
     pub found: Option<Broken<A>>,
+}
+
+impl<A: Debug> Display for Exploration<A> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match &self.found {
+            None => write!(f, "{} states", self.states),
+            Some(Broken::Promise(promise, path)) => write!(f, "{path:?}\nviolated: {promise}"),
+            Some(Broken::Never(event)) => write!(f, "never {event}"),
+            Some(Broken::Stuck(Goal { node, lock }, path)) => {
+                write!(f, "node {node} can never lead lock {lock} again: {path:?}\nviolated: always electable")
+            }
+        }
+    }
 }
 
 /// Something that should not be.
