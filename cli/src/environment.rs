@@ -3,6 +3,8 @@
 //! Every option has a variable, so that a URL with a secret is in no list of processes, and so that a unit or a
 //! container can be configured without a command line of its own.
 
+use std::collections::HashSet;
+
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command};
 
@@ -44,6 +46,27 @@ fn variable(arg: &Arg) -> Option<String> {
 /// The variables of this kind that are set, known or not.
 pub(crate) fn set() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|name| name.starts_with(PREFIX)))
+}
+
+/// The variables of this kind that are set and belong to no option of any subcommand. A misspelt option would be ignored
+/// without a word.
+pub(crate) fn unknown(command: &Command) -> Vec<String> {
+    let mut known = HashSet::new();
+    collect(command, &mut known);
+    set().filter(|name| !known.contains(name.as_str()) && !is_of_a_service(name)).collect()
+}
+
+fn collect<'a>(command: &'a Command, known: &mut HashSet<&'a str>) {
+    known.extend(command.get_arguments().filter_map(|arg| arg.get_env()?.to_str()));
+    command.get_subcommands().for_each(|subcommand| collect(subcommand, known));
+}
+
+/// Returns `true` for the variables that Kubernetes sets in every pod for a service of that name.
+fn is_of_a_service(name: &str) -> bool {
+    name.contains("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || name.contains("_PORT_")
+        || name.ends_with("_PORT")
 }
 
 /// The values of these variables, which no message may repeat in full.

@@ -126,6 +126,9 @@ fn main() -> ExitCode {
         Err(failure) => return output::fail_early(&failure, cli.output.log_format()),
     };
     let _until_written = output.until_written();
+    for name in environment::unknown(&command()) {
+        output.say(format_args!("{name} is set, but no option has this variable; --help names the variables"));
+    }
     let mut runtime = match &cli.command {
         // Writers that race need several threads to start at the same time.
         Command::Probe(_) => tokio::runtime::Builder::new_multi_thread(),

@@ -51,6 +51,20 @@ fn the_command_does_not_get_what_leaderelect_was_told() {
 }
 
 #[test]
+fn a_variable_of_no_option_is_named() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let mut command = leaderelect(run(&lock, &LONG, &["true"]));
+    // The name of the record's field is not the name of the option.
+    command.env("LEADERELECT_LEASE_DURATION", "4s").env("LEADERELECT_PROBE_LISTEN", "127.0.0.1:0");
+    command.env("LEADERELECT_SERVICE_HOST", "10.0.0.1").env("LEADERELECT_PORT", "tcp://10.0.0.1:80");
+    let ended = end_of(command);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.stderr.matches("is set, but no option has this variable").count(), 1, "{ended:?}");
+    assert!(ended.stderr.contains("LEADERELECT_LEASE_DURATION is set") && !ended.stderr.contains("4s"), "{ended:?}");
+}
+
+#[test]
 fn the_url_may_be_in_a_file() {
     let place = Place::new();
     let (lock, file) = (place.lock("a"), place.path("url"));
