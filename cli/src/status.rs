@@ -116,6 +116,9 @@ fn print(view: &View, observed: Option<Age>, store_age: Option<Duration>, output
         let of = if view.holder.is_some() { "" } else { " (of the last term)" };
         line("fencing token", plain, &format!("{token}{of}"))?;
     }
+    if let Some(address) = &view.leader_address {
+        line("address", plain, address)?;
+    }
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }

@@ -30,6 +30,9 @@ pub(crate) struct View {
     /// The session that holds the lock, or held it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<SessionView>,
+    /// The address that the holder advertises.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) leader_address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
     /// The jobs that the lock says are done, newest first.
@@ -118,6 +121,7 @@ impl View {
             fencing_token: Some(record.leader_transitions),
             lease_duration: Some(record.lease_duration).filter(|_| record.session.is_none()),
             session: SessionView::of_record(record),
+            leader_address: record.leader_address().map(str::to_owned),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),
@@ -143,6 +147,7 @@ impl View {
             fencing_token: None,
             lease_duration: None,
             session: None,
+            leader_address: None,
             preferred_holder: None,
             completed_jobs: Vec::new(),
             by_holders_clock: None,

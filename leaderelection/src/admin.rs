@@ -293,6 +293,7 @@ fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
         write_id: Some(write_id.to_owned()),
         preferred_holder: None,
         session: None,
+        peer: None,
         unknown: UnknownFields::default(),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::advertised;
 use crate::bounded::TimeLimit;
 use crate::callbacks::LeaderCallbacks;
 use crate::clock::{Clock, SystemClock};
@@ -51,6 +52,7 @@ impl LeaderElectionConfig {
             release_on_cancel: false,
             reclaim_own_identity: false,
             store_clock_slack: None,
+            advertised: None,
             store_check: None,
             step_down_cool_down: None,
             request_timeout_setting: "request_timeout",
@@ -131,6 +133,7 @@ pub struct LeaderElectionConfigBuilder {
     release_on_cancel: bool,
     reclaim_own_identity: bool,
     store_clock_slack: Option<Duration>,
+    advertised: Option<String>,
     store_check: Option<Arc<dyn StoreCheck>>,
     step_down_cool_down: Option<Duration>,
     request_timeout_setting: &'static str,
@@ -229,6 +232,16 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
+    /// Writes `url` into the record while this candidate leads, so that others can reach the leader: see
+    /// [`LeaderHandle::leader_address`](crate::LeaderHandle::leader_address). The default is to write no address.
+    ///
+    /// The URL begins with `https://` or `http://`, and everyone who can read the lock can read it. It is bound to the
+    /// term, so no later leader carries it along. No decision of the election depends on it.
+    pub fn advertise(mut self, url: impl Into<String>) -> Self {
+        self.advertised = Some(url.into());
+        self
+    }
+
     /// Demands that the store pass `check` once, before the elector first competes. The default is no check.
     ///
     /// On a store that fails, no leader is elected: `run` and `campaign` end with
@@ -260,8 +273,12 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Sets the longest pause between a candidate's reads while it hears from the leader. The default is 30 s.
-    #[cfg(feature = "unstable-election")]
+    /// Sets the longest pause between a candidate's reads while it [hears](crate::peers) from the leader. The default is
+    /// 30 s.
+    ///
+    /// A peer that lies, or that is cut off from the store, delays a takeover to twice this time at most (rule 16 of the
+    /// [protocol](crate::protocol)).
+    #[cfg(feature = "peers")]
     pub fn infrequent_interval(mut self, infrequent_interval: Duration) -> Self {
         self.infrequent_interval = infrequent_interval;
         self
@@ -297,6 +314,15 @@ impl LeaderElectionConfigBuilder {
             );
             return Err(ConfigError::new("trust_store_clock", problem));
         }
+        if self.infrequent_interval.is_zero() {
+            return Err(ConfigError::new("infrequent_interval", "(0ns) must be greater than zero"));
+        }
+        if let Some(url) = &self.advertised
+            && let Some(problem) = advertised::problem_with(url)
+        {
+            let shown = advertised::excerpt(url);
+            return Err(ConfigError::new("advertise", format!("({shown:?}) {problem}")));
+        }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
@@ -321,6 +347,7 @@ impl LeaderElectionConfigBuilder {
                 release_on_cancel: self.release_on_cancel,
                 release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),
                 store_clock_slack: self.store_clock_slack,
+                advertised: self.advertised,
             }),
             timings,
             store_check: self.store_check,

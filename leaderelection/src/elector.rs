@@ -3,7 +3,13 @@
 mod audience;
 mod driver;
 mod fitness;
+#[cfg(feature = "peers")]
 mod inbox;
+#[cfg(feature = "peers")]
+mod line;
+#[cfg(not(feature = "peers"))]
+#[path = "elector/no_line.rs"]
+mod line;
 mod listeners;
 mod log;
 #[cfg(feature = "metrics")]
@@ -42,6 +48,8 @@ use crate::status::{LeaderHandle, Status, StatusWriter};
 use crate::store_check::StoreUnfit;
 
 use driver::Driver;
+#[cfg(feature = "peers")]
+pub use line::{FollowedTerm, LandedWrite, LedTerm, PeerLine};
 use output::Output;
 pub use run_error::RunError;
 #[cfg(feature = "sessions")]
@@ -64,7 +72,7 @@ use work::StartWork;
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: tokio::sync::Mutex<Driver>,
-    #[cfg(feature = "unstable-election")]
+    #[cfg(feature = "peers")]
     audience: Arc<audience::Audience>,
     config: Arc<LeaderElectionConfig>,
     warned: Once,
@@ -87,7 +95,7 @@ impl DefaultLeaderElector {
         let config = Arc::new(config);
         let driver = Driver::new(Arc::clone(&config), writer);
         Self {
-            #[cfg(feature = "unstable-election")]
+            #[cfg(feature = "peers")]
             audience: Arc::clone(&driver.audience),
             driver: tokio::sync::Mutex::new(driver),
             config,
@@ -104,10 +112,11 @@ impl DefaultLeaderElector {
         self.handle.clone()
     }
 
-    /// Passes on what a peer said, which counts as rules 15 to 17 of the [protocol](crate::protocol) say.
-    #[cfg(feature = "unstable-election")]
-    pub fn hear(&self, heard: crate::election::Heard) {
-        self.audience.inbox.put(heard);
+    /// Returns the line to the peers of this elector: see [`peers`](crate::peers).
+    #[cfg(feature = "peers")]
+    #[must_use]
+    pub fn peer_line(&self) -> PeerLine {
+        self.audience.line.open(&self.config)
     }
 
     /// Returns a check like client-go's `HealthzAdaptor`. The check fails when the elector leads by a renewal that is

@@ -76,6 +76,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+mod advertised;
 mod board;
 mod bounded;
 mod callbacks;
@@ -108,6 +109,8 @@ mod memory;
 mod object_lock;
 mod observation;
 mod observe;
+#[cfg(feature = "peers")]
+pub mod peers;
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
 mod random;
@@ -152,7 +155,7 @@ pub use object_lock::ObjectLock;
 pub use observation::{LastError, ObservedLease};
 pub use observe::{Observation, Observer, observe};
 pub use record::{
-    DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RecordError, UnknownFields,
+    DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError, UnknownFields,
 };
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
 pub use store::{

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::clock::LocalInstant;
 use crate::election::Operation;
 use crate::lock::LockError;
-use crate::record::LeaderElectionRecord;
+use crate::record::{LeaderElectionRecord, PeerAddress};
 use crate::store::{StoreErrorKind, Version};
 
 /// The lease as this process last read or wrote it.
@@ -26,7 +26,8 @@ pub struct ObservedLease {
     pub renew_time: Option<DateTime<Utc>>,
     /// The time for which the lease lasts after a renewal.
     pub lease_duration: Duration,
-    /// The time since this process first saw this state of the lock, by its monotonic clock.
+    /// The time since this process first saw this state of the lock, or heard of a later renewal from the leader, by its
+    /// monotonic clock.
     pub unchanged_for: Duration,
     /// The time since the last successful answer of the store, by the monotonic clock of this process.
     pub checked_for: Duration,
@@ -104,9 +105,13 @@ impl From<&LeaderElectionRecord> for Terms {
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
     terms: Terms,
+    /// The address of the holder, if it advertises one in this term.
+    peer: Option<Arc<PeerAddress>>,
     version: Version,
     changed_at: LocalInstant,
     checked_at: LocalInstant,
+    /// The moment at which the leader told of a renewal that no answer of the lock has shown so far.
+    heard_at: Option<LocalInstant>,
     /// The renewals of the session that holds the lock, if one does.
     session: Option<Arc<Pulse>>,
 }
@@ -141,9 +146,25 @@ impl Pulse {
 
 impl Sighting {
     /// Creates the sighting of an answer of the lock at `now`. `before` is the previous sighting.
-    pub(crate) fn new(terms: Terms, version: Version, now: LocalInstant, before: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        record: &LeaderElectionRecord,
+        version: Version,
+        now: LocalInstant,
+        before: Option<&Self>,
+    ) -> Self {
         let changed_at = before.filter(|before| before.version == version).map_or(now, |before| before.changed_at);
-        Self { terms, version, changed_at, checked_at: now, session: None }
+        let peer = record.peer.clone().filter(|_| record.leader_address().is_some());
+        Self { terms: record.into(), peer, version, changed_at, checked_at: now, heard_at: None, session: None }
+    }
+
+    /// Takes note that the leader told of a renewal. Only the next answer of the lock decides whether it is true.
+    pub(crate) fn heard(&mut self, at: LocalInstant) {
+        self.heard_at = Some(at);
+    }
+
+    /// The address that the holder advertises.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.peer.as_ref().map(|peer| peer.url.as_str())
     }
 
     /// Makes this the sighting of a lock that a session holds.
@@ -155,7 +176,8 @@ impl Sighting {
 
     pub(crate) fn at(&self, now: LocalInstant) -> ObservedLease {
         let Terms { fencing_token, acquire_time, renew_time, lease_duration } = self.terms;
-        let own = Beat { changed_at: self.changed_at, checked_at: self.checked_at, lease_duration };
+        let changed_at = self.heard_at.map_or(self.changed_at, |heard_at| heard_at.max(self.changed_at));
+        let own = Beat { changed_at, checked_at: self.checked_at, lease_duration };
         let Beat { changed_at, checked_at, lease_duration } =
             self.session.as_ref().map_or(own, |session| *session.last());
         ObservedLease {

@@ -7,7 +7,7 @@ use futures_util::stream::{Stream, unfold};
 
 use crate::clock::{Clock, LocalInstant, SystemClock};
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
-use crate::observation::{ObservedLease, Sighting, Terms};
+use crate::observation::{ObservedLease, Sighting};
 use crate::record::LeaderElectionRecord;
 
 /// Reads `lock` every `period`, for a process that does not compete for it.
@@ -116,9 +116,8 @@ impl Observation {
         before: Option<&Self>,
     ) -> Self {
         let earlier = before.and_then(|before| before.sighting.as_ref());
-        let sighting = found
-            .as_ref()
-            .map(|found| Sighting::new(Terms::from(&found.record), found.version.clone(), answered_at, earlier));
+        let sighting =
+            found.as_ref().map(|found| Sighting::new(&found.record, found.version.clone(), answered_at, earlier));
         let version = |found: &Option<VersionedRecord>| found.as_ref().map(|found| found.version.clone());
         let same = before.filter(|before| version(&before.found) == version(&found));
         Self {

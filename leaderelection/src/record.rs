@@ -1,8 +1,10 @@
 //! The record that candidates compete for, and its JSON.
 
 mod json;
+mod peer;
 mod unknown;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +12,7 @@ use chrono::{DateTime, Utc};
 pub use json::RecordError;
 #[cfg(feature = "sessions")]
 pub(crate) use json::parse_of_session;
+pub use peer::PeerAddress;
 pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
@@ -65,6 +68,9 @@ pub struct LeaderElectionRecord {
     /// The session that holds the lock, if the lock has no lease of its own. [`from_json`](Self::from_json) refuses a
     /// record with a session, so the records of a plain elector have `None`.
     pub session: Option<String>,
+    /// The address of the holder, bound to its term: see [`leader_address`](Self::leader_address). Shared, because every
+    /// renewal carries it.
+    pub peer: Option<Arc<PeerAddress>>,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -83,6 +89,7 @@ impl LeaderElectionRecord {
             write_id: None,
             preferred_holder: None,
             session: None,
+            peer: None,
             unknown: UnknownFields::default(),
         }
     }
@@ -91,6 +98,13 @@ impl LeaderElectionRecord {
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.holder_identity.is_empty()
+    }
+
+    /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.
+    #[must_use]
+    pub fn leader_address(&self) -> Option<&str> {
+        let peer = self.peer.as_deref().filter(|peer| peer.term == self.leader_transitions && !self.is_released());
+        peer.map(|peer| peer.url.as_str())
     }
 
     /// Returns the candidate that should lead next, if there is one and it is not `identity`.

@@ -35,6 +35,8 @@ pub struct LeaderStatus {
     pub leader: Option<String>,
     /// The holder that the lock names, leader or not: see [`LeaderHandle::holder`].
     pub holder: Option<String>,
+    /// The address that the leader advertises: see [`LeaderHandle::leader_address`].
+    pub leader_address: Option<String>,
     /// The elector's own term, if the elector led at that moment. The methods of [`Leadership`] tell the state of the
     /// term now.
     pub leadership: Option<Leadership>,
@@ -193,6 +195,15 @@ impl LeaderHandle {
         self.status().leader
     }
 
+    /// The address that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise), for requests that only the
+    /// leader may serve; `None` if nobody is known to lead, or if the leader advertises no address.
+    ///
+    /// Everyone who can write the lock can name any address, so send no secret there without knowing who answers.
+    #[must_use]
+    pub fn leader_address(&self) -> Option<String> {
+        self.status().leader_address
+    }
+
     /// The holder that the lock named last; `None` if it named none, or if nothing was read yet.
     ///
     /// The holder may be dead. It may be us although we do not lead: before a term begins, after it has ended, and
@@ -227,7 +238,9 @@ impl LeaderHandle {
                 **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
             }),
         };
+        let address = status.sighting.as_ref().and_then(Sighting::address).filter(|_| leader.is_some());
         LeaderStatus {
+            leader_address: address.map(str::to_owned),
             leader,
             holder: status.holder.as_deref().map(str::to_owned),
             fencing_token: leadership.as_ref().map(Leadership::fencing_token),

@@ -157,6 +157,7 @@ impl Election {
             write_id: Some(write_id),
             preferred_holder: None,
             session: None,
+            peer: self.rules.peer(token),
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
         };
         (token, record, seen.map(|seen| seen.version.clone()))

@@ -23,6 +23,12 @@ impl Election {
         Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
     }
 
+    /// The moment at which the newest write was heard of, if no read has answered that word so far.
+    #[must_use]
+    pub fn last_heard_at(&self) -> Option<LocalInstant> {
+        self.hearing.as_ref()?.unanswered_since()
+    }
+
     pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {
         let counts = match heard {
             Heard::Landed { holder, fencing_token, write_id, number } => self

@@ -135,11 +135,21 @@ impl Election {
     /// The object as the store last showed it; `None` if no object exists, or before the first read.
     #[must_use]
     pub fn observed(&self) -> Option<(&LeaderElectionRecord, &Version)> {
-        let seen = match self.phase.hold() {
-            Some(hold) => &hold.seen,
-            None => self.sight.as_ref()?.found.as_ref()?,
-        };
+        let seen = self.seen()?;
         Some((&seen.record, &seen.version))
+    }
+
+    /// A share of what [`observed`](Self::observed) returns.
+    pub(crate) fn share_observed(&self) -> Option<(Arc<LeaderElectionRecord>, Version)> {
+        let seen = self.seen()?;
+        Some((Arc::clone(&seen.record), seen.version.clone()))
+    }
+
+    fn seen(&self) -> Option<&Seen> {
+        match self.phase.hold() {
+            Some(hold) => Some(&hold.seen),
+            None => self.sight.as_ref()?.found.as_ref(),
+        }
     }
 
     /// Returns `true` if the words of peers may count.

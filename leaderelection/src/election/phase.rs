@@ -195,6 +195,7 @@ impl Hold {
             write_id: Some(write_id),
             preferred_holder: self.successor(),
             session: None,
+            peer: self.seen.record.peer.clone(),
             unknown: self.seen.record.unknown.clone(),
         }
     }
@@ -210,6 +211,7 @@ impl Hold {
             write_id: Some(write_id),
             preferred_holder: self.seen.record.preferred_holder.clone(),
             session: None,
+            peer: None,
             unknown: self.seen.record.unknown.clone(),
         }
     }

@@ -1,6 +1,9 @@
 //! The settings that a candidate plays by.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::record::PeerAddress;
 
 /// The settings of one candidate. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,9 @@ pub struct Rules {
     /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
     /// that the store tells count for nothing (rule 19).
     pub store_clock_slack: Option<Duration>,
+    /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
+    /// depends on it.
+    pub advertised: Option<String>,
 }
 
 impl Rules {
@@ -52,12 +58,18 @@ impl Rules {
             release_on_cancel: false,
             release_patience: lease_duration,
             store_clock_slack: None,
+            advertised: None,
         }
     }
 
     /// The time for which a version has existed for certain, if the store told `age` in its answer (rule 19).
     pub(crate) fn certain_age(&self, age: Option<Duration>) -> Duration {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
+    }
+
+    /// The address of the candidate in the records of one term.
+    pub(crate) fn peer(&self, term: u64) -> Option<Arc<PeerAddress>> {
+        self.advertised.as_ref().map(|url| Arc::new(PeerAddress::new(url.clone(), term)))
     }
 
     /// The end of a lease that is kept clear of the leader's work (rule 8).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::inbox::Inbox;
+use super::line::Line;
 use super::listeners::Listeners;
 use super::new_leader::NewLeaderCalls;
 use crate::clock::Clock;
@@ -20,14 +20,24 @@ pub(super) struct Audience {
     new_leader_calls: NewLeaderCalls,
     /// Rings when the term has news.
     pub(super) news: Notify,
-    /// The words of peers.
-    pub(super) inbox: Inbox,
+    /// The line to the peers, if anyone has asked for it.
+    pub(super) line: Line,
 }
 
 impl Audience {
     pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
         let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone());
-        Self { config, status, new_leader_calls, news: Notify::new(), inbox: Inbox::default() }
+        Self { config, status, new_leader_calls, news: Notify::new(), line: Line::default() }
+    }
+}
+
+/// A run of the elector, of which peers hear. They hear nothing more when it is over, or when its future is dropped.
+#[derive(Debug)]
+pub(super) struct OnTheLine(pub(super) Arc<Audience>);
+
+impl Drop for OnTheLine {
+    fn drop(&mut self) {
+        self.0.line.quiet();
     }
 }
 

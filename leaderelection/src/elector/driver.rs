@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::audience::Audience;
+use super::audience::{Audience, OnTheLine};
 use super::fitness::Fitness;
 use super::log;
 use super::report::Report;
@@ -55,6 +55,7 @@ struct Run {
     outcome: Option<RunOutcome>,
     /// The work was told to be dropped, and has had no turn since.
     work_is_due: bool,
+    _on_the_line: OnTheLine,
 }
 
 /// The event that woke the loop.
@@ -102,8 +103,16 @@ impl Driver {
         }
         let report = Report::new(Arc::clone(&self.audience) as _);
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
-        let mut run =
-            Run { work, report, in_flight: None, open: None, cancel_told: false, outcome: None, work_is_due: false };
+        let mut run = Run {
+            work,
+            report,
+            in_flight: None,
+            open: None,
+            cancel_told: false,
+            outcome: None,
+            work_is_due: false,
+            _on_the_line: OnTheLine(Arc::clone(&self.audience)),
+        };
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
@@ -135,7 +144,7 @@ impl Driver {
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
-            heard = self.audience.inbox.next(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
+            heard = self.audience.line.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
         }
     }
 
@@ -210,7 +219,10 @@ impl Driver {
             Effect::Send(request) => self.send(now, request, run),
             Effect::Start { term, reason } => self.start(term, reason, run),
             Effect::Extend(term) => {
-                if run.open.as_ref().is_some_and(|open| !open.leadership().extend(term)) {
+                let Some(open) = &run.open else { return };
+                if open.leadership().extend(term) {
+                    self.audience.line.landed(open.leadership(), &self.election);
+                } else {
                     let now = self.config.clock.now();
                     self.election.handle(now, Input::Expired, self.stamper.at(now));
                 }
@@ -241,6 +253,7 @@ impl Driver {
             Effect::Fact(Fact::Observed) => {
                 let (observed, stamper) = (self.election.observed(), &self.stamper);
                 run.report.observed(now, observed);
+                self.audience.line.observed(&self.election);
                 let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
                 let number = write_id.and_then(|write_id| stamper.number_of(write_id));
                 if self.clash_watch.saw(observed, number.is_some()) {
@@ -250,7 +263,18 @@ impl Driver {
                     log::store_went_back();
                 }
             }
-            Effect::Fact(fact) => run.report.fact(fact),
+            Effect::Fact(fact) => {
+                match &fact {
+                    Fact::Released => self.audience.line.released(&self.election),
+                    Fact::Heard => {
+                        if let Some(at) = self.election.last_heard_at() {
+                            run.report.heard(at);
+                        }
+                    }
+                    _ => {}
+                }
+                run.report.fact(fact);
+            }
         }
     }
 
@@ -263,6 +287,7 @@ impl Driver {
         let listener: Arc<dyn TermListener> = Arc::clone(&self.audience) as _;
         let leadership = Leadership::new(term, Arc::clone(&self.config.clock), Arc::downgrade(&listener));
         run.report.started(&leadership, reason);
+        self.audience.line.landed(&leadership, &self.election);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
         let open = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.audience.status.clone());
         self.earlier_work = open.work();

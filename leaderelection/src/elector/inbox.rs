@@ -18,7 +18,6 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    #[cfg_attr(not(feature = "unstable-election"), allow(dead_code, reason = "only explorers of the protocol speak"))]
     pub(super) fn put(&self, heard: Heard) {
         let mut words = self.words();
         if words.len() == CAPACITY {

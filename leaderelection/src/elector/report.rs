@@ -93,6 +93,15 @@ impl Report {
         self.listeners().status().observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
     }
 
+    /// The leader has told of a renewal.
+    pub(super) fn heard(&self, at: LocalInstant) {
+        self.listeners().status().observe(|sighting| {
+            if let Some(sighting) = sighting {
+                sighting.heard(at);
+            }
+        });
+    }
+
     /// The lock was read or written, and is held by the session with these renewals.
     #[cfg(feature = "sessions")]
     pub(super) fn observed_of(
@@ -142,7 +151,7 @@ fn sighted(
     observed: Option<(&LeaderElectionRecord, &Version)>,
     before: Option<&Sighting>,
 ) -> Option<Sighting> {
-    observed.map(|(record, version)| Sighting::new(record.into(), version.clone(), now, before))
+    observed.map(|(record, version)| Sighting::new(record, version.clone(), now, before))
 }
 
 impl Drop for Report {

@@ -1,6 +1,7 @@
 //! Reads and writes the record's JSON, strictly in every field on which a decision depends.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
@@ -8,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::peer::PeerAddress;
 use super::unknown::UnknownFields;
 use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
 use crate::store::MAX_BODY_BYTES;
@@ -21,6 +23,7 @@ const LEADER_TRANSITIONS: &str = "leaderTransitions";
 const WRITE_ID: &str = "writeId";
 const PREFERRED_HOLDER: &str = "preferredHolder";
 const SESSION: &str = "session";
+const PEER: &str = "peer";
 
 /// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +90,11 @@ impl LeaderElectionRecord {
         if let Some(preferred_holder) = &self.preferred_holder {
             body.text(PREFERRED_HOLDER, preferred_holder);
         }
-        for (name, value) in &self.unknown.0 {
+        if let Some(peer) = &self.peer {
+            body.value(PEER, &**peer);
+        }
+        // Another program may have written a `peer` that is no address, and a name may occur only once.
+        for (name, value) in self.unknown.0.iter().filter(|(name, _)| self.peer.is_none() || *name != PEER) {
             body.unknown(name, value);
         }
         body.0.push(b'}');
@@ -130,6 +137,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         leader_transitions: take_transitions(&mut fields)?,
         write_id: take(&mut fields, WRITE_ID)?,
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
+        peer: take_peer(&mut fields),
         unknown: fields,
     })
 }
@@ -139,6 +147,14 @@ fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> 
     let Some(raw) = fields.0.remove(name) else { return Ok(None) };
     serde_json::from_str(raw.get())
         .map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
+}
+
+/// Removes the address of the leader. No decision depends on it, so anything else under its name stays with the unknown
+/// fields.
+fn take_peer(fields: &mut UnknownFields) -> Option<Arc<PeerAddress>> {
+    let peer = PeerAddress::from_json(fields.0.get(PEER)?.get())?;
+    fields.0.remove(PEER);
+    Some(Arc::new(peer))
 }
 
 fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {

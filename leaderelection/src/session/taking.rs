@@ -309,6 +309,7 @@ fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
         write_id: Some(stamp.write_id),
         preferred_holder: None,
         session: Some(session.to_owned()),
+        peer: None,
         unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
     };
     Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
@@ -327,6 +328,7 @@ fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
         write_id: Some(stamp.write_id),
         preferred_holder: extras.preferred,
         session: None,
+        peer: None,
         unknown: extras.unknown,
     };
     Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })

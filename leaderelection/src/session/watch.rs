@@ -373,6 +373,7 @@ fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) ->
         renew_time: Some(stamp.time),
         write_id: Some(stamp.write_id),
         preferred_holder: None,
+        peer: None,
         ..record
     };
     Write { purpose: Purpose::Release, record: Arc::new(record), expected }

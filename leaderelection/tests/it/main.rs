@@ -1,6 +1,7 @@
 //! The promises of the crate, tested through its public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod address;
 mod admin;
 mod bad_input;
 mod bounded;
@@ -17,6 +18,7 @@ mod new_leader;
 mod observe;
 mod observers;
 mod operator;
+mod peer_line;
 mod record;
 mod refused;
 mod retry_after;

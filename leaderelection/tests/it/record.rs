@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_BODY_BYTES, RecordError};
+use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_BODY_BYTES, PeerAddress, RecordError};
 use proptest::prelude::*;
 
 const DESIGN: &str = r#"{"holderIdentity":"node-123","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000001Z","leaderTransitions":7,"writeId":"0198c0de"}"#;
@@ -144,6 +144,44 @@ fn unknown_fields_are_kept_to_the_letter() {
     assert_eq!(again.unknown.get("note"), Some(r#""\u00e9""#));
 }
 
+fn with_peer(peer: &str) -> String {
+    DESIGN.replace(r#","writeId""#, &format!(r#","peer":{peer},"writeId""#))
+}
+
+#[test]
+fn an_address_counts_in_its_own_term_only() {
+    for (peer, address) in [
+        (r#"{"url":"https://a","term":7}"#, Some("https://a")),
+        (r#"{"url":"https://a","term":6}"#, None),
+        (r#"{"url":"https://a","term":8}"#, None),
+        (r#"{"url":"https://a","term":7,"zone":{"b": 1.0}}"#, Some("https://a")),
+        (r#"{"term":7}"#, None),
+        (r#"{"url":7,"term":7}"#, None),
+        (r#"{"url":"https://a","term":"7"}"#, None),
+        (r#"{"url":"https://a","term":7.0}"#, None),
+        (r#"{"url":"https://a","url":"https://b","term":7}"#, None),
+        (r#""https://a""#, None),
+        ("null", None),
+    ] {
+        let record = parse(&with_peer(peer)).unwrap();
+        assert_eq!(record.leader_address(), address, "{peer}");
+        let json = String::from_utf8(record.to_json()).unwrap();
+        assert!(json.contains(&format!(r#""peer":{peer}"#)), "{json} lost {peer}");
+        assert_eq!(parse(&json).unwrap(), record);
+    }
+    let mut released = parse(&with_peer(r#"{"url":"https://a","term":7}"#)).unwrap();
+    released.holder_identity = String::new();
+    assert_eq!(released.leader_address(), None);
+}
+
+#[test]
+fn a_name_is_written_once_whatever_another_program_wrote_under_it() {
+    let mut record = parse(&with_peer(r#"["https://a"]"#)).unwrap();
+    record.peer = Some(PeerAddress::new("https://b", 7).into());
+    let again = parse(std::str::from_utf8(&record.to_json()).unwrap()).unwrap();
+    assert_eq!(again.leader_address(), Some("https://b"));
+}
+
 /// One that means something in a record, or any.
 fn damaging_byte() -> impl Strategy<Value = u8> {
     prop_oneof![3 => proptest::sample::select(br#"{}[]":,\-+.0123456789eETZsmhun "#.to_vec()), 1 => any::<u8>()]
@@ -160,7 +198,7 @@ proptest! {
     fn a_damaged_record_is_refused_or_written_back_the_same(
         damage in proptest::collection::vec((any::<proptest::sample::Index>(), 0..3usize, damaging_byte()), 1..4),
     ) {
-        let mut body = DESIGN.as_bytes().to_vec();
+        let mut body = with_peer(r#"{"url":"https://a","term":7,"x":1}"#).into_bytes();
         for (at, keep, byte) in damage {
             let at = at.index(body.len());
             let kept = (keep > 0).then_some(body[at]);
@@ -193,6 +231,12 @@ proptest! {
         nanos in 0u32..1_999_999_999,
         transitions in any::<i64>(),
         extra in "[a-z]{1,3}",
+        peer in prop_oneof![
+            Just("null".to_owned()),
+            ("[ -~]{0,20}", any::<u64>(), "[a-z]{1,4}").prop_map(|(url, term, extra)| {
+                format!(r#"{{"term":{term},"{extra}":[1.0],"url":{}}}"#, serde_json::to_string(&url).unwrap())
+            }),
+        ],
         value in prop_oneof![Just("null"), Just("[1.0 ,2]"), Just(r#"{"x":"\n"}"#), Just("-0.0"), Just("1e-999")],
     ) {
         let offset = chrono::FixedOffset::east_opt(offset).unwrap();
@@ -200,7 +244,7 @@ proptest! {
             .map_or("null".into(), |t| format!("{:?}", t.with_timezone(&offset).to_rfc3339()));
         let holder = serde_json::to_string(&holder).unwrap();
         let json = format!(
-            r#"{{"{extra}":{value},"renewTime":{time},"holderIdentity":{holder},{lease},"leaderTransitions":{transitions}}}"#
+            r#"{{"{extra}":{value},"peer":{peer},"renewTime":{time},"holderIdentity":{holder},{lease},"leaderTransitions":{transitions}}}"#
         );
         if let Ok(record) = parse(&json) {
             let written = record.to_json();

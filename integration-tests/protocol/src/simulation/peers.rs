@@ -127,7 +127,7 @@ impl World {
             && let Some(elector) = elector.upgrade()
         {
             self.oracle(|oracle, now| oracle.hears(now, process, &heard));
-            elector.hear(heard);
+            elector.peer_line().hear(heard);
         }
     }
 }

@@ -1,0 +1,211 @@
+//! The line between an elector and its peers: the words that a follower hears, and the writes that a leader tells of.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
+
+use super::inbox::Inbox;
+use crate::config::LeaderElectionConfig;
+use crate::election::{Election, Heard};
+use crate::leadership::Leadership;
+use crate::record::LeaderElectionRecord;
+use crate::store::Version;
+use crate::timings::Timings;
+
+/// The elector's end of the line. It costs nothing before somebody asks for the other end.
+#[derive(Debug, Default)]
+pub(super) struct Line(OnceLock<Box<Open>>);
+
+#[derive(Debug)]
+struct Open {
+    words: Arc<Inbox>,
+    led: watch::Sender<Option<LedTerm>>,
+    followed: watch::Sender<Option<FollowedTerm>>,
+}
+
+/// The line of one elector to its peers, for a crate that connects electors over a network.
+///
+/// A clone is the same line. The line does not keep its elector alive.
+#[derive(Clone, Debug)]
+pub struct PeerLine {
+    config: Arc<LeaderElectionConfig>,
+    words: Arc<Inbox>,
+    led: watch::Receiver<Option<LedTerm>>,
+    followed: watch::Receiver<Option<FollowedTerm>>,
+}
+
+/// A term of this elector's leadership, as peers may be told of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LedTerm {
+    /// The term. Peers may be told that it goes on only while it [is valid](Leadership::is_valid).
+    pub leadership: Leadership,
+    /// The last write of the term that is known to have landed.
+    pub last: LandedWrite,
+    /// The write that has released the lease, after the end of the term.
+    pub released: Option<LandedWrite>,
+}
+
+/// A write that is known to have landed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LandedWrite {
+    /// The record as written.
+    pub record: Arc<LeaderElectionRecord>,
+    /// The version that the store gave to the write.
+    pub version: Version,
+    /// The number of the write: 1 for the first that this line has told of in the term, and 1 more for every later one.
+    pub number: u64,
+}
+
+/// The term of another leader, as the store showed it last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FollowedTerm {
+    /// The holder of the lease.
+    pub holder: String,
+    /// The token of the term.
+    pub fencing_token: u64,
+    /// The address that the holder advertises in this term.
+    pub address: Option<String>,
+}
+
+impl PeerLine {
+    /// The name under which all candidates know the lock: the key of its object, or its description if the lock has no
+    /// object.
+    #[must_use]
+    pub fn lock_name(&self) -> String {
+        self.config.lock.object().map_or_else(|| self.config.lock.describe(), |(_, key)| key.to_owned())
+    }
+
+    /// The name of the elector in logs and metrics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// The durations of the election.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        self.config.timings
+    }
+
+    /// Passes on what a peer said. It counts as rules 15 to 17 of the [protocol](crate::protocol) say.
+    ///
+    /// The elector takes words up while it runs and follows. Of words that wait, the newest eight are kept.
+    pub fn hear(&self, heard: Heard) {
+        self.words.put(heard);
+    }
+
+    /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
+    /// slow reader misses writes and delays nothing. The channel closes with the elector.
+    #[must_use]
+    pub fn led(&self) -> watch::Receiver<Option<LedTerm>> {
+        self.led.clone()
+    }
+
+    /// Watches the term that the elector follows: `None` while it does not run, while it leads itself, and while nobody
+    /// holds the lease. The channel closes with the elector.
+    #[must_use]
+    pub fn followed(&self) -> watch::Receiver<Option<FollowedTerm>> {
+        self.followed.clone()
+    }
+}
+
+impl LandedWrite {
+    fn of(election: &Election, number: u64) -> Option<Self> {
+        let (record, version) = election.share_observed()?;
+        Some(Self { record, version, number })
+    }
+
+    fn is_of_term(&self, fencing_token: u64) -> bool {
+        self.record.leader_transitions == fencing_token
+    }
+}
+
+impl FollowedTerm {
+    fn of(record: &LeaderElectionRecord) -> Self {
+        Self {
+            holder: record.holder_identity.clone(),
+            fencing_token: record.leader_transitions,
+            address: record.leader_address().map(str::to_owned),
+        }
+    }
+
+    fn is_of(&self, record: &LeaderElectionRecord) -> bool {
+        self.holder == record.holder_identity
+            && self.fencing_token == record.leader_transitions
+            && self.address.as_deref() == record.leader_address()
+    }
+}
+
+impl Line {
+    /// Returns the other end of the line.
+    pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>) -> PeerLine {
+        let open = self.0.get_or_init(|| {
+            let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
+            Box::new(Open { words: Arc::default(), led, followed })
+        });
+        PeerLine {
+            config: Arc::clone(config),
+            words: Arc::clone(&open.words),
+            led: open.led.subscribe(),
+            followed: open.followed.subscribe(),
+        }
+    }
+
+    /// Waits for the next word. Cancellation safe. A line that is opened meanwhile counts from the next wait.
+    pub(super) async fn next_word(&self) -> Heard {
+        match self.0.get() {
+            Some(open) => open.words.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The lock was read or written.
+    pub(super) fn observed(&self, election: &Election) {
+        let Some(open) = self.0.get() else { return };
+        let record = election.observed().map(|(record, _)| record);
+        let record = record.filter(|record| election.listens() && !record.is_released());
+        open.followed.send_if_modified(|followed| {
+            let is_same = match (&followed, record) {
+                (None, None) => true,
+                (Some(followed), Some(record)) => followed.is_of(record),
+                _ => false,
+            };
+            if !is_same {
+                *followed = record.map(FollowedTerm::of);
+            }
+            !is_same
+        });
+    }
+
+    /// A write of the term has landed, and the term goes on.
+    pub(super) fn landed(&self, leadership: &Leadership, election: &Election) {
+        let Some(open) = self.0.get() else { return };
+        let token = leadership.fencing_token();
+        open.led.send_modify(|led| {
+            let number = led.as_ref().filter(|led| led.last.is_of_term(token)).map_or(1, |led| led.last.number + 1);
+            let last = LandedWrite::of(election, number);
+            *led = last.map(|last| LedTerm { leadership: leadership.clone(), last, released: None });
+        });
+    }
+
+    /// The lease of a term was released.
+    pub(super) fn released(&self, election: &Election) {
+        let Some(open) = self.0.get() else { return };
+        open.led.send_if_modified(|led| {
+            let Some(led) = led else { return false };
+            led.released = LandedWrite::of(election, led.last.number + 1)
+                .filter(|released| released.is_of_term(led.leadership.fencing_token()));
+            led.released.is_some()
+        });
+    }
+
+    /// The run is over. A lease that was not released by now is not released any more.
+    pub(super) fn quiet(&self) {
+        let Some(open) = self.0.get() else { return };
+        open.followed.send_if_modified(|followed| followed.take().is_some());
+        open.led.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
+    }
+}
