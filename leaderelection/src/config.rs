@@ -58,6 +58,7 @@ impl LeaderElectionConfig {
             request_timeout_setting: "request_timeout",
             name: None,
             clock: Arc::new(SystemClock),
+            follower_interval: None,
             infrequent_interval: Rules::INFREQUENT_INTERVAL,
             seed: None,
         }
@@ -139,6 +140,7 @@ pub struct LeaderElectionConfigBuilder {
     request_timeout_setting: &'static str,
     name: Option<String>,
     clock: Arc<dyn Clock>,
+    follower_interval: Option<Duration>,
     infrequent_interval: Duration,
     seed: Option<u64>,
 }
@@ -174,6 +176,18 @@ impl LeaderElectionConfigBuilder {
     /// per 1 to 2.2 retry periods.
     pub fn retry_period(mut self, retry_period: Duration) -> Self {
         self.timings.retry_period = retry_period;
+        self
+    }
+
+    /// Sets the shortest pause between a candidate's reads while the leader renews its lease. The default is the retry
+    /// period. A candidate reads once per interval, and up to 1.2 retry periods later.
+    ///
+    /// A longer interval saves reads. After a read that shows no renewal, a candidate reads at the pace of the retry period
+    /// again, and it acts on time when the lease that it has observed expires. What a longer interval costs: the end of a
+    /// term and the last renewal before a crash are seen later, by the length of the interval. The sum of the interval and
+    /// 1.2 retry periods must be less than the lease duration.
+    pub fn follower_interval(mut self, follower_interval: Duration) -> Self {
+        self.follower_interval = Some(follower_interval);
         self
     }
 
@@ -304,6 +318,7 @@ impl LeaderElectionConfigBuilder {
                 format!("({lease_duration:?}) must not be greater than the lock's max_lease_duration ({longest:?})");
             return Err(ConfigError::new("lease_duration", problem));
         }
+        let follower_interval = timings.follower_interval(self.follower_interval)?;
         if let Some(problem) = identity::problem_with(self.lock.identity()) {
             let shown = identity::excerpt(self.lock.identity());
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
@@ -342,6 +357,7 @@ impl LeaderElectionConfigBuilder {
                 lease_duration,
                 renew_deadline: timings.renew_deadline(),
                 retry_period: timings.retry_period(),
+                follower_interval,
                 infrequent_interval: self.infrequent_interval,
                 reclaim_own_identity: self.reclaim_own_identity,
                 release_on_cancel: self.release_on_cancel,

@@ -89,6 +89,27 @@ impl Timings {
         self.request_timeout
     }
 
+    /// Checks the pause between the reads of a candidate while the leader renews; `None` is the retry period.
+    pub(crate) fn follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
+        const FIELD: &str = "follower_interval";
+
+        let Self { lease_duration, retry_period, .. } = *self;
+        let Some(interval) = wanted else { return Ok(retry_period) };
+        if interval < retry_period {
+            let problem = format!("({interval:?}) must not be less than retry_period ({retry_period:?})");
+            return Err(ConfigError::new(FIELD, problem));
+        }
+        let longest = interval.checked_add(retry_period.mul_f64(JITTER_FACTOR));
+        if longest.is_none_or(|longest| longest >= lease_duration) {
+            let problem = format!(
+                "({interval:?}) plus {JITTER_FACTOR} times retry_period ({retry_period:?}) must be less than \
+                 lease_duration ({lease_duration:?}), so that a candidate sees the leader's renewals in time"
+            );
+            return Err(ConfigError::new(FIELD, problem));
+        }
+        Ok(interval)
+    }
+
     /// Returns `true` if a single slow request is enough to end a term.
     pub(crate) fn allow_a_single_try(&self) -> bool {
         self.retry_period.saturating_add(self.request_timeout) >= self.renew_deadline

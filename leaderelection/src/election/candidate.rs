@@ -1,4 +1,4 @@
-//! Rules 1 to 4, 10, 14 and 19: a candidate watches the lease of another holder, and takes the lease when it is free.
+//! Rules 1 to 4, 10, 14, 19 and 20: a candidate watches the lease of another holder, and takes the lease when it is free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Election {
     /// Takes a read of the object that shows none of the candidate's unanswered writes. The version that the read shows
     /// has existed for `age` at least.
     pub(super) fn follow(&mut self, now: LocalInstant, found: Option<Seen>, age: Duration, jitter: Jitter) {
-        self.pacing.looked(&self.rules, now, jitter);
+        self.pacing.looked(&self.rules, now, self.shows_renewal(found.as_ref()), jitter);
         let goes_on = self.compare_with_heard(now, found.as_ref(), jitter);
         if let Some(sight) = &self.sight
             && sight.version() == found.as_ref().map(|found| &found.version)
@@ -48,6 +48,17 @@ impl Election {
             self.rest(now);
             self.effects.push_back(Effect::Finished(RunOutcome::JobDone { fencing_token: None }));
         }
+    }
+
+    /// Returns `true` if a read shows that a leader has renewed its lease since the last read. A request to hand over is no
+    /// renewal: the lease may be free soon.
+    fn shows_renewal(&self, found: Option<&Seen>) -> bool {
+        let before = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
+        before.zip(found).is_some_and(|(before, found)| {
+            before.version != found.version
+                && !found.record.is_released()
+                && !is_annotation(&found.record, &before.record)
+        })
     }
 
     /// Remembers the object and the moment of this read, and the time for which the object bars this candidate

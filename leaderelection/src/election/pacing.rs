@@ -1,4 +1,4 @@
-//! Rules 6 and 10: the time of the next request.
+//! Rules 6, 10 and 20: the time of the next request.
 
 use std::time::Duration;
 
@@ -55,9 +55,11 @@ impl Pacing {
         self.write_after = now;
     }
 
-    /// Schedules the next read of a candidate, after the pause between polls (rule 10).
-    pub(super) fn looked(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.look_at = now + poll_pause(rules, jitter);
+    /// Schedules the next read of a candidate, after the pause between polls (rules 10 and 20). `is_renewed` is `true` if
+    /// this read showed that the leader renews its lease.
+    pub(super) fn looked(&mut self, rules: &Rules, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
+        let interval = if is_renewed { rules.follower_interval } else { rules.retry_period };
+        self.look_at = now + interval + poll_jitter(rules, jitter);
     }
 
     /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
@@ -137,5 +139,9 @@ impl Pacing {
 
 /// client-go's pause between a candidate's tries: one retry period, and up to 1.2 more.
 fn poll_pause(rules: &Rules, jitter: Jitter) -> Duration {
-    rules.retry_period + jitter.of(rules.retry_period.mul_f64(JITTER_FACTOR))
+    rules.retry_period + poll_jitter(rules, jitter)
+}
+
+fn poll_jitter(rules: &Rules, jitter: Jitter) -> Duration {
+    jitter.of(rules.retry_period.mul_f64(JITTER_FACTOR))
 }

@@ -17,6 +17,8 @@ pub struct Rules {
     pub renew_deadline: Duration,
     /// The pause between renewals, and the shortest pause between a candidate's reads.
     pub retry_period: Duration,
+    /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
+    pub follower_interval: Duration,
     /// The longest pause between a candidate's reads while it hears from the leader (rule 16).
     pub infrequent_interval: Duration,
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
@@ -40,7 +42,8 @@ impl Rules {
     pub const INFREQUENT_INTERVAL: Duration = Duration::from_secs(30);
 
     /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
-    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s.
+    /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s, and its
+    /// follower interval is the retry period.
     #[must_use]
     pub fn new(
         identity: impl Into<String>,
@@ -53,6 +56,7 @@ impl Rules {
             lease_duration,
             renew_deadline,
             retry_period,
+            follower_interval: retry_period,
             infrequent_interval: Self::INFREQUENT_INTERVAL,
             reclaim_own_identity: false,
             release_on_cancel: false,

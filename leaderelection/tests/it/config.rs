@@ -52,6 +52,22 @@ fn a_slack_below_the_grain_of_http_is_refused() {
 }
 
 #[test]
+fn a_follower_interval_must_suit_the_retry_period_and_the_lease() {
+    let refused = refusal(|b| b.follower_interval(secs(1)));
+    assert_eq!(refused, "follower_interval (1s) must not be less than retry_period (2s)");
+    let millis = Duration::from_millis;
+    let refused = refusal(|b| b.follower_interval(millis(12_600)));
+    let expected = "follower_interval (12.6s) plus 1.2 times retry_period (2s) must be less than lease_duration (15s), so \
+                    that a candidate sees the leader's renewals in time";
+    assert_eq!(refused, expected);
+    assert!(refusal(|b| b.follower_interval(Duration::MAX)).starts_with("follower_interval ("));
+    assert!(builder_for("a").follower_interval(millis(12_599)).build().is_ok());
+    assert!(builder_for("a").follower_interval(secs(2)).build().is_ok());
+    // The default follows the retry period, whatever the lease.
+    assert!(builder_for("a").retry_period(secs(8)).build().is_ok());
+}
+
+#[test]
 fn timings_must_leave_room_for_each_other() {
     assert_eq!(refusal(|b| b.lease_duration(secs(5))), "lease_duration (5s) must be greater than renew_deadline (10s)");
     assert_eq!(

@@ -9,6 +9,7 @@ mod clock;
 mod config;
 mod election;
 mod fence;
+mod follower;
 mod footprint;
 mod history;
 mod identity_clash;

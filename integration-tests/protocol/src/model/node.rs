@@ -138,6 +138,23 @@ impl Node {
         }
     }
 
+    /// Returns `true` if a read shows the version that the node has seen before.
+    pub(super) fn knows(&self, answer: &Answer) -> bool {
+        match (answer, self.election.observed()) {
+            (Answer::Read(Ok(Some(found))), Some((_, version))) => found.version == *version,
+            _ => false,
+        }
+    }
+
+    /// Returns the breach if a node that has just read, and follows, would read later than a retry period from now
+    /// (rule 20).
+    pub(super) fn is_slow(&self, setup: &Setup) -> Option<Violation> {
+        let latest = now(setup) + Duration::from_nanos(setup.retry);
+        let follows = setup.follower.is_some() && self.election.listens() && self.flight.is_none();
+        let is_slow = follows && self.election.wake_at().is_none_or(|wake_at| wake_at > latest);
+        is_slow.then_some(Violation::Sloth)
+    }
+
     /// Returns the promise that sending `request` now would break.
     pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());

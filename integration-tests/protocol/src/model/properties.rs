@@ -96,6 +96,9 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
             }),
         ]);
     }
+    if setup.follower.is_some() {
+        properties.push(Property::always("no sloth", |_, world: &World| never(world, Violation::Sloth)));
+    }
     if setup.late_writes > 0 {
         properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
     }

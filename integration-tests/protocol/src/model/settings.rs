@@ -39,6 +39,7 @@ pub fn standard() -> Vec<Question> {
         question("clocks that drift as far as they may", drifting),
         question("clocks that run as they like", lawless()),
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
+        question("a follower interval", Setup { follower: Some(2), ..two() }),
         question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
@@ -71,6 +72,7 @@ pub fn electable() -> Vec<Question> {
         ),
         question("a transfer", Setup { transfers: 1, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("peers", Setup { words: 1, lease: 2, renew: 1, ..two() }),
+        question("a follower interval, always electable", Setup { follower: Some(2), ..two() }),
     ]
 }
 
@@ -146,6 +148,7 @@ fn two() -> Setup {
         other_lease: None,
         renew: 2,
         retry: 1,
+        follower: None,
         last_token: 1,
         late_writes: 0,
         instant_reads: true,

@@ -209,7 +209,10 @@ impl World {
     fn take_answer(&mut self, setup: &Setup, index: usize) {
         if let Some(Flight::Answered { answer, clash, .. }) = self.nodes[index].flight.take() {
             self.nodes[index].see(setup, &answer);
+            let is_known = self.nodes[index].knows(&answer);
             self.step(setup, index, Input::Answer(answer), clash);
+            let violation = self.nodes[index].is_slow(setup).filter(|_| is_known);
+            self.violate(setup, violation);
         }
     }
 }

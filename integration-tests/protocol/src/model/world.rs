@@ -36,6 +36,8 @@ pub struct Setup {
     pub renew: u64,
     /// Retry period in clock units.
     pub retry: u64,
+    /// The pause between the reads of a candidate while the leader renews, if it is longer than the retry period.
+    pub follower: Option<u64>,
     /// The token of the last explored term.
     pub last_token: u64,
     /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
@@ -94,6 +96,7 @@ impl Setup {
         // A longer lease has a longer deadline, so that the leader uses the time that others must wait.
         let renew = self.renew + lease.saturating_sub(self.lease);
         let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
+        rules.follower_interval = nanos(self.follower_interval());
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
@@ -106,6 +109,11 @@ impl Setup {
     /// The lease duration of the node at `index`, in clock units.
     pub fn lease_of(&self, index: usize) -> u64 {
         self.other_lease.filter(|_| index > 0).unwrap_or(self.lease)
+    }
+
+    /// The pause between the reads of a candidate while the leader renews.
+    pub fn follower_interval(&self) -> u64 {
+        self.follower.unwrap_or(self.retry)
     }
 
     /// The longest lease duration of a node.
@@ -192,6 +200,8 @@ pub enum Violation {
     Echo,
     /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
     Trust,
+    /// A candidate whose read showed no renewal would read later than a retry period from now.
+    Sloth,
 }
 
 /// All nodes, the object, and the writes that are on their way although their senders no longer wait.

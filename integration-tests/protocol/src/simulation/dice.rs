@@ -55,7 +55,7 @@ impl Dice {
     /// Draws a duration after which the protocol has to decide, or one that differs by a millisecond.
     pub(crate) fn corner(&mut self, timings: &Timings) -> Duration {
         const STEP: Duration = Duration::from_millis(1);
-        let Timings { lease, deadline, retry, timeout } = *timings;
+        let Timings { lease, deadline, retry, timeout, .. } = *timings;
         let exactly = self.pick(&[
             Duration::ZERO,
             retry,

@@ -100,7 +100,7 @@ impl Process {
         let connection = Connection { world: Arc::clone(world), client: Client::Process { node, id } };
         let lock = ObjectLock::new(connection, "lock", identity.clone());
         let timings = world.scenario.timings_of_a_process(dice);
-        let Timings { lease, deadline, retry, timeout } = timings;
+        let Timings { lease, deadline, retry, timeout, follower } = timings;
         let infrequent_interval = world.scenario.peers.map(|peers| peers.infrequent_interval);
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
@@ -113,6 +113,7 @@ impl Process {
             .name(listener::name_of(id))
             .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
+        let config = if follower > retry { config.follower_interval(follower) } else { config };
         let trusted = world.scenario.store_clock_slack.filter(|_| dice.chance(0.8));
         let config = trusted
             .into_iter()

@@ -81,8 +81,9 @@ pub enum Property {
     /// lock says so by the release of a term whose work has succeeded, and by nothing else; every write keeps what
     /// the lock says of the last jobs. A process says so only if the lock does.
     OncePerJob,
-    /// A candidate that hears from a leader reads the store all the same: within two retry periods after the last word,
-    /// and once in the infrequent interval.
+    /// A candidate reads within 2.2 retry periods, or once in its follower interval while the leader renews. A candidate that
+    /// hears from a leader reads the store all the same: within that time after the last word, and once in the infrequent
+    /// interval.
     LooksAllTheSame,
     /// Only code that is told to panic panics.
     NoPanic,

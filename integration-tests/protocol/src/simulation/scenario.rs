@@ -23,6 +23,8 @@ pub(crate) struct Timings {
     pub(crate) deadline: Duration,
     pub(crate) retry: Duration,
     pub(crate) timeout: Duration,
+    /// The shortest pause between a candidate's reads while the leader renews.
+    pub(crate) follower: Duration,
 }
 
 /// The conditions of a run.
@@ -193,7 +195,7 @@ impl Scenario {
     /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was
     /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
     /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
-    /// next read is due after at most 2.2 retry periods and shows a write that the candidate did not know (a
+    /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a
     /// timeout). The candidate waits for the expiry of that lease, plus the spread of a tenth of a retry
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
     /// preferred candidate does not come, the wait is one lease longer. A candidate believes a liar for two infrequent
@@ -201,11 +203,19 @@ impl Scenario {
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
-        let timeout = longest(|timings| timings.timeout);
+        let (timeout, follower) = (longest(|timings| timings.timeout), longest(|timings| timings.follower));
         let told_to_wait = lease.max(retry * 11);
         let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
-        let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + retry.mul_f64(4.4));
-        let local = told_to_wait + timeout + retry.mul_f64(2.2) + timeout + believes + lease * 2 + retry / 10 + timeout;
+        let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + follower + retry.mul_f64(3.4));
+        let local = told_to_wait
+            + timeout
+            + follower
+            + retry.mul_f64(1.2)
+            + timeout
+            + believes
+            + lease * 2
+            + retry / 10
+            + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
     }
 }
@@ -225,7 +235,8 @@ impl Timings {
     fn draw(dice: &mut Dice) -> Self {
         let ms = Duration::from_millis;
         if dice.chance(0.5) {
-            return Self { lease: ms(15_000), deadline: ms(10_000), retry: ms(2_000), timeout: ms(2_500) };
+            let follower = ms(dice.pick(&[2_000, 2_000, 2_000, 8_000]));
+            return Self { lease: ms(15_000), deadline: ms(10_000), retry: ms(2_000), timeout: ms(2_500), follower };
         }
         let lease = ms(dice.pick(&[8_000, 15_000, 30_000, 60_000, 90_000]));
         let deadline = match dice.below(5) {
@@ -234,14 +245,16 @@ impl Timings {
         };
         let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
         let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
-        Self { lease, deadline, retry, timeout }
+        let longest = lease.saturating_sub(retry.mul_f64(1.2) + ms(1)).max(retry);
+        let follower = if dice.chance(0.6) { retry } else { dice.between(retry, longest) };
+        Self { lease, deadline, retry, timeout, follower }
     }
 
     /// Returns `true` if a lease that every candidate has seen lasts, by the fastest clock, until the slowest
     /// leader has read the object once more.
     fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
-        let Self { lease, retry, .. } = *self;
-        lease.mul_f64(1e6 / fastest as f64) > (retry.mul_f64(3.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
+        let Self { lease, retry, follower, .. } = *self;
+        lease.mul_f64(1e6 / fastest as f64) > (follower + retry.mul_f64(2.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
     }
 
     /// Returns `true` if lease / deadline is less than that of `other`.

@@ -105,13 +105,14 @@ impl Connection {
                     oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default());
                 }
                 Ok(Done::Got(found)) => {
+                    let shows = found.as_ref().map(|state| state.number);
                     // A candidate reads slowly after something that is no record.
                     if found.as_ref().is_none_or(|state| state.object.body.starts_with(b"{")) {
-                        oracle.looked(now, process);
+                        oracle.looked(now, process, shows);
                     } else {
                         oracle.is_disturbed(process);
                     }
-                    oracle.read(process, found.as_ref().map(|state| state.number));
+                    oracle.read(process, shows);
                     oracle.heard(process, found.as_ref().map_or("", |state| &state.holder));
                 }
                 Ok(Done::Put { holder, .. }) => oracle.heard(process, holder),

@@ -1,4 +1,4 @@
-//! The check of candidates that hear: a word spares reads for a while only.
+//! The check of candidates that read seldom: a renewal and a word spare reads for a while only.
 
 use std::time::Duration;
 
@@ -8,12 +8,15 @@ use leaderelection::election::Heard;
 use super::terms::GRAIN;
 use super::{Oracle, Property};
 use crate::simulation::clock::TrueTime;
-use crate::simulation::timeline::{Event, ProcessId, Sent};
+use crate::simulation::scenario::Timings;
+use crate::simulation::timeline::{Event, ProcessId, Sent, WriteNumber};
 
 /// A read of a candidate, and the last word that the candidate heard since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looked {
     at: LocalInstant,
+    /// The read showed another state of the object than the read before.
+    is_news: bool,
     heard_at: Option<LocalInstant>,
 }
 
@@ -32,11 +35,12 @@ impl Oracle {
         self.log(now, Some(process), Event::Hears(heard.clone()));
     }
 
-    /// Records that a read was answered, truly or not.
-    pub(in crate::simulation) fn looked(&mut self, now: TrueTime, process: ProcessId) {
+    /// Records that a read was answered, truly or not, and the write that it showed.
+    pub(in crate::simulation) fn looked(&mut self, now: TrueTime, process: ProcessId, shows: Option<WriteNumber>) {
         let watched = &mut self.processes[process];
         let follows = watched.open.is_none() && watched.works == 0;
-        watched.looked = follows.then(|| Looked { at: watched.clock.local_at(now), heard_at: None });
+        let (at, is_news) = (watched.clock.local_at(now), watched.known.replace(shows) != Some(shows));
+        watched.looked = follows.then_some(Looked { at, is_news, heard_at: None });
     }
 
     /// Records that the process may have other reasons not to read.
@@ -44,19 +48,22 @@ impl Oracle {
         self.processes[process].looked = None;
     }
 
-    /// Checks that a candidate that has heard something reads soon enough.
+    /// Checks that a candidate that follows reads soon enough.
     pub(super) fn check_looks(&mut self, now: TrueTime, process: ProcessId, sent: Sent) {
         let watched = &mut self.processes[process];
-        let Some(Looked { at, heard_at: Some(heard_at) }) = watched.looked.take() else { return };
-        let Some(peers) = self.scenario.peers else { return };
         if sent != Sent::Read {
-            return;
+            // Another version than the last one that was read may be the last one that the elector knows.
+            (watched.looked, watched.known) = (None, None);
         }
+        let Some(Looked { at, is_news, heard_at }) = watched.looked.take() else { return };
         let local = watched.clock.local_at(now);
-        let poll = watched.timings.retry.mul_f64(2.2);
+        let Timings { retry, follower, .. } = watched.timings;
+        let poll = retry.mul_f64(1.2) + if is_news { follower } else { retry };
         let slack = GRAIN * 4;
-        let (since_read, since_word) = (local.saturating_since(at), local.saturating_since(heard_at.max(at)));
-        let longest: Duration = poll.max(peers.infrequent_interval);
+        let (since_read, since_word) =
+            (local.saturating_since(at), local.saturating_since(heard_at.unwrap_or(at).max(at)));
+        let spares = self.scenario.peers.filter(|_| heard_at.is_some()).map(|peers| peers.infrequent_interval);
+        let longest: Duration = poll.max(spares.unwrap_or_default());
         if since_word > poll + slack || since_read > longest + slack {
             let what =
                 format!("p{process} reads {since_read:?} after its last read, and {since_word:?} after the last word");

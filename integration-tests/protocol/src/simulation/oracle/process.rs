@@ -58,6 +58,8 @@ pub(in crate::simulation) struct Watched {
     pub(super) complete: Option<(u64, bool)>,
     /// The time at which the second caller of the elector was cancelled, until its call returns.
     pub(super) caller_cancelled: Option<TrueTime>,
+    /// The state of the object that the last read showed, if the process has written nothing since.
+    pub(super) known: Option<Option<WriteNumber>>,
     /// The last read, if nothing has disturbed the process since.
     pub(super) looked: Option<Looked>,
     tried: VecDeque<Tried>,
@@ -109,6 +111,7 @@ impl From<Newcomer> for Watched {
             silent_until: None,
             complete: None,
             caller_cancelled: None,
+            known: None,
             looked: None,
             tried: VecDeque::new(),
             went_on_at: None,
