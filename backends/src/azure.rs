@@ -173,7 +173,7 @@ impl ConditionalStore for AzureStore {
                 Err(error) => return Err(error::explain(Operation::Get, &object, error)),
             };
             let date = download.headers.get_optional_str(&HeaderName::from_static("date"));
-            let age = request::age(date, download.properties.last_modified.map(SystemTime::from));
+            let age = request::answer::age(date, download.properties.last_modified.map(SystemTime::from));
             let version = error::version(download.properties.etag, StoreErrorKind::Fatal, &object)?;
             let (length, mut stream) = (download.properties.content_length, download.body);
             let mut body = Body::new(&object, length)?;

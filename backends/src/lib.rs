@@ -6,6 +6,7 @@
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
 //! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |
+//! | any store of the `object_store` crate | `object-store` | `object_store` |
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
@@ -19,8 +20,10 @@ pub mod azure;
 pub mod file;
 #[cfg(feature = "gcs")]
 pub mod gcs;
+#[cfg(feature = "object-store")]
+pub mod object_store;
 pub mod prices;
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "s3"))]
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;

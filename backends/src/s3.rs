@@ -271,7 +271,7 @@ fn version(etag: Option<String>, kind: StoreErrorKind, object: &str) -> Result<V
 
 async fn read(object: &str, output: GetObjectOutput, date: &AnswerDate) -> Result<VersionedObject, StoreError> {
     let modified = output.last_modified.and_then(|modified| SystemTime::try_from(modified).ok());
-    let age = request::age(date.header().map(String::as_str), modified);
+    let age = request::answer::age(date.header().map(String::as_str), modified);
     let version = version(output.e_tag, StoreErrorKind::Fatal, object)?;
     let length = output.content_length.and_then(|length| u64::try_from(length).ok());
     let (mut body, mut stream) = (Body::new(object, length)?, output.body);

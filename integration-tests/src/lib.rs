@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use leaderelection::Timings;
 
+#[cfg(feature = "adapters")]
+pub mod adapted;
 #[cfg(unix)]
 pub mod crash;
 #[cfg(unix)]

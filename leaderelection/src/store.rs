@@ -50,7 +50,8 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist.
+    /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist. [`StoreErrorKind::Fatal`] from
+    /// a store that has no deletion with a condition; then nothing is deleted, whatever the version.
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError>;
 
     /// Removes every trace of an object, whatever its version. Succeeds if there is no object.

@@ -7,7 +7,8 @@ use azure_core::http::headers::Headers;
 use azure_core::http::{Etag, RawResponse};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{self, BROKEN_CONNECTION, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words};
+use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
+use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
 
 /// The error of a store that cannot be created from its settings.
 pub(super) fn misconfigured(message: String) -> StoreError {
@@ -119,7 +120,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
         let code = error_code.as_deref().or_else(|| headers?.get_optional_str(&"x-ms-error-code".into()));
         // The SDK repeats the status where the answer has no code.
         let code = code.filter(|code| *code != status.to_string()).unwrap_or_default();
-        return request::answered(object, answered(operation, status, code), status, code)
+        return answer::answered(object, answered(operation, status, code), status, code)
             .with_retry_after(headers.and_then(retry_after));
     }
     let (kind, advice) = unanswered(error.kind());
@@ -143,5 +144,5 @@ pub(super) fn version(etag: Option<Etag>, kind: StoreErrorKind, object: &str) ->
 fn retry_after(headers: &Headers) -> Option<Duration> {
     let header = |name: &'static str| headers.get_optional_str(&name.into());
     let millis = header("x-ms-retry-after-ms").and_then(|value| value.trim().parse().ok());
-    millis.map(Duration::from_millis).or_else(|| header("retry-after").and_then(request::retry_after))
+    millis.map(Duration::from_millis).or_else(|| header("retry-after").and_then(answer::retry_after))
 }

@@ -8,9 +8,13 @@ use google_cloud_storage::Error;
 use google_cloud_storage::error::{ReadError, WriteError};
 use leaderelection::{StoreError, StoreErrorKind, Version};
 
-use crate::request::{
-    self, BROKEN_CONNECTION, DAMAGED, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words,
-};
+use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
+use crate::request::{self, NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+
+const DAMAGED: Verdict = (
+    StoreErrorKind::Ambiguous,
+    "the content does not have the checksum that the store announced; check the endpoint, and the proxies on the way",
+);
 
 /// Returns the meaning of an answer, from its HTTP status and its text.
 ///
@@ -159,7 +163,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     let (status, code) = (status(&error), error.status().map(|status| status.code));
     let retry_after = error.http_headers().and_then(|headers| headers.get("retry-after")?.to_str().ok());
     let explained = match (status, code) {
-        (Some(status), _) => request::answered(object, answered(operation, status, &text(&error)), status, ""),
+        (Some(status), _) => answer::answered(object, answered(operation, status, &text(&error)), status, ""),
         (None, Some(code)) => StoreError::new(
             StoreErrorKind::Ambiguous,
             format!("{object}: the service failed ({code}); try again later, and look at its status page"),
@@ -169,7 +173,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
             StoreError::new(kind, format!("{object}: {advice}"))
         }
     };
-    let explained = explained.with_retry_after(retry_after.and_then(request::retry_after));
+    let explained = explained.with_retry_after(retry_after.and_then(answer::retry_after));
     Words::add_to(said(&error), explained)
 }
 

@@ -9,7 +9,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
-use crate::request::{self, BROKEN_CONNECTION, NOT_FOUND_BY_ANOTHER, Operation, UNREADABLE_ANSWER, Verdict, Words};
+use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
 
 const UNREACHABLE: Verdict =
     (StoreErrorKind::Rejected, "cannot connect; check the client's endpoint and region, and the network");
@@ -141,8 +142,8 @@ where
             let metadata = answer.err().meta().clone();
             let code = metadata.code().unwrap_or_default();
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
-            let retry_after = answer.raw().headers().get("retry-after").and_then(request::retry_after);
-            let explained = request::answered(object, answered(operation, meaning, code), status, code);
+            let retry_after = answer.raw().headers().get("retry-after").and_then(answer::retry_after);
+            let explained = answer::answered(object, answered(operation, meaning, code), status, code);
             Words::add_to(metadata.message().and_then(Words::of), explained.with_retry_after(retry_after))
         }
         other => {

@@ -3,5 +3,7 @@
 
 #[cfg(unix)]
 mod file;
+#[cfg(feature = "object-store")]
+mod object_store;
 #[cfg(unix)]
 mod sharing;

@@ -16,16 +16,31 @@ use crate::race::Refusal;
 pub(super) struct Suite<S> {
     pub(super) store: Arc<S>,
     pub(super) prefix: String,
+    /// The store can delete by a version. No election needs that.
+    pub(super) deletes: bool,
 }
 
 impl<S: ConditionalStore> Suite<S> {
     /// Deletes everything under the prefix.
     pub(super) async fn clear(&self) {
         for ListedObject { key, .. } in self.list_objects(&self.prefix).await {
-            // An object may already be gone: a deletion with an ambiguous answer may have taken effect since.
-            if let Some(object) = self.get(&key).await {
-                self.delete_object(&key, &object.version).await;
+            self.discard(&key).await;
+        }
+    }
+
+    /// Finds out whether the store can delete by a version. A store that cannot must say so, and delete nothing.
+    pub(super) async fn try_to_delete(&mut self) {
+        let key = &self.key("deletable");
+        let version = self.put(key, "deletable", &Precondition::Absent).await;
+        match patiently(sleep, || self.store.delete(key, &version)).await {
+            Ok(()) => self.expect_none(key, "after its deletion").await,
+            Err(error) if error.kind() == StoreErrorKind::Fatal => {
+                self.deletes = false;
+                self.expect(key, b"deletable", &version, "after a refused deletion", DELETE).await;
+                self.discard(key).await;
+                self.expect_none(key, "after it was discarded").await;
             }
+            Err(error) => self.failed("delete", key, error),
         }
     }
 
@@ -48,10 +63,18 @@ impl<S: ConditionalStore> Suite<S> {
             .unwrap_or_else(|error| self.failed("put", key, error))
     }
 
+    /// Deletes an object that has this version.
     pub(super) async fn delete_object(&self, key: &str, version: &Version) {
+        if !self.deletes {
+            return self.discard(key).await;
+        }
         patiently(sleep, || self.store.delete(key, version))
             .await
             .unwrap_or_else(|error| self.failed("delete", key, error));
+    }
+
+    async fn discard(&self, key: &str) {
+        patiently(sleep, || self.store.discard(key)).await.unwrap_or_else(|error| self.failed("discard", key, error));
     }
 
     /// Requires a put to fail as `kind`; `what` describes the put to the reader.
@@ -69,7 +92,8 @@ impl<S: ConditionalStore> Suite<S> {
 
     pub(super) async fn delete_refused(&self, key: &str, version: &Version, what: &str) {
         let answer = patiently(sleep, || self.store.delete(key, version)).await;
-        self.refused(key, answer, (StoreErrorKind::Conflict, what, DELETE));
+        let kind = if self.deletes { StoreErrorKind::Conflict } else { StoreErrorKind::Fatal };
+        self.refused(key, answer, (kind, what, DELETE));
     }
 
     fn refused(

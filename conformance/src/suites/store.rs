@@ -13,7 +13,8 @@ use crate::race::{Answer, Refusal};
 
 /// Checks that `store` keeps the contract of [`ConditionalStore`].
 ///
-/// Everything under `prefix` is deleted before and after the check. A call that the store rejects is repeated,
+/// A store that has no deletion with a condition passes if it refuses every deletion as
+/// [`Fatal`](leaderelection::StoreErrorKind::Fatal). Everything under `prefix` is deleted before and after the check. A call that the store rejects is repeated,
 /// so that a store with a rate limit can pass, if slowly. Use a runtime with several threads: the races depend
 /// on it.
 ///
@@ -26,8 +27,9 @@ use crate::race::{Answer, Refusal};
 /// If the store breaks its contract, or answers nothing but errors.
 pub async fn check_store(store: impl ConditionalStore, prefix: &str, effort: Effort) {
     assert!(!prefix.is_empty(), "the suite deletes what is under its prefix: name one, not the whole store");
-    let suite = Suite { store: Arc::new(store), prefix: prefix.to_owned() };
+    let mut suite = Suite { store: Arc::new(store), prefix: prefix.to_owned(), deletes: true };
     suite.clear().await;
+    suite.try_to_delete().await;
     suite.missing_objects().await;
     suite.create().await;
     suite.update().await;
@@ -74,9 +76,9 @@ impl<S: ConditionalStore> Suite<S> {
         race::winner(&self.store.describe(key), "creators", &answers, present)?.1
     }
 
-    /// Runs a race of updaters. All of them name the version `base`; the last one deletes.
+    /// Runs a race of updaters. All of them name the version `base`; one more deletes, if the store can.
     async fn race_updaters(&self, key: &str, racers: usize, base: Version) {
-        let answers = race::race(racers + 1, |racer| {
+        let answers = race::race(racers + usize::from(self.deletes), |racer| {
             let (store, key, base) = (self.store.clone(), key.to_owned(), base.clone());
             async move {
                 if racer == racers {

@@ -38,6 +38,8 @@ pub(crate) enum Fault {
     UnconditionalDelete,
     /// Supports no deletion with a condition, and says so.
     NoConditionalDelete,
+    /// Like `NoConditionalDelete`, but the object is deleted.
+    DeletesAllTheSame,
     /// Compares versions in another spelling than its own.
     RefusesUpdates,
     RefusesCreates,
@@ -236,6 +238,10 @@ impl ConditionalStore for Broken {
         match self.fault {
             Fault::Limited => self.limit(key)?,
             Fault::NoConditionalDelete => return Err(error(StoreErrorKind::Fatal)),
+            Fault::DeletesAllTheSame => {
+                self.inner.discard(key).await?;
+                return Err(error(StoreErrorKind::Fatal));
+            }
             Fault::RefusesUpdates => return Err(error(StoreErrorKind::Conflict)),
             _ => {}
         }

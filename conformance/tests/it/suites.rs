@@ -43,6 +43,13 @@ async fn a_lock_whose_versions_are_hashes_conforms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_store_without_conditional_deletions_conforms_if_it_says_so() {
+    let store = Broken::new(Fault::NoConditionalDelete);
+    check_store(store.clone(), "suite", Effort::default()).await;
+    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_rejects_and_loses_answers_under_load_conforms() {
     check_store(Broken::new(Fault::Overloaded), "suite", Effort::default()).await;
 }
@@ -73,6 +80,7 @@ async fn every_broken_store_is_caught() {
         (Fault::CheckThenAct, "at most one succeeds"),
         (Fault::UpdateCreates, "an update of a missing object was accepted"),
         (Fault::UnconditionalDelete, "a stale deletion was accepted"),
+        (Fault::DeletesAllTheSame, "after a refused deletion, there is no object"),
         (Fault::VersionFromAnotherResponse, "a body and a version from the same response"),
         (Fault::HiddenRetry, "must succeed here"),
         (Fault::LostUpdate, "its write is not there"),

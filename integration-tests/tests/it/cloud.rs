@@ -2,6 +2,7 @@
 //!
 //! The tests either start a server for the store, or use the real service that the environment names.
 
+pub(crate) mod adapted;
 pub(crate) mod azure;
 pub(crate) mod gcs;
 pub(crate) mod s3;
@@ -11,10 +12,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{ConditionalStore, ListedObject, StoreErrorKind, Timings, Version};
+use leaderelection_integration_tests::adapted::By;
 use leaderelection_integration_tests::proxy::Proxy;
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::servers::unique_name;
 
+use adapted::Through;
 use azure::Azure;
 use gcs::Gcs;
 use s3::S3;
@@ -46,8 +49,13 @@ pub(crate) trait Service: Send + Sync {
     /// The URL of an object through a proxy, for another process.
     fn url_by(&self, proxy: &str, key: &str) -> (String, Environment);
 
-    /// Returns `true` if deletions and listings use the proxy too.
+    /// Returns `true` if deletions and listings use the proxy too, with one request each.
     fn is_all_http(&self) -> bool {
+        true
+    }
+
+    /// Returns `true` if the store sends no request twice.
+    fn makes_one_attempt(&self) -> bool {
         true
     }
 }
@@ -68,6 +76,21 @@ impl Cloud {
 
     pub(crate) async fn gcs() -> Arc<Self> {
         Self::of(Gcs::new().await)
+    }
+
+    /// SeaweedFS by `object_store`, without its retries.
+    pub(crate) async fn object_store_s3() -> Arc<Self> {
+        Self::of(Through::s3(By::ObjectStore, false).await)
+    }
+
+    /// SeaweedFS by `object_store`, with the retries that it has by default.
+    pub(crate) async fn object_store_s3_with_retries() -> Arc<Self> {
+        Self::of(Through::s3(By::ObjectStore, true).await)
+    }
+
+    /// Azurite by `object_store`, without its retries.
+    pub(crate) async fn object_store_azure() -> Arc<Self> {
+        Self::of(Through::azure(By::ObjectStore, false).await)
     }
 
     fn of(service: impl Service + 'static) -> Arc<Self> {
@@ -92,6 +115,10 @@ impl Cloud {
 
     pub(crate) fn is_all_http(&self) -> bool {
         self.service.is_all_http()
+    }
+
+    pub(crate) fn makes_one_attempt(&self) -> bool {
+        self.service.makes_one_attempt()
     }
 
     /// A network of its own for one client.

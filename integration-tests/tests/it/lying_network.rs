@@ -47,7 +47,7 @@ where
 }
 
 macro_rules! on_one_server {
-    ($server:ident: $($file:ident::$test:ident)*) => {
+    ($server:ident: $($file:ident::$test:ident $(,)?)*) => {
         mod $server { $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
@@ -94,4 +94,33 @@ on_every_server! {
         cut_off::a_leader_cut_off_from_the_store_stops_before_any_other_can_start,
         probing::nobody_is_elected_on_a_server_that_ignores_conditions,
     }
+}
+
+// The crates of others decide what an answer means, so the tests of answers run on their stores too.
+on_one_server! { object_store_s3:
+    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    releasing::a_release_without_a_good_answer_is_confirmed,
+    late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
+    cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
+    wire::the_sdk_makes_exactly_one_attempt,
+    probing::the_probe_finds_the_server_itself_fit,
+    probing::the_probe_sees_a_server_that_ignores_conditions,
+}
+
+on_one_server! { object_store_azure:
+    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    wire::the_sdk_makes_exactly_one_attempt,
+    probing::the_probe_finds_the_server_itself_fit,
+    probing::the_probe_sees_a_server_that_ignores_conditions,
+}
+
+on_one_server! { object_store_s3_with_retries:
+    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    releasing::a_release_without_a_good_answer_is_confirmed,
+    late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
+    cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
 }

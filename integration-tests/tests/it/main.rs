@@ -17,6 +17,7 @@ mod gcs;
 mod harness;
 mod logs;
 mod lying_network;
+mod object_store;
 mod real_service;
 mod s3;
 mod url;

@@ -47,7 +47,7 @@ impl Azure {
         }
     }
 
-    fn on(server: &Azurite) -> Self {
+    pub(crate) fn on(server: &Azurite) -> Self {
         let container_url: Url = server.container_url("container").parse().expect("a URL");
         Self {
             store: AzureStore::from_connection_string(&server.connection_string(), "container").expect("a store"),

@@ -38,7 +38,7 @@ impl S3 {
         }
     }
 
-    fn on(server: &SeaweedFs) -> Self {
+    pub(crate) fn on(server: &SeaweedFs) -> Self {
         Self {
             client: server.client(),
             bucket: "bucket".to_owned(),

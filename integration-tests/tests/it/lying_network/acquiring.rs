@@ -39,7 +39,7 @@ async fn acquire(cloud: Arc<Cloud>, kind: Kind, lie: Lie) {
     a.wait_for_renewals(1).await;
     let sent = a.requests(kind);
     assert_eq!(sent.iter().filter(|exchange| exchange.landed()).count(), 1, "{sent:#?}");
-    if lie.lands {
+    if lie.lands && cloud.makes_one_attempt() {
         assert_eq!(sent.len(), 1, "it was won, and written again: {sent:#?}");
     }
     let late = a.proxy.deliver_held().await;

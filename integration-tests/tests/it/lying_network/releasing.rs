@@ -26,7 +26,7 @@ async fn release(cloud: Arc<Cloud>, lie: Lie) {
     a.retire(&stage, 0).await;
     let sent = a.requests(Kind::Release);
     assert_eq!(sent.iter().filter(|exchange| exchange.landed()).count(), 1, "{sent:#?}");
-    if lie.lands {
+    if lie.lands && cloud.makes_one_attempt() {
         assert_eq!(sent.len(), 1, "released, and written again: {sent:#?}");
     }
 

@@ -1,0 +1,123 @@
+//! Stores that a program reaches by the crates of others, for tests of the adapters in any process.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use leaderelection::ConditionalStore;
+use leaderelection_backends::object_store::ObjectStoreAdapter;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::{ObjectStore, RetryConfig};
+use serde::{Deserialize, Serialize};
+
+/// A bucket or container of a server that the tests have started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Place {
+    /// A bucket.
+    S3 {
+        /// The address, such as `http://127.0.0.1:31234`.
+        endpoint: String,
+        /// The bucket.
+        bucket: String,
+        /// The name of the key.
+        access_key: String,
+        /// The key.
+        secret_key: String,
+    },
+    /// A container.
+    Azure {
+        /// The address, such as `http://127.0.0.1:31234`.
+        endpoint: String,
+        /// The account.
+        account: String,
+        /// The container.
+        container: String,
+        /// A SAS for the account.
+        sas: String,
+    },
+}
+
+/// The crate whose store is adapted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// `object_store`.
+    ObjectStore,
+}
+
+/// A store of another crate, as a URL names one of ours. Its text is JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Adapted {
+    /// The crate.
+    pub by: By,
+    /// The place.
+    pub place: Place,
+    /// Leaves the retries of that crate as its user finds them.
+    pub retries: bool,
+    /// The key of the object.
+    pub key: String,
+}
+
+impl Adapted {
+    /// Creates the store on a client of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the settings are invalid.
+    #[must_use]
+    pub fn open(&self) -> Arc<dyn ConditionalStore> {
+        match self.by {
+            By::ObjectStore => Arc::new(ObjectStoreAdapter::new(object_store(&self.place, self.retries))),
+        }
+    }
+}
+
+impl fmt::Display for Adapted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl FromStr for Adapted {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        serde_json::from_str(text)
+    }
+}
+
+/// Returns a store of the crate `object_store`.
+///
+/// # Panics
+///
+/// If the settings are invalid.
+#[must_use]
+pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
+    let usual = RetryConfig::default();
+    let retry = if retries { usual } else { RetryConfig { max_retries: 0, ..usual } };
+    match place {
+        Place::S3 { endpoint, bucket, access_key, secret_key } => Arc::new(
+            AmazonS3Builder::new()
+                .with_endpoint(endpoint)
+                .with_bucket_name(bucket)
+                .with_region("us-east-1")
+                .with_access_key_id(access_key)
+                .with_secret_access_key(secret_key)
+                .with_allow_http(true)
+                .with_retry(retry)
+                .build()
+                .expect("settings of a store"),
+        ),
+        Place::Azure { endpoint, account, container, sas } => Arc::new(
+            MicrosoftAzureBuilder::new()
+                .with_endpoint(format!("{endpoint}/{account}"))
+                .with_account(account)
+                .with_container_name(container)
+                .with_config(AzureConfigKey::SasKey, sas)
+                .with_allow_http(true)
+                .with_retry(retry)
+                .build()
+                .expect("settings of a store"),
+        ),
+    }
+}
