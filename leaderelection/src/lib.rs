@@ -116,6 +116,8 @@ pub mod protocol {}
 mod random;
 mod record;
 mod refused;
+#[cfg(feature = "sequenced")]
+pub mod sequenced;
 #[cfg(feature = "unstable-election")]
 pub mod session;
 #[cfg(all(feature = "sessions", not(feature = "unstable-election")))]

@@ -5,5 +5,6 @@ mod broken_store;
 mod fence;
 mod probe;
 mod probe_first;
+mod sequenced;
 mod suites;
 mod troubled_store;

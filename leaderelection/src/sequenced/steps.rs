@@ -1,0 +1,12 @@
+//! The calls of a [`SequencedStore`](super::SequencedStore) as machines: an answer goes in, and a request comes out.
+//!
+//! A machine performs no I/O, so a model checker explores every order of the requests of several processes. Its
+//! interface may change in any release.
+
+pub(super) mod layout;
+mod look;
+mod write;
+
+pub use layout::{Number, complete};
+pub use look::{Ask, Look, LookError, Next, Place, Seen, Told};
+pub use write::{Write, WriteError};
