@@ -13,6 +13,8 @@ pub mod crash;
 pub mod program;
 pub mod proxy;
 pub mod servers;
+#[cfg(unix)]
+pub mod takeover;
 
 /// Returns timings in milliseconds: lease duration, renew deadline and retry period.
 ///

@@ -1,0 +1,89 @@
+//! A program that measures the time from one leader to the next, and the requests of a leader and its followers, on a real
+//! S3 server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The number of leaders that are stopped
+    #[arg(long, default_value_t = 100)]
+    handovers: usize,
+    /// The number of leaders that are killed
+    #[arg(long, default_value_t = 50)]
+    crashes: usize,
+    /// The number of locks, with three processes each, that are measured at the same time
+    #[arg(long, default_value_t = 5)]
+    locks: usize,
+    /// The seconds for which requests are counted
+    #[arg(long, default_value_t = 120)]
+    count: u64,
+    /// The directory in which the server is installed
+    #[arg(long, default_value = "target/tmp")]
+    directory: PathBuf,
+}
+
+#[cfg(unix)]
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> anyhow::Result<()> {
+    use leaderelection::Timings;
+    use leaderelection_integration_tests::crash::BUCKET;
+    use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+    use leaderelection_integration_tests::takeover::Fleet;
+    use tokio::task::JoinSet;
+
+    let Arguments { handovers, crashes, locks, count, directory } = Arguments::parse();
+    let program = std::env::current_exe()?.with_file_name("contender");
+    anyhow::ensure!(program.exists(), "{} is missing; build it: --bin contender", program.display());
+    // The server runs in a directory of its own.
+    let server = SeaweedFs::start(&std::path::absolute(directory)?);
+    server.client().create_bucket().bucket(BUCKET).send().await?;
+    let timings = Timings::default();
+    println!("{timings:?}");
+
+    let mut fleets = JoinSet::new();
+    for _ in 0..locks {
+        let mut fleet = Fleet::start(program.clone(), timings, &server).await;
+        fleets.spawn(async move {
+            let requests = fleet.count(Duration::from_secs(count)).await;
+            let (mut handed, mut taken) = (Vec::new(), Vec::new());
+            for _ in 0..handovers.div_ceil(locks) {
+                handed.push(fleet.hand_over().await);
+            }
+            for _ in 0..crashes.div_ceil(locks) {
+                taken.push(fleet.crash().await);
+            }
+            (requests, handed, taken)
+        });
+    }
+    let (mut handed, mut taken) = (Vec::new(), Vec::new());
+    while let Some(measured) = fleets.join_next().await {
+        let (requests, handed_here, taken_here) = measured?;
+        let an_hour = |requests: usize| requests as u64 * 3600 / count.max(1);
+        let followers: Vec<_> = requests.followers.iter().copied().map(an_hour).collect();
+        println!("requests an hour: leader {}, followers {followers:?}", an_hour(requests.leader));
+        handed.extend(handed_here);
+        taken.extend(taken_here);
+    }
+    print("from the signal to the next leader's work", handed, Duration::ZERO);
+    print("from the last renewal to the next leader's work, beyond the lease", taken, timings.lease_duration());
+    Ok(())
+}
+
+/// Prints times, less the time that has to pass.
+#[cfg(unix)]
+fn print(what: &str, mut times: Vec<Duration>, less: Duration) {
+    times.sort();
+    let Some(last) = times.len().checked_sub(1) else { return };
+    let millis = |time: Duration| (time.as_secs_f64() - less.as_secs_f64()) * 1000.0;
+    let (median, late) = (times[last / 2], times[last * 99 / 100]);
+    let [median, late, worst] = [median, late, times[last]].map(millis);
+    println!("{what}: {} times, median {median:.0} ms, 99 of 100 {late:.0} ms, worst {worst:.0} ms", times.len());
+}
+
+#[cfg(not(unix))]
+fn main() {
+    eprintln!("this program kills processes, and knows how on Unix only");
+}

@@ -1,0 +1,200 @@
+//! The time from one leader to the next, and the requests meanwhile: processes that are stopped and killed, a real S3
+//! server, and a network of its own for each process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::Timings;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection_arena::process::Process;
+use leaderelection_arena::report::Report;
+use rustix::process::Signal;
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::crash::BUCKET;
+use crate::proxy::{Exchange, Kind, Proxy};
+use crate::servers::seaweedfs::SeaweedFs;
+use crate::servers::unique_name;
+
+/// The number of processes that compete for a lock.
+const PROCESSES: usize = 3;
+
+/// A time limit far above the duration of any step.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Processes that compete for one lock.
+#[derive(Debug)]
+pub struct Fleet {
+    program: PathBuf,
+    url: Vec<String>,
+    environment: Vec<(&'static str, String)>,
+    timings: Timings,
+    proxies: Vec<Proxy>,
+    processes: Vec<Process>,
+    /// The first words of each term's work: the process, the fencing token and the moment.
+    begun: Arc<watch::Sender<Vec<Begun>>>,
+}
+
+/// The first line of a term's work.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    slot: usize,
+    token: u64,
+    at: LocalInstant,
+}
+
+impl Fleet {
+    /// Starts the processes, which run `program` (the program `contender`).
+    ///
+    /// # Panics
+    ///
+    /// If a process cannot be started.
+    pub async fn start(program: PathBuf, timings: Timings, server: &SeaweedFs) -> Self {
+        let mut proxies = Vec::new();
+        for _ in 0..PROCESSES {
+            proxies.push(Proxy::start(&server.url(), server.signer()).await);
+        }
+        let key = unique_name();
+        let mut fleet = Self {
+            program,
+            url: proxies.iter().map(|proxy| format!("s3://{BUCKET}/{key}?endpoint={}", proxy.url())).collect(),
+            environment: server.environment().map(|(name, value)| (name, value.to_owned())).into(),
+            timings,
+            proxies,
+            processes: Vec::new(),
+            begun: Arc::default(),
+        };
+        for slot in 0..PROCESSES {
+            let process = fleet.spawn(slot);
+            fleet.processes.push(process);
+        }
+        fleet
+    }
+
+    fn spawn(&self, slot: usize) -> Process {
+        let mut command = Command::new(&self.program);
+        command.args([&self.url[slot], &format!("node-{slot}")]);
+        command.arg(serde_json::to_string(&self.timings).expect("timings as JSON"));
+        command.envs(self.environment.iter().map(|(name, value)| (name, value))).env("RUST_LOG", "error");
+        let begun = Arc::clone(&self.begun);
+        let hear = move |report| {
+            let Some(Report::Inside { token, at, .. }) = report else { return };
+            begun.send_if_modified(|begun| {
+                let is_new = begun.last().is_none_or(|last| last.token < token);
+                if is_new {
+                    begun.push(Begun { slot, token, at });
+                }
+                is_new
+            });
+        };
+        Process::start(command, hear).expect("a process")
+    }
+
+    /// Stops the leader in good order. Returns the time from the signal to the first work of the next leader.
+    ///
+    /// # Panics
+    ///
+    /// If a process does not do its part within minutes.
+    pub async fn hand_over(&mut self) -> Duration {
+        let leader = self.settled().await;
+        let at = SystemClock.now();
+        self.processes[leader.slot].signal(Signal::TERM).expect("a signal");
+        let next = self.next_after(leader).await;
+        self.replace(leader.slot).await;
+        next.at.saturating_since(at)
+    }
+
+    /// Kills the leader. Returns the time from its last renewal to the first work of the next leader.
+    ///
+    /// # Panics
+    ///
+    /// If a process does not do its part within minutes.
+    pub async fn crash(&mut self) -> Duration {
+        let leader = self.settled().await;
+        self.processes[leader.slot].signal(Signal::KILL).expect("a signal");
+        let next = self.next_after(leader).await;
+        let traffic = self.proxies[leader.slot].traffic();
+        let renewals = traffic.iter().filter(|exchange| exchange.landed() && keeps_a_lease(exchange.kind));
+        let last = renewals.map(|exchange| exchange.arrived).max().expect("a leader has written");
+        self.replace(leader.slot).await;
+        next.at.saturating_since(last)
+    }
+
+    /// Counts the requests of a leader and of all followers while nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// If no process leads.
+    pub async fn count(&mut self, time: Duration) -> Requests {
+        let leader = self.settled().await;
+        let before: Vec<_> = self.proxies.iter().map(|proxy| of_the_lock(&proxy.traffic())).collect();
+        tokio::time::sleep(time).await;
+        let mut requests = Requests::default();
+        for (slot, (proxy, before)) in self.proxies.iter().zip(before).enumerate() {
+            let count = of_the_lock(&proxy.traffic()) - before;
+            if slot == leader.slot {
+                requests.leader = count;
+            } else {
+                requests.followers.push(count);
+            }
+        }
+        assert_eq!(self.leader().expect("a leader").token, leader.token, "the leader changed");
+        requests
+    }
+
+    fn leader(&self) -> Option<Begun> {
+        self.begun.borrow().last().copied()
+    }
+
+    /// Waits until a process leads and has renewed its lease, and the others have seen that.
+    async fn settled(&self) -> Begun {
+        let mut begun = self.begun.subscribe();
+        let leads = timeout(PATIENCE, begun.wait_for(|begun| !begun.is_empty()));
+        let leader =
+            leads.await.expect("a leader in time").expect("the fleet exists").last().copied().expect("a leader");
+        let is_renewal =
+            |exchange: &Exchange| exchange.kind == Kind::Renewal && exchange.arrived > leader.at && exchange.landed();
+        let traffic = self.proxies[leader.slot].wait_for("a renewal", |traffic| traffic.iter().any(is_renewal)).await;
+        let renewed = traffic.iter().find(|exchange| is_renewal(exchange)).expect("a renewal").arrived;
+        for (_, proxy) in self.proxies.iter().enumerate().filter(|(slot, _)| *slot != leader.slot) {
+            let shows =
+                |exchange: &Exchange| exchange.kind == Kind::Read && exchange.landed() && exchange.arrived > renewed;
+            proxy.wait_for("a read of a follower", |traffic| traffic.iter().any(shows)).await;
+        }
+        leader
+    }
+
+    async fn next_after(&self, leader: Begun) -> Begun {
+        let mut begun = self.begun.subscribe();
+        let is_next = |begun: &Vec<Begun>| begun.last().is_some_and(|last| last.token > leader.token);
+        let next = timeout(PATIENCE, begun.wait_for(is_next)).await.expect("a next leader in time");
+        *next.expect("the fleet exists").last().expect("a leader")
+    }
+
+    /// Starts a process in the place of one that ends.
+    async fn replace(&mut self, slot: usize) {
+        timeout(PATIENCE, self.processes[slot].wait()).await.expect("an end in time").expect("the end of a child");
+        self.processes[slot] = self.spawn(slot);
+    }
+}
+
+/// Requests, by their sender.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// The number of requests of the leader.
+    pub leader: usize,
+    /// The number of requests of each follower.
+    pub followers: Vec<usize>,
+}
+
+/// The requests for the record. The work of a leader has a log of its own.
+fn of_the_lock(traffic: &[Exchange]) -> usize {
+    traffic.iter().filter(|exchange| exchange.kind != Kind::Other && !exchange.request.target.contains("-log")).count()
+}
+
+fn keeps_a_lease(kind: Kind) -> bool {
+    matches!(kind, Kind::Create | Kind::Takeover | Kind::Renewal)
+}
