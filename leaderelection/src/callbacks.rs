@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use crate::election::WorkEnd;
 use crate::leadership::Leadership;
+use crate::work_outcome::{Done, WorkOutcome};
 
 /// The work of a term. The output tells how the work ended.
-pub(crate) type Work = Pin<Box<dyn Future<Output = WorkEnd> + Send>>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// Starts a term's work.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
@@ -51,15 +51,21 @@ impl LeaderCallbacks {
     ///
     /// The future should end soon after [`Leadership::lost`] completes. A future that does not end is dropped
     /// shortly before another candidate may take the lease. A future that never awaits cannot be dropped. If
-    /// the future ends by itself, the elector goes on leading, as in client-go. A panic ends the term.
+    /// the future ends by itself with `()` or `Ok`, the elector goes on leading, as in client-go. A panic ends the term.
+    ///
+    /// Work that cannot be done returns an error, of any type that becomes a
+    /// [`Box<dyn Error>`](std::error::Error): see [`WorkOutcome`]. The elector logs the error with its causes, ends the
+    /// term with [`EndReason::WorkFailed`](crate::EndReason::WorkFailed), and releases the lease. In a
+    /// [`campaign`](crate::DefaultLeaderElector::campaign), other candidates then go first for
+    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     pub fn on_start_leading<F, W>(mut self, work: F) -> Self
     where
         F: Fn(Leadership) -> W + Send + Sync + 'static,
-        W: Future<Output = ()> + Send + 'static,
+        W: Future<Output: WorkOutcome> + Send + 'static,
     {
         self.on_start_leading = Some(Arc::new(move |leadership| {
             // A future that awaits the work would hold the work twice.
-            Box::pin(work(leadership).map(|()| WorkEnd::Complete))
+            Box::pin(work(leadership).map(Done::of))
         }));
         self
     }

@@ -268,7 +268,8 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Sets the time for which `campaign` lets other candidates go first after a step-down or a panic. The default is
+    /// Sets the time for which `campaign` lets other candidates go first after a step-down, a panic, or an error of the
+    /// work. The default is
     /// one lease duration.
     pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
         self.step_down_cool_down = Some(cool_down);

@@ -146,7 +146,7 @@ impl DefaultLeaderElector {
 
     /// Competes and leads, again and again, until `cancel` is cancelled.
     ///
-    /// After a [step-down](crate::LeaderHandle::step_down) or a panic of its work, the elector lets other candidates go
+    /// After a [step-down](crate::LeaderHandle::step_down), a panic or an error of its work, the elector lets other candidates go
     /// first for the [cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     ///
     /// # Errors

@@ -133,6 +133,7 @@ mod store;
 mod store_check;
 mod sync;
 mod timings;
+mod work_outcome;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
 pub use async_trait::async_trait;
@@ -165,6 +166,7 @@ pub use store::{
 };
 pub use store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use timings::{JITTER_FACTOR, Timings};
+pub use work_outcome::WorkOutcome;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

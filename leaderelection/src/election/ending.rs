@@ -79,10 +79,11 @@ impl Election {
         }
         match end {
             WorkEnd::Panicked => self.end_term(EndReason::WorkPanicked, true),
-            WorkEnd::Complete | WorkEnd::Failed if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
+            WorkEnd::Failed => self.end_term(EndReason::WorkFailed, true),
+            WorkEnd::Complete if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
             // The work's task found the window over, because of time or of a command. The command follows as an input.
             WorkEnd::NotBegun => self.end_term(EndReason::RenewDeadline, true),
-            WorkEnd::Complete | WorkEnd::Failed | WorkEnd::Dropped => {}
+            WorkEnd::Complete | WorkEnd::Dropped => {}
         }
     }
 

@@ -100,7 +100,7 @@ pub enum WorkEnd {
     NotBegun,
     /// The work is complete, or the term had no work.
     Complete,
-    /// The work is complete and has failed, so its job is not done (rule 18).
+    /// The work is complete and has failed, so its term ends (rule 21), and its job is not done (rule 18).
     Failed,
     /// The work panicked.
     Panicked,

@@ -64,6 +64,8 @@ pub enum EndReason {
     Unreadable,
     /// The leader's future panicked.
     WorkPanicked,
+    /// The leader's future returned an error: see [`WorkOutcome`](crate::WorkOutcome).
+    WorkFailed,
     /// The leader's future of `run_while_leading` is complete.
     WorkFinished,
 }
@@ -81,6 +83,7 @@ impl EndReason {
         "deleted",
         "unreadable",
         "work_panicked",
+        "work_failed",
         "work_finished",
     ];
 
@@ -90,14 +93,15 @@ impl EndReason {
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel).
     #[must_use]
     pub fn releases(&self, release_on_cancel: bool) -> bool {
-        release_on_cancel || matches!(self, Self::SteppedDown | Self::Transferred { .. } | Self::WorkFinished)
+        release_on_cancel
+            || matches!(self, Self::SteppedDown | Self::Transferred { .. } | Self::WorkFailed | Self::WorkFinished)
     }
 
     /// Returns `true` if other candidates go first after a term that ended for this reason: see
     /// [`step_down_cool_down`](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     #[must_use]
     pub fn cools_down(&self) -> bool {
-        matches!(self, Self::SteppedDown | Self::WorkPanicked)
+        matches!(self, Self::SteppedDown | Self::WorkPanicked | Self::WorkFailed)
     }
 
     /// Returns the name of the reason without details, for the labels of metrics and for programs.
@@ -113,6 +117,7 @@ impl EndReason {
             Self::Deleted => "deleted",
             Self::Unreadable => "unreadable",
             Self::WorkPanicked => "work_panicked",
+            Self::WorkFailed => "work_failed",
             Self::WorkFinished => "work_finished",
         }
     }
@@ -130,6 +135,7 @@ impl fmt::Display for EndReason {
             Self::Deleted => f.write_str("the lock's object was deleted"),
             Self::Unreadable => f.write_str("the lock's object was replaced by something that is not a record"),
             Self::WorkPanicked => f.write_str("the leader's work panicked"),
+            Self::WorkFailed => f.write_str("the leader's work failed"),
             Self::WorkFinished => f.write_str("the leader's work is complete"),
         }
     }

@@ -21,7 +21,6 @@ use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::election::{
     Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
-    WorkEnd,
 };
 use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
@@ -166,8 +165,8 @@ impl Driver {
         match woken {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
             Woken::Input(input) => {
-                if input == Input::WorkEnded(WorkEnd::Panicked) {
-                    run.report.work_panicked();
+                if let Input::WorkEnded(end) = input {
+                    run.report.work_ended(end, run.open.as_ref().and_then(OpenTerm::take_error).as_deref());
                 }
                 self.election.handle(now, input, self.stamper.at(now));
             }

@@ -50,6 +50,10 @@ pub(super) fn work_panicked(lock_of_session: Option<&str>) {
     tracing::error!(lock = lock_of_session, "the leader's work panicked; the term ends");
 }
 
+pub(super) fn work_failed(lock_of_session: Option<&str>, error: &str) {
+    tracing::error!(lock = lock_of_session, error, "the leader's work failed; the term ends");
+}
+
 pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: u64) {
     tracing::error!(
         lock = lock_of_session,

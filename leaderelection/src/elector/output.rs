@@ -50,7 +50,7 @@ impl<T: Send + 'static> Output<T> {
             Box::pin(work.map(move |output| {
                 let (in_time, end) = (leadership.is_valid(), end(&output));
                 *lock(&shared) = Progress::Complete { output, in_time };
-                end
+                end.into()
             }))
         });
         (work, Self(progress))

@@ -7,7 +7,7 @@ use super::log;
 use super::meters::Meters;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
-use crate::election::{BeginReason, EndReason, Fact, Operation};
+use crate::election::{BeginReason, EndReason, Fact, Operation, WorkEnd};
 use crate::history::Kept;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
@@ -85,8 +85,13 @@ impl Report {
         log::abandoned_work(self.lock(), fencing_token);
     }
 
-    pub(super) fn work_panicked(&self) {
-        log::work_panicked(self.lock());
+    /// Tells of work that went wrong. `error` is the error with which it failed, if the caller does not get that error.
+    pub(super) fn work_ended(&self, end: WorkEnd, error: Option<&str>) {
+        match (end, error) {
+            (WorkEnd::Panicked, _) => log::work_panicked(self.lock()),
+            (WorkEnd::Failed, Some(error)) => log::work_failed(self.lock(), error),
+            _ => {}
+        }
     }
 
     pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {

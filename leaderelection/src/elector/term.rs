@@ -10,6 +10,7 @@ use crate::callbacks::{OnStop, Start};
 use crate::election::{Input, WorkEnd};
 use crate::leadership::Leadership;
 use crate::status::StatusWriter;
+use crate::work_outcome::Done;
 
 /// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once, and
 /// the task of the work is dropped. Then `on_stop_leading` is called.
@@ -44,7 +45,9 @@ impl OpenTerm {
                 return concluder.work_end = WorkEnd::NotBegun;
             }
             concluder.end.progress().begun = true;
-            concluder.work_end = start(view).await;
+            let Done { end, error } = start(view).await;
+            concluder.work_end = end;
+            concluder.end.progress().error = error;
         };
         let work = tokio::spawn(task).abort_handle();
         Self { work, end }
@@ -64,6 +67,11 @@ impl OpenTerm {
             return Some(Input::Command(command));
         }
         progress.untold.take().map(Input::WorkEnded)
+    }
+
+    /// Returns the error with which the work failed, once.
+    pub(super) fn take_error(&self) -> Option<String> {
+        self.end.progress().error.take()
     }
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
@@ -136,6 +144,8 @@ struct Progress {
     gone: bool,
     /// The end of the work, until the elector has asked for it.
     untold: Option<WorkEnd>,
+    /// The error with which the work failed, until the elector has asked for it.
+    error: Option<String>,
 }
 
 impl Progress {
@@ -148,6 +158,7 @@ impl Progress {
             concluded: false,
             gone: false,
             untold: None,
+            error: None,
         }
     }
 

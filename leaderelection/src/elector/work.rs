@@ -52,7 +52,7 @@ impl StartWork {
                     // No code that can panic runs under this lock.
                     match start.lock().unwrap_or_else(PoisonError::into_inner).take() {
                         Some(start) => start(leadership),
-                        None => Box::pin(std::future::ready(WorkEnd::Complete)),
+                        None => Box::pin(std::future::ready(WorkEnd::Complete.into())),
                     }
                 }))
             }

@@ -131,6 +131,7 @@ impl Member {
         self.locks[id.0 as usize].work_missed = end == WorkEnd::NotBegun;
         match (end, &self.locks[id.0 as usize].phase) {
             (WorkEnd::Panicked, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkPanicked, true),
+            (WorkEnd::Failed, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkFailed, true),
             (WorkEnd::NotBegun, Phase::Leading { .. }) => self.end_term(now, id, EndReason::RenewDeadline, true),
             (WorkEnd::Complete, Phase::Leading { .. }) if ends_with_work => {
                 self.end_term(now, id, EndReason::WorkFinished, true);

@@ -36,3 +36,4 @@ mod store_time;
 mod support;
 mod timings;
 mod transfer;
+mod work_failed;

@@ -134,7 +134,7 @@ fn a_dropped_election_does_not_lead_in_the_figures() {
 fn work_that_overruns_and_shared_identities_are_told() {
     recorded(|figures| async move {
         let store = MemoryStore::new();
-        let callbacks = leaderelection::LeaderCallbacks::new().on_start_leading(|_| std::future::pending());
+        let callbacks = leaderelection::LeaderCallbacks::new().on_start_leading(|_| std::future::pending::<()>());
         let (cancel, running) = spawn_run(elector(TestLock::new(&store, "a"), callbacks));
         sleep(RETRY).await;
         cancel.cancel();

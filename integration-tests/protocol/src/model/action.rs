@@ -54,7 +54,7 @@ pub enum Deed {
     WorkStopped,
     /// The work of the node's term, a job, has succeeded.
     Succeed,
-    /// The work of the node's term, a job, has failed.
+    /// The work of the node's term has failed.
     Fail,
     /// The node competes again for a job that it has found done.
     CompeteAgain,
@@ -93,6 +93,7 @@ impl World {
                 Work::Running | Work::Dropped | Work::Abandoned if setup.has_job(index) => {
                     [Deed::Succeed, Deed::Fail].into_iter().for_each(&mut push);
                 }
+                Work::Running if node.leads && setup.fails => push(Deed::Fail),
                 Work::Running if node.leads => {}
                 Work::Running | Work::Dropped | Work::Abandoned => push(Deed::WorkStopped),
             }

@@ -155,6 +155,14 @@ impl Node {
         is_slow.then_some(Violation::Sloth)
     }
 
+    /// Returns the breach if a node whose work has just failed leads, or competes although it has not released the lease
+    /// (rule 21).
+    pub(super) fn is_futile(&self, setup: &Setup) -> Option<Violation> {
+        let releases = matches!(&self.flight, Some(Flight::Sent(Request::Write(write))) if write.record.is_released());
+        let is_futile = setup.fails && (self.leads || !releases && self.election.listens());
+        is_futile.then_some(Violation::Futility)
+    }
+
     /// Returns the promise that sending `request` now would break.
     pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());

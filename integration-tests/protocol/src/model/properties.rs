@@ -99,6 +99,12 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
     if setup.follower.is_some() {
         properties.push(Property::always("no sloth", |_, world: &World| never(world, Violation::Sloth)));
     }
+    if setup.fails {
+        properties.push(Property::always("no futility", |_, world: &World| never(world, Violation::Futility)));
+        properties.push(Property::sometimes("a release after a failure", |_, world: &World| {
+            world.cell.as_ref().is_some_and(|cell| cell.record.is_released())
+        }));
+    }
     if setup.late_writes > 0 {
         properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
     }

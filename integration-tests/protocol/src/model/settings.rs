@@ -64,6 +64,7 @@ pub fn electable() -> Vec<Question> {
         question("crashes", Setup { crashes: true, ..two() }),
         question("wrong answers in two terms", Setup { lies: true, ..two() }),
         question("stops and releases", Setup { stops: true, work: Manner::EndsLate, last_token: 0, ..two() }),
+        question("work that fails", Setup { fails: true, releases: false, lease: 2, renew: 1, ..two() }),
         question("work that begins late", Setup { stops: true, work: Manner::BeginsLate, last_token: 0, ..two() }),
         question("a shared identity", Setup { nodes: vec![("a", 1), ("a", 1)], ..two() }),
         question(
@@ -155,6 +156,7 @@ fn two() -> Setup {
         trusted_clocks: true,
         crashes: false,
         stops: false,
+        fails: false,
         work: Manner::Prompt,
         releases: true,
         deletion: false,

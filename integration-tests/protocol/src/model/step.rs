@@ -83,7 +83,12 @@ impl World {
                 self.succeed(index);
                 self.end_work(setup, index, WorkEnd::Complete);
             }
-            Deed::Fail => self.end_work(setup, index, WorkEnd::Failed),
+            Deed::Fail => {
+                let was_valid = self.nodes[index].leading(setup).is_some();
+                self.end_work(setup, index, WorkEnd::Failed);
+                let violation = self.nodes[index].is_futile(setup).filter(|_| was_valid);
+                self.violate(setup, violation);
+            }
             Deed::Hear(word) => self.hear(setup, index, word),
             Deed::CompeteAgain => self.begin(setup, index),
             Deed::Crash => {

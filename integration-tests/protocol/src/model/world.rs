@@ -51,6 +51,8 @@ pub struct Setup {
     pub crashes: bool,
     /// `true` if nodes are asked to stop and to step down.
     pub stops: bool,
+    /// `true` if the work of a term may fail at any moment.
+    pub fails: bool,
     /// The behaviour of the work of a term.
     pub work: Manner,
     /// `true` if nodes release their lease at the end of a term.
@@ -198,6 +200,8 @@ pub enum Violation {
     FalseReport,
     /// A word that was no news changed the state of a candidate.
     Echo,
+    /// A term went on, or its lease was kept, although its work had failed.
+    Futility,
     /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
     Trust,
     /// A candidate whose read showed no renewal would read later than a retry period from now.

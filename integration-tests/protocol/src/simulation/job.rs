@@ -49,7 +49,7 @@ impl Host {
         let work = move |leadership: Leadership| {
             let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
             async move {
-                work.await;
+                let _ = work.await;
                 let succeeds = worker.dice.lock().unwrap().chance(0.6);
                 worker.world.oracle(|oracle, now| oracle.job_ended(now, process, token, succeeds));
                 if succeeds { Ok(token) } else { Err(token) }

@@ -124,12 +124,13 @@ impl Process {
         world.peers.listens(node, id, &elector);
         let handle = elector.handle();
         let twin = node < world.scenario.sharing_identity;
-        let newcomer = Newcomer { node, identity, timings, twin, clock, handle: handle.clone(), calls };
-        world.oracle(|oracle, now| oracle.began(now, newcomer));
         let usage = match world.scenario.nights {
             true if dice.chance(0.85) => Usage::RunOnce,
             _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
         };
+        let campaigns = matches!(usage, Usage::Campaign) && !world.scenario.calls_twice;
+        let newcomer = Newcomer { node, identity, timings, twin, campaigns, clock, handle: handle.clone(), calls };
+        world.oracle(|oracle, now| oracle.began(now, newcomer));
         let cancel = CancellationToken::new();
         Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
     }
@@ -192,7 +193,7 @@ impl Process {
                     let work = move |leadership: Leadership| {
                         let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
                         async move {
-                            work.await;
+                            let _ = work.await;
                             token
                         }
                     };

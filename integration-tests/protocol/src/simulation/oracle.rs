@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod clashes;
+mod failures;
 mod interventions;
 mod jobs;
 mod object;
@@ -85,6 +86,8 @@ pub enum Property {
     /// hears from a leader reads the store all the same: within that time after the last word, and once in the infrequent
     /// interval.
     LooksAllTheSame,
+    /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
+    FailedWorkEndsTerm,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -235,6 +238,7 @@ impl Oracle {
         if let Some(by) = by {
             self.check_silence(now, by);
             self.check_looks(now, by, what);
+            self.check_failed_work(now, by, what);
             self.processes[by].remember_request(now, request);
             self.remember_job_of_request(by, request);
             if let Sent::Release { token } = what {

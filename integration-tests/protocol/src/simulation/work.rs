@@ -25,8 +25,13 @@ enum Manner {
     EndsEarly(Duration),
     Panics(Duration),
     PanicsWhenTold,
+    /// The work returns an error.
+    Fails(Duration),
     StepsDown(Duration),
 }
+
+/// The error of work that fails on purpose.
+type Failure = &'static str;
 
 impl Manner {
     fn draw(world: &World, dice: &mut Dice, is_the_term: bool) -> Self {
@@ -39,11 +44,13 @@ impl Manner {
         if world.is_calm() || world.scenario.operator_deletes || dice.chance(if much { 0.3 } else { 0.7 }) {
             return Self::Obeys;
         }
-        match dice.below(if much { 6 } else { 3 }) {
+        match dice.below(if much { 7 } else { 4 }) {
+            3 if is_the_term => Self::EndsEarly(some_time),
+            3 => Self::Fails(some_time),
+            6 => Self::Ignores,
             0 => Self::EndsLate(some_time),
             1 => Self::EndsEarly(some_time),
             2 => Self::StepsDown(some_time),
-            3 => Self::Ignores,
             4 => Self::Panics(some_time),
             _ => Self::PanicsWhenTold,
         }
@@ -85,18 +92,23 @@ impl Worker {
     }
 
     /// Returns the work of a term. `is_the_term` means that the term ends with the work.
-    pub(super) fn work(&self, leadership: Leadership, is_the_term: bool) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn work(
+        &self,
+        leadership: Leadership,
+        is_the_term: bool,
+    ) -> impl Future<Output = Result<(), Failure>> + Send + use<> {
         let manner = Manner::draw(&self.world, &mut self.dice.lock().unwrap(), is_the_term);
         let machine = &self.world.nodes[self.node];
         let at_work = AtWork::begin(self.clone(), &leadership);
         machine.starts_work.notify_waiters();
         let (worker, watched) = (self.clone(), leadership.clone());
         let work = async move {
-            at_work.worker.behave(manner, &leadership, is_the_term).await;
+            let result = at_work.worker.behave(manner, &leadership, is_the_term).await;
             if is_the_term {
                 at_work.worker.complete(&leadership);
             }
             drop(at_work);
+            result
         };
         let process = self.process;
         let before = {
@@ -119,10 +131,10 @@ impl Worker {
         }
     }
 
-    async fn behave(&self, manner: Manner, leadership: &Leadership, is_the_term: bool) {
+    async fn behave(&self, manner: Manner, leadership: &Leadership, is_the_term: bool) -> Result<(), Failure> {
         let world = &self.world;
         match manner {
-            Manner::EndsEarly(after) | Manner::Panics(after) | Manner::StepsDown(after) => {
+            Manner::EndsEarly(after) | Manner::Panics(after) | Manner::StepsDown(after) | Manner::Fails(after) => {
                 let acts = tokio::select! {
                     biased;
                     () = leadership.lost() => false,
@@ -132,7 +144,11 @@ impl Worker {
                     world.oracle(|oracle, _| oracle.gives_up(self.process));
                 }
                 match manner {
-                    Manner::EndsEarly(_) if acts => return,
+                    Manner::EndsEarly(_) if acts => return Ok(()),
+                    Manner::Fails(_) if acts => {
+                        world.oracle(|oracle, now| oracle.work_failed(now, self.process, leadership));
+                        return Err("a failure on purpose");
+                    }
                     Manner::Panics(_) if acts => panic_quietly(),
                     Manner::StepsDown(_) if acts => {
                         leadership.step_down();
@@ -154,8 +170,11 @@ impl Worker {
                 sleep((margin / 16).clamp(Duration::from_millis(1), retry / 4)).await;
             },
             Manner::PanicsWhenTold => panic_quietly(),
+            // An error after the end of the term has no consequences.
+            Manner::Fails(_) => return Err("a failure that comes too late"),
             _ => {}
         }
+        Ok(())
     }
 }
 

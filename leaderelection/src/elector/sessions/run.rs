@@ -152,8 +152,9 @@ impl<'a> Run<'a> {
         let input = match input {
             election::Input::Command(command) => Input::Command { lock, command },
             election::Input::WorkEnded(end) => {
-                if end == WorkEnd::Panicked {
-                    self.report(lock, |report| report.work_panicked());
+                let error = self.slot(lock).and_then(|slot| slot.open.as_ref()?.take_error());
+                if end != WorkEnd::Complete {
+                    self.report(lock, |report| report.work_ended(end, error.as_deref()));
                 }
                 Input::WorkEnded { lock, end }
             }

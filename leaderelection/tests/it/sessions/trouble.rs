@@ -301,7 +301,7 @@ async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_l
     let deaf = LeaderCallbacks::new()
         .on_start_leading(move |_| {
             begun.write("start");
-            std::future::pending()
+            std::future::pending::<()>()
         })
         .on_stop_leading(move || stopped.write("stop"));
     let (electors, tasks) = campaigns(&first, 1, &cancel, |_| deaf.clone());
@@ -311,7 +311,7 @@ async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_l
         let journal = journal.clone();
         LeaderCallbacks::new().on_start_leading(move |_| {
             journal.write("other");
-            std::future::pending()
+            std::future::pending::<()>()
         })
     });
     sleep(LEASE).await;

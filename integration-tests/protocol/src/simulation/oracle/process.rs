@@ -7,6 +7,7 @@ use std::time::Duration;
 use leaderelection::clock::{LocalInstant, SLICE};
 use leaderelection::{LeaderHandle, Leadership};
 
+use super::failures::Failed;
 use super::peers::Looked;
 use super::terms::GRAIN;
 use crate::simulation::clock::{NodeClock, TrueTime};
@@ -23,6 +24,8 @@ pub(in crate::simulation) struct Newcomer {
     pub(in crate::simulation) identity: String,
     pub(in crate::simulation) timings: Timings,
     pub(in crate::simulation) twin: bool,
+    /// The process competes again by itself, and nobody else calls its elector.
+    pub(in crate::simulation) campaigns: bool,
     pub(in crate::simulation) clock: NodeClock,
     pub(in crate::simulation) handle: LeaderHandle,
     /// The arguments of `on_new_leader`. Another thread adds them, so they are not part of the history.
@@ -33,6 +36,7 @@ pub(in crate::simulation) struct Newcomer {
 pub(in crate::simulation) struct Watched {
     pub(super) node: usize,
     pub(super) identity: String,
+    pub(super) campaigns: bool,
     pub(super) timings: Timings,
     pub(super) clock: NodeClock,
     pub(super) handle: LeaderHandle,
@@ -56,6 +60,8 @@ pub(in crate::simulation) struct Watched {
     pub(super) silent_until: Option<LocalInstant>,
     /// The term whose work is complete, and `true` if the term was valid then.
     pub(super) complete: Option<(u64, bool)>,
+    /// The term whose work has failed, until the process begins another.
+    pub(super) failed: Option<Failed>,
     /// The time at which the second caller of the elector was cancelled, until its call returns.
     pub(super) caller_cancelled: Option<TrueTime>,
     /// The state of the object that the last read showed, if the process has written nothing since.
@@ -90,10 +96,11 @@ struct Tried {
 
 impl From<Newcomer> for Watched {
     fn from(newcomer: Newcomer) -> Self {
-        let Newcomer { node, identity, timings, clock, handle, calls, .. } = newcomer;
+        let Newcomer { node, identity, campaigns, timings, clock, handle, calls, .. } = newcomer;
         Self {
             node,
             identity,
+            campaigns,
             timings,
             clock,
             handle,
@@ -110,6 +117,7 @@ impl From<Newcomer> for Watched {
             read: None,
             silent_until: None,
             complete: None,
+            failed: None,
             caller_cancelled: None,
             known: None,
             looked: None,

@@ -1,0 +1,43 @@
+//! The check of work that failed: its term is over, and others go first (rule 21).
+
+use leaderelection::Leadership;
+use leaderelection::clock::LocalInstant;
+
+use super::{Oracle, Property};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::timeline::{ProcessId, Sent};
+
+/// A term whose work has failed while the term was valid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failed {
+    token: u64,
+    at: LocalInstant,
+}
+
+impl Oracle {
+    /// Records that the work of a term is about to return an error.
+    pub(in crate::simulation) fn work_failed(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+        let watched = &mut self.processes[process];
+        let failed = Failed { token: leadership.fencing_token(), at: watched.clock.local_at(now) };
+        watched.failed = leadership.is_valid().then_some(failed);
+    }
+
+    /// Checks that the term is not renewed, and that a process that campaigns begins no other term in the cool-down.
+    pub(super) fn check_failed_work(&mut self, now: TrueTime, process: ProcessId, sent: Sent) {
+        let watched = &self.processes[process];
+        let (Some(Failed { token, at }), Sent::Update { token: sent } | Sent::Create { token: sent }) =
+            (watched.failed, sent)
+        else {
+            return;
+        };
+        let waited = watched.clock.local_at(now).saturating_since(at);
+        let what = match sent == token {
+            true => format!("p{process} renews term {token} {waited:?} after its work has failed"),
+            false if watched.campaigns && waited < watched.timings.lease => {
+                format!("p{process} competes {waited:?} after the work of its term {token} has failed")
+            }
+            false => return,
+        };
+        self.violated(now, Property::FailedWorkEndsTerm, what);
+    }
+}
