@@ -33,8 +33,8 @@ pub enum Place {
         account: String,
         /// The container.
         container: String,
-        /// A SAS for the account.
-        sas: String,
+        /// The account's key, or a SAS, whose signature covers no address: a proxy needs one.
+        key_or_sas: String,
     },
 }
 
@@ -108,16 +108,20 @@ pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
                 .build()
                 .expect("settings of a store"),
         ),
-        Place::Azure { endpoint, account, container, sas } => Arc::new(
+        Place::Azure { endpoint, account, container, key_or_sas } => Arc::new(
             MicrosoftAzureBuilder::new()
                 .with_endpoint(format!("{endpoint}/{account}"))
                 .with_account(account)
                 .with_container_name(container)
-                .with_config(AzureConfigKey::SasKey, sas)
+                .with_config(azure_key(key_or_sas), key_or_sas)
                 .with_allow_http(true)
                 .with_retry(retry)
                 .build()
                 .expect("settings of a store"),
         ),
     }
+}
+
+fn azure_key(key_or_sas: &str) -> AzureConfigKey {
+    if key_or_sas.contains("sig=") { AzureConfigKey::SasKey } else { AzureConfigKey::AccessKey }
 }

@@ -16,14 +16,15 @@ pub(super) fn is_absent(error: &Error) -> bool {
 /// A bucket or container is told from an object by the code in the body of the answer, which is in the text.
 fn names_no_bucket(error: &Error) -> bool {
     let text = error.to_string();
-    ["NoSuchBucket", "ContainerNotFound"].iter().any(|code| text.contains(code))
+    ["<Code>NoSuchBucket</Code>", "<Code>ContainerNotFound</Code>"].iter().any(|code| text.contains(code))
 }
 
 fn verdict(operation: Operation, error: &Error) -> Verdict {
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match error {
-        Error::NotFound { .. } if names_no_bucket(error) => NO_BUCKET,
+        // The kind of this error depends on the request.
+        _ if names_no_bucket(error) => NO_BUCKET,
         Error::NotFound { .. } if operation == Operation::Update => (Conflict, "it was deleted meanwhile"),
         Error::NotFound { .. } => NOT_FOUND_BY_ANOTHER,
         // A 409 has the first name, whatever the write was. S3 answers 409 to an update that met another writer.
@@ -56,13 +57,15 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     Words::add_to(words(&error), StoreError::new(kind, format!("{object}: {advice}")))
 }
 
-/// Returns the words of the error. Of the answer that it quotes, only the code and the message are kept: when S3 refuses
-/// a signature, its answer repeats signed headers, including a session token.
+/// Returns the words of the error about an answer, without the request that it repeats. Of the answer itself, only the
+/// code and the message are kept: when S3 refuses a signature, its answer repeats signed headers, including a session
+/// token.
 pub(super) fn words(error: &Error) -> Option<Words> {
     let text = error.to_string();
-    let Some((before, answer)) = text.split_once('<') else { return Words::of_error(error) };
-    let parts = ["Code", "Message"].map(|name| element(answer, name));
-    let said: Vec<_> = std::iter::once(before.trim_end()).chain(parts.into_iter().flatten()).collect();
+    let Some((_, answered)) = text.split_once(" - ") else { return Words::of_error(error) };
+    let Some((status, body)) = answered.split_once('<') else { return Words::of(answered) };
+    let parts = ["Code", "Message"].map(|name| element(body, name));
+    let said: Vec<_> = std::iter::once(status.trim_end()).chain(parts.into_iter().flatten()).collect();
     Words::of(&said.join(" "))
 }
 
@@ -78,14 +81,19 @@ mod tests {
 
     #[test]
     fn a_token_in_an_answer_is_not_repeated() {
-        let answer = "Server returned non-2xx status code: 403 Forbidden: <?xml version=\"1.0\"?><Error>\
+        let answer = "Error performing PUT http://127.0.0.1/bucket/key in 2ms - Server returned non-2xx status code: 403 Forbidden: <?xml version=\"1.0\"?><Error>\
                       <Code>SignatureDoesNotMatch</Code><Message>Check your key.</Message><CanonicalRequest>PUT\n\
                       x-amz-security-token:SECRET</CanonicalRequest></Error>";
         let error = Error::PermissionDenied { path: "key".to_owned(), source: answer.into() };
         let explained = explain(Operation::Create, "store: key", error);
         assert_eq!(explained.kind(), StoreErrorKind::Fatal);
         let shown = format!("{explained:?}");
-        assert!(shown.contains("403 Forbidden: SignatureDoesNotMatch Check your key."), "{shown}");
+        assert!(
+            shown.contains(
+                "\"Server returned non-2xx status code: 403 Forbidden: SignatureDoesNotMatch Check your key.\""
+            ),
+            "{shown}"
+        );
         assert!(!shown.contains("SECRET"), "{shown}");
     }
 

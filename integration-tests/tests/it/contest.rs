@@ -26,9 +26,6 @@ const CONTENDERS: usize = 5;
 /// order.
 const ROUNDS: usize = 32;
 
-/// The number of rounds on a store that another crate reaches: the chaos of the server itself is on the cloud's own crate.
-const ROUNDS_BY_ANOTHER_CRATE: usize = 12;
-
 /// The time that requests, timers and a busy machine may add to the protocol's bounds.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
@@ -37,35 +34,35 @@ const SEED_VARIABLE: &str = "LEADERELECTION_TEST_SEED";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3() {
-    contest(Site::Cloud(Cloud::s3().await), ROUNDS).await;
+    contest(Site::Cloud(Cloud::s3().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure() {
-    contest(Site::Cloud(Cloud::azure().await), ROUNDS).await;
+    contest(Site::Cloud(Cloud::azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_gcs() {
-    contest(Site::Cloud(Cloud::gcs().await), ROUNDS).await;
+    contest(Site::Cloud(Cloud::gcs().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_object_store_with_its_retries() {
-    contest(Site::Cloud(Cloud::object_store_s3_with_retries().await), ROUNDS_BY_ANOTHER_CRATE).await;
+    contest(Site::Cloud(Cloud::object_store_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_object_store() {
-    contest(Site::Cloud(Cloud::object_store_azure().await), ROUNDS_BY_ANOTHER_CRATE).await;
+    contest(Site::Cloud(Cloud::object_store_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory() {
-    contest(Site::Directory(tempfile::tempdir().expect("a directory")), ROUNDS).await;
+    contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
 }
 
-async fn contest(site: Site, rounds: usize) {
+async fn contest(site: Site) {
     let seed = std::env::var(SEED_VARIABLE).map_or_else(
         |_| u64::from_str_radix(&unique_name(), 16).expect("a hexadecimal number"),
         |seed| seed.parse().expect("a number"),
@@ -73,7 +70,7 @@ async fn contest(site: Site, rounds: usize) {
     println!("to have the same chaos again, set {SEED_VARIABLE}={seed}");
     let began = Instant::now();
     let mut cluster = Cluster::start(site, CONTENDERS).await;
-    chaos::reign(&mut cluster, &mut Xoshiro256PlusPlus::seed_from_u64(seed), rounds).await;
+    chaos::reign(&mut cluster, &mut Xoshiro256PlusPlus::seed_from_u64(seed), ROUNDS).await;
 
     cluster.calm_down().await;
     let calm = SystemClock.now();

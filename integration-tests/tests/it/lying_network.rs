@@ -96,7 +96,8 @@ on_every_server! {
     }
 }
 
-// The crates of others decide what an answer means, so the tests of answers run on their stores too.
+// The crates of others decide what an answer means, so the tests of answers run on their stores too. Azurite refuses the
+// deletions that `object_store` sends with a SAS, so a probe would leave its objects there.
 on_one_server! { object_store_s3:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
@@ -112,8 +113,6 @@ on_one_server! { object_store_azure:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     wire::the_sdk_makes_exactly_one_attempt,
-    probing::the_probe_finds_the_server_itself_fit,
-    probing::the_probe_sees_a_server_that_ignores_conditions,
 }
 
 on_one_server! { object_store_s3_with_retries:

@@ -33,7 +33,7 @@ impl Through {
             endpoint: server.url(),
             account: server.account_key().0.to_owned(),
             container: "container".to_owned(),
-            sas: server.sas("rwdlc"),
+            key_or_sas: server.sas("rwdlc"),
         };
         Self { service: Box::new(Azure::on(server)), store: Adapted { by, place, retries, key: String::new() } }
     }
