@@ -19,7 +19,7 @@ fn last(led: &Receiver<Option<LedTerm>>) -> Option<LedTerm> {
     led.borrow().clone()
 }
 
-/// What the leader of a term says of its last write.
+/// The words of the leader of a term about its last write.
 fn word(term: &LedTerm) -> Heard {
     Heard::Landed {
         holder: term.last.record.holder_identity.clone(),
