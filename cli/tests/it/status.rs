@@ -43,6 +43,19 @@ fn status_as_json() {
 }
 
 #[test]
+fn status_shows_the_address_that_the_leader_advertises_in_this_term() {
+    let place = Place::new();
+    for (term, shown) in [(7, true), (6, false)] {
+        let peer = format!(r#"{{"peer":{{"url":"https://10.0.1.42:8443/leader","term":{term}}},"#);
+        place.overwrite("a", &record("node-1", "15s", 7, "1").replacen('{', &peer, 1));
+        let text = end(&["status", &place.lock("a")]).stdout;
+        assert_eq!(text.contains("  address        https://10.0.1.42:8443/leader\n"), shown, "{text}");
+        let address = json(&["status", "-o", "json", &place.lock("a")])[0]["leaderAddress"].clone();
+        assert_eq!(address, if shown { json!("https://10.0.1.42:8443/leader") } else { Value::Null });
+    }
+}
+
+#[test]
 fn status_of_locks_that_nobody_holds() {
     let place = Place::new();
     place.overwrite("free", &record("", "1s", 7, "1"));

@@ -4,7 +4,7 @@ use crate::election::{Election, Heard};
 use crate::leadership::Leadership;
 
 #[derive(Debug, Default)]
-pub(super) struct Line {}
+pub(super) struct Line(());
 
 impl Line {
     pub(super) async fn next_word(&self) -> Heard {

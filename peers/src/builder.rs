@@ -1,0 +1,142 @@
+//! The settings of a process's peers, checked once.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::allow::{AllowList, Allowed};
+use crate::caller::Caller;
+use crate::error::PeersError;
+use crate::key::SharedKey;
+use crate::peers::Peers;
+use crate::served::Served;
+use crate::serving::Serving;
+use crate::tls::Files;
+
+/// The path at which a server answers.
+pub const DEFAULT_PATH: &str = "/health/leadership";
+
+/// Builds [`Peers`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PeersBuilder {
+    listen: Option<SocketAddr>,
+    path: String,
+    key: Option<SharedKey>,
+    files: Files,
+    allowed: Vec<Allowed>,
+    plain_http: bool,
+}
+
+impl Peers {
+    /// Returns a builder of peers.
+    pub fn builder() -> PeersBuilder {
+        PeersBuilder {
+            listen: None,
+            path: DEFAULT_PATH.to_owned(),
+            key: None,
+            files: Files::default(),
+            allowed: Vec::new(),
+            plain_http: false,
+        }
+    }
+}
+
+impl PeersBuilder {
+    /// Answers followers at this address. The default is to run no server: see [`Peers::router`] for a server of your
+    /// own.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
+    /// Sets the path at which followers are answered. The default is [`DEFAULT_PATH`]. The path in the advertised
+    /// address has to be the same.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// Sets the key that all candidates share. Followers then believe only who knows the key.
+    pub fn key(mut self, key: SharedKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets the file with the certificates of the authority that signs the peers' certificates, in PEM. Peers then have
+    /// to show such a certificate: the leader to its followers, and followers to the leader.
+    pub fn ca(mut self, path: impl AsRef<Path>) -> Self {
+        self.files.authority = Some(path.as_ref().into());
+        self
+    }
+
+    /// Sets the files with the certificate of this process and with its private key, both in PEM.
+    pub fn certificate(mut self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        self.files.certificate = Some((certificate.as_ref().into(), key.as_ref().into()));
+        self
+    }
+
+    /// Sets the name that the certificate of every peer has. The default is the host in the advertised address.
+    pub fn peer_name(mut self, name: impl Into<String>) -> Self {
+        self.files.name = Some(name.into());
+        self
+    }
+
+    /// Allows followers to connect to a network or a name. The default is to allow nothing.
+    pub fn allow(mut self, allowed: Allowed) -> Self {
+        self.allowed.push(allowed);
+        self
+    }
+
+    /// Decides whether peers may speak over plain HTTP, which needs a [key](Self::key). The default is `false`. Everyone
+    /// on the way can then read the lock, and nobody can change what a peer says.
+    pub fn plain_http(mut self, plain_http: bool) -> Self {
+        self.plain_http = plain_http;
+        self
+    }
+
+    /// Checks the settings, and begins to listen. Has to be called in a tokio runtime if there is an address to
+    /// [listen](Self::listen) on.
+    ///
+    /// # Errors
+    ///
+    /// [`PeersError`] names the first wrong setting.
+    pub fn build(self) -> Result<Peers, PeersError> {
+        let Self { listen, path, key, files, allowed, plain_http } = self;
+        if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic() || b"{}?#".contains(&byte)) {
+            return Err(PeersError::new("path", format!("({path:?}) must begin with / and be a plain path")));
+        }
+        if files.certificate.is_some() && files.authority.is_none() && key.is_none() {
+            return Err(PeersError::new("ca", "is missing; without a key, peers prove by it who they are"));
+        }
+        if key.is_none() && (files.authority.is_none() || files.certificate.is_none()) {
+            let problem =
+                "is missing; give all candidates the same key, or each a certificate of an authority of yours";
+            return Err(PeersError::new("key", problem));
+        }
+        if plain_http && key.is_none() {
+            return Err(PeersError::new("plain_http", "(true) needs a key, because nothing else proves who speaks"));
+        }
+        if listen.is_some() && files.certificate.is_none() && !plain_http {
+            let problem = "is missing; a server needs one for TLS, unless plain http is allowed";
+            return Err(PeersError::new("certificate", problem));
+        }
+        let tls = files.load()?;
+        let served = Arc::new(Served::new(key.clone()));
+        let serving = match listen {
+            None => None,
+            Some(address) => {
+                let wrong = |error: std::io::Error| PeersError::new("listen", format!("({address}) failed: {error}"));
+                let listener = TcpListener::bind(address).and_then(|listener| {
+                    listener.set_nonblocking(true)?;
+                    Ok(listener)
+                });
+                let listener = listener.map_err(wrong)?;
+                let routes = crate::server::routes(&path, Arc::clone(&served));
+                Some(Serving::start(listener, tls.server.clone(), routes).map_err(wrong)?)
+            }
+        };
+        let caller = Caller { allowed: AllowList(allowed), plain_http, tls: tls.client, key };
+        Ok(Peers::new(path, served, Arc::new(caller), serving))
+    }
+}

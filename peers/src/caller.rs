@@ -1,0 +1,103 @@
+//! A call to the address in the record: no further than the allow-list, and with nothing that is secret.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+use rustls::ClientConfig;
+use tokio::time::timeout;
+
+use crate::allow::AllowList;
+use crate::key::SharedKey;
+use crate::refusal::Refusal;
+use crate::wire::EVENT_STREAM;
+
+/// The time that a peer has to answer: for its name, for the connection and for the head of the answer.
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The settings of calls.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) allowed: AllowList,
+    pub(crate) plain_http: bool,
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub(crate) key: Option<SharedKey>,
+}
+
+impl Caller {
+    /// Opens a stream about `lock` at the address in a record.
+    pub(crate) async fn open(&self, address: &str, lock: &str, nonce: &str) -> Result<Response, Refusal> {
+        let call = self.call(address, lock, nonce);
+        let response = timeout(PEER_TIMEOUT, call).await.map_err(|_| Refusal::Timeout(PEER_TIMEOUT))??;
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::CONFLICT => return Err(Refusal::NotLeading),
+            StatusCode::NOT_FOUND => return Err(Refusal::UnknownLock),
+            StatusCode::SERVICE_UNAVAILABLE => return Err(Refusal::Busy),
+            status if status.is_redirection() => return Err(Refusal::Redirect),
+            status => return Err(Refusal::Status(status.as_u16())),
+        }
+        let content = response.headers().get(CONTENT_TYPE).and_then(|content| content.to_str().ok());
+        match content {
+            Some(content) if content.split(';').next().is_some_and(|media| media.trim() == EVENT_STREAM) => {
+                Ok(response)
+            }
+            Some(content) => Err(Refusal::not_a_peer(format!("it is {:?}", content.get(..40).unwrap_or(content)))),
+            None => Err(Refusal::not_a_peer("it has no type")),
+        }
+    }
+
+    async fn call(&self, address: &str, lock: &str, nonce: &str) -> Result<Response, Refusal> {
+        let mut url = Url::parse(address).map_err(|_| Refusal::BadAddress)?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refusal::BadAddress);
+        }
+        let mut client = Client::builder()
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .http1_only()
+            .pool_max_idle_per_host(0);
+        match (url.scheme(), &self.tls) {
+            ("https", Some(tls)) => client = client.tls_backend_preconfigured(ClientConfig::clone(tls)),
+            ("https", None) => return Err(Refusal::NoAuthority),
+            ("http", _) if self.plain_http => {}
+            ("http", _) => return Err(Refusal::PlainHttp),
+            _ => return Err(Refusal::BadAddress),
+        }
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return Err(Refusal::BadAddress);
+        };
+        // The connection goes to the addresses that were looked at, and no name is resolved again.
+        let addresses = self.resolve(host, port).await?;
+        client = client.resolve_to_addrs(host, &addresses);
+        let client = client.build().map_err(|error| Refusal::Tls { problem: error.to_string() })?;
+        url.query_pairs_mut().append_pair("lock", lock).append_pair("nonce", nonce);
+        client.get(url).header(ACCEPT, EVENT_STREAM).send().await.map_err(|error| Refusal::of(&error))
+    }
+
+    /// Returns the addresses of a host that may be connected to.
+    async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = literal.parse::<IpAddr>() {
+            self.allowed.admit(address, false)?;
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let is_named = self.allowed.names(host);
+        let found = tokio::net::lookup_host((host, port)).await;
+        let found = found.map_err(|error| Refusal::Unresolved { problem: error.to_string() })?;
+        let mut refused = Refusal::Unresolved { problem: "the answer is empty".to_owned() };
+        let mut admitted = Vec::new();
+        for address in found {
+            match self.allowed.admit(address.ip(), is_named) {
+                Ok(()) => admitted.push(address),
+                Err(refusal) => refused = refusal,
+            }
+        }
+        if admitted.is_empty() { Err(refused) } else { Ok(admitted) }
+    }
+}

@@ -1,0 +1,152 @@
+//! A follower: one stream to the address in the record, for as long as the store shows the same term.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::peers::{FollowedTerm, Heard, PeerLine};
+use rand::Rng as _;
+use rand::rand_core::UnwrapErr;
+use rand::rngs::SysRng;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::caller::Caller;
+use crate::events::Events;
+use crate::refusal::Refusal;
+use crate::teller::Teller;
+use crate::wire::{Message, Place};
+
+/// The pauses before the first attempts after a failure. Later pauses double.
+const FIRST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(100), Duration::from_secs(1)];
+
+/// The longest pause before another attempt.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Hears from the leaders of one lock.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    line: PeerLine,
+    lock: String,
+    caller: Arc<Caller>,
+    teller: Teller,
+    /// The number of attempts that have failed since the peer was last heard for a while.
+    failures: u32,
+}
+
+impl Follower {
+    pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>) -> Self {
+        let teller = Teller::new(line.name());
+        Self { line, lock, caller, teller, failures: 0 }
+    }
+
+    /// Follows until the elector is gone.
+    pub(crate) async fn follow(mut self) {
+        let mut followed = self.line.followed();
+        loop {
+            let term = followed.borrow_and_update().clone();
+            let next = match term.as_ref().and_then(|term| Some((term, term.address.as_deref()?))) {
+                None => followed.changed().await,
+                Some((term, address)) => tokio::select! {
+                    next = followed.changed() => next,
+                    never = self.listen(term, address) => match never {},
+                },
+            };
+            if next.is_err() {
+                return;
+            }
+            self.failures = 0;
+        }
+    }
+
+    /// Listens to the leader of a term, as often as it takes, and without end.
+    async fn listen(&mut self, term: &FollowedTerm, address: &str) -> std::convert::Infallible {
+        loop {
+            let Err(refusal) = self.hear(term, address).await else {
+                // The leader has said that its term is over. The store decides what comes next.
+                self.teller.ended(address);
+                return std::future::pending().await;
+            };
+            self.line.hear(Heard::Nothing);
+            self.teller.refused(address, &refusal);
+            let pause = pause(self.failures);
+            self.failures = self.failures.saturating_add(1);
+            sleep(pause).await;
+        }
+    }
+
+    /// Passes on one stream, until the leader says that its term is over.
+    async fn hear(&mut self, term: &FollowedTerm, address: &str) -> Result<(), Refusal> {
+        let nonce = nonce();
+        let caller = Arc::clone(&self.caller);
+        let mut response = caller.open(address, &self.lock, &nonce).await?;
+        let silence = self.line.timings().retry_period().saturating_mul(2);
+        let mut events = Events::default();
+        let mut counter = 0;
+        // Only what counts as an event is a sign of life.
+        let mut patience = Instant::now() + silence;
+        loop {
+            let chunk = timeout_at(patience, response.chunk()).await.map_err(|_| Refusal::Silent(silence))?;
+            let chunk = chunk.map_err(|error| Refusal::of(&error))?.ok_or(Refusal::Closed)?;
+            let mut bytes = &chunk[..];
+            while let Some(json) = events.next(&mut bytes)? {
+                let place = Place { lock: &self.lock, nonce: &nonce, counter };
+                let message = Message::read(&json, &place, caller.key.as_ref())?;
+                if (message.holder.as_str(), message.term) != (&term.holder, term.fencing_token) {
+                    return Err(Refusal::OtherTerm);
+                }
+                let (holder, fencing_token, number) = (message.holder.clone(), message.term, message.number);
+                if !message.leading {
+                    self.line.hear(Heard::Ended { holder, fencing_token });
+                    return Ok(());
+                }
+                let write_id = message.write_id()?;
+                self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
+                self.teller.heard(address);
+                counter += 1;
+                patience = Instant::now() + silence;
+                if counter > 1 {
+                    // A peer that ends every stream after its first word is no better than one that cannot be reached.
+                    self.failures = 0;
+                }
+            }
+        }
+    }
+}
+
+/// The pause before the next attempt. Followers that lost the same leader do not come back at the same moment.
+fn pause(failures: u32) -> Duration {
+    match FIRST_PAUSES.get(failures as usize) {
+        Some(pause) => *pause,
+        None => {
+            let doublings = (failures - FIRST_PAUSES.len() as u32).min(6) + 1;
+            let longest = Duration::from_secs(1 << doublings).min(LONGEST_PAUSE);
+            longest / 2 + (longest / 2).mul_f64(f64::from(UnwrapErr(SysRng).next_u32()) / f64::from(u32::MAX))
+        }
+    }
+}
+
+/// A number that no answer was ever made for.
+fn nonce() -> String {
+    let mut bytes = [0; 16];
+    UnwrapErr(SysRng).fill_bytes(&mut bytes);
+    format!("{:032x}", u128::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peer_is_tried_at_once_and_then_less_and_less_often() {
+        assert_eq!([0, 1, 2].map(pause), FIRST_PAUSES);
+        for (failures, longest) in [(3, 2), (4, 4), (5, 8), (6, 16), (7, 32), (8, 60), (9, 60), (u32::MAX, 60)] {
+            let (pause, longest) = (pause(failures), Duration::from_secs(longest));
+            assert!(pause <= longest && pause >= longest / 2, "{pause:?} after {failures}");
+        }
+    }
+
+    #[test]
+    fn no_two_questions_are_the_same() {
+        assert_ne!(nonce(), nonce());
+        assert_eq!(nonce().len(), 32);
+    }
+}

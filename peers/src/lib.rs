@@ -1,0 +1,77 @@
+//! Followers that hear from the leader over HTTP, instead of asking the store.
+//!
+//! A follower holds one stream to the address that the leader [advertises](leaderelection::LeaderElectionConfigBuilder::advertise)
+//! in the lock. While it hears of the leader's renewals there, it reads the store every 30 s instead of every 2 to 4.4 s. When
+//! the leader releases its lease, the next leader begins after one read and one write. Whatever a peer says, true or not, at
+//! most one candidate leads: a word delays or hastens reads of the store, and the store decides. Rules 15 to 17 of the
+//! [protocol](leaderelection::protocol) say what a word counts for, and how long a false word can delay a takeover.
+//!
+//! ```
+//! use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+//! use leaderelection_peers::{Peers, SharedKey};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let secret = "0123456789abcdef0123456789abcdef";
+//! let key = SharedKey::new(secret)?;
+//! // Use TLS where others can listen: `ca`, `certificate`, and an address that begins with https.
+//! let peers = Peers::builder().key(key).plain_http(true).allow("10.0.0.0/8".parse()?).listen("127.0.0.1:0".parse()?).build()?;
+//! let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+//! let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new())
+//!     .advertise("http://10.0.1.42:8443/health/leadership")
+//!     .build()?;
+//! let elector = DefaultLeaderElector::new(config);
+//! let attached = peers.attach(&elector)?;
+//! # drop(attached);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The server
+//!
+//! `GET /health/leadership?lock=KEY&nonce=TEXT` is answered only while the elector's term is valid at that moment: the record
+//! as it last landed, its version, the number of the write in the term, the nonce, and a code of the shared key. Any other
+//! elector answers 409 with `{"leading": false}`. With `Accept: text/event-stream`, the answer is a stream: one event per
+//! landed renewal, and one when the lease is released. A process that serves one lock needs no `lock`:
+//!
+//! ```text
+//! curl -N -H 'Accept: text/event-stream' http://10.0.1.42:8443/health/leadership
+//! ```
+//!
+//! A server takes 256 streams, and answers 503 beyond. A client that reads nothing for 10 s is dropped. No client delays the
+//! elector.
+//!
+//! # Who speaks, and where to
+//!
+//! Either all candidates share a [key](SharedKey), or each has a certificate of an authority of your own, or both. Nothing
+//! secret is ever sent to an address from the lock. Whoever can write the lock can name any address, so a follower connects
+//! only to networks and names that are [allowed](Allowed), resolves a name once, follows no redirect and uses no proxy.
+//! A [`Refusal`] says why it does not hear from an address.
+
+mod allow;
+mod builder;
+mod caller;
+mod error;
+mod events;
+mod follower;
+mod guard;
+mod key;
+mod peers;
+mod refusal;
+mod served;
+mod server;
+mod serving;
+mod teller;
+mod tls;
+mod wire;
+
+pub use allow::Allowed;
+pub use builder::{DEFAULT_PATH, PeersBuilder};
+pub use error::PeersError;
+pub use key::SharedKey;
+pub use peers::{Attached, Peers};
+pub use refusal::Refusal;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,102 @@
+//! The peers of a process: one server for all its locks, and a follower for each.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use leaderelection::DefaultLeaderElector;
+use leaderelection::peers::PeerLine;
+use tokio::runtime;
+use tokio::task::AbortHandle;
+
+use crate::caller::Caller;
+use crate::error::PeersError;
+use crate::follower::Follower;
+use crate::served::Served;
+use crate::serving::Serving;
+
+/// The peers of this process: it answers the followers of the locks that it leads, and hears from the leaders of those
+/// that it follows. A clone is the same. The server ends with the last clone.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    path: Arc<str>,
+    served: Arc<Served>,
+    caller: Arc<Caller>,
+    serving: Option<Arc<Serving>>,
+}
+
+/// An elector that hears from its peers, and that they hear from. Drop it to end both.
+#[derive(Debug)]
+#[must_use = "the elector hears from its peers only while this value lives"]
+pub struct Attached {
+    served: Arc<Served>,
+    lock: String,
+    follower: AbortHandle,
+}
+
+impl Peers {
+    pub(crate) fn new(path: String, served: Arc<Served>, caller: Arc<Caller>, serving: Option<Serving>) -> Self {
+        Self { path: path.into(), served, caller, serving: serving.map(Arc::new) }
+    }
+
+    /// Lets an elector hear from the leader of its lock, and lets followers of the lock hear from this elector. All
+    /// candidates have to name the lock alike; its name here is the key of its object.
+    ///
+    /// The address that followers are to call is a setting of the elector:
+    /// [`advertise`](leaderelection::LeaderElectionConfigBuilder::advertise).
+    ///
+    /// # Errors
+    ///
+    /// [`PeersError`] if a lock of this name is attached already, or outside a tokio runtime.
+    pub fn attach(&self, elector: &DefaultLeaderElector) -> Result<Attached, PeersError> {
+        let line = elector.peer_line();
+        let name = line.lock_name();
+        self.attach_line(line, name)
+    }
+
+    /// Does the same under another name of the lock, for two locks of one key in different buckets.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    pub fn attach_as(&self, elector: &DefaultLeaderElector, lock: impl Into<String>) -> Result<Attached, PeersError> {
+        self.attach_line(elector.peer_line(), lock.into())
+    }
+
+    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, PeersError> {
+        let runtime = runtime::Handle::try_current()
+            .map_err(|_| PeersError::new("lock", format!("({lock:?}) has to be attached in a tokio runtime")))?;
+        self.served.add(&lock, line.led())?;
+        let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller));
+        let follower = runtime.spawn(follower.follow()).abort_handle();
+        Ok(Attached { served: Arc::clone(&self.served), lock, follower })
+    }
+
+    /// Returns the routes that answer followers, for a server of your own. That server has to limit the time that a
+    /// client may take to read, and to demand client certificates if nothing but them proves who asks.
+    pub fn router(&self) -> Router {
+        crate::server::routes(&self.path, Arc::clone(&self.served))
+    }
+
+    /// The address at which followers are answered, with the port that the system has chosen for port 0; `None` without
+    /// a server.
+    #[must_use]
+    pub fn listens_at(&self) -> Option<SocketAddr> {
+        self.serving.as_ref().map(|serving| serving.address())
+    }
+
+    /// Ends the server in good order, so that followers still hear of the end of a term: open answers get `grace` to
+    /// end. Call it after the electors have ended.
+    pub async fn finish(self, grace: Duration) {
+        let Some(serving) = &self.serving else { return };
+        serving.finish(grace).await;
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.served.remove(&self.lock);
+        self.follower.abort();
+    }
+}

@@ -1,0 +1,70 @@
+//! The locks that a server tells of.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use leaderelection::peers::LedTerm;
+use tokio::sync::watch::Receiver;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::PeersError;
+use crate::key::SharedKey;
+
+/// The most streams at a time.
+const MOST_STREAMS: usize = 256;
+
+/// The locks of this process, by name.
+#[derive(Debug)]
+pub(crate) struct Served {
+    locks: RwLock<BTreeMap<String, Receiver<Option<LedTerm>>>>,
+    streams: Arc<Semaphore>,
+    pub(crate) key: Option<SharedKey>,
+}
+
+impl Served {
+    pub(crate) fn new(key: Option<SharedKey>) -> Self {
+        Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(MOST_STREAMS)), key }
+    }
+
+    pub(crate) fn add(&self, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<(), PeersError> {
+        match self.write().entry(lock.to_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(led);
+                Ok(())
+            }
+            Entry::Occupied(_) => {
+                let problem = format!("({lock:?}) is attached already; attach this elector under another name");
+                Err(PeersError::new("lock", problem))
+            }
+        }
+    }
+
+    pub(crate) fn remove(&self, lock: &str) {
+        self.write().remove(lock);
+    }
+
+    /// The lock of this name, or the only lock if no name is given.
+    pub(crate) fn find(&self, name: Option<&str>) -> Option<(String, Receiver<Option<LedTerm>>)> {
+        let locks = self.read();
+        let (name, led) = match name {
+            Some(name) => locks.get_key_value(name)?,
+            None => locks.first_key_value().filter(|_| locks.len() == 1)?,
+        };
+        Some((name.clone(), led.clone()))
+    }
+
+    /// Takes the place of a stream; `None` if all are taken.
+    pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.streams).try_acquire_owned().ok()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<String, Receiver<Option<LedTerm>>>> {
+        // No code that could panic runs under the lock.
+        self.locks.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Receiver<Option<LedTerm>>>> {
+        self.locks.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

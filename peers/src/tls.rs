@@ -1,0 +1,174 @@
+//! TLS between peers: an authority of their own, and certificates on both sides.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
+
+use crate::error::PeersError;
+
+/// The files of a peer's TLS.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) authority: Option<Box<Path>>,
+    pub(crate) certificate: Option<(Box<Path>, Box<Path>)>,
+    /// The name that every peer's certificate has; `None` if it has the host of the address.
+    pub(crate) name: Option<String>,
+}
+
+/// The settings of both sides, as far as the files allow them.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    /// `None` without an authority.
+    pub(crate) client: Option<Arc<ClientConfig>>,
+    /// `None` without a certificate.
+    pub(crate) server: Option<Arc<ServerConfig>>,
+}
+
+impl Files {
+    /// Reads the files.
+    pub(crate) fn load(&self) -> Result<Tls, PeersError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let roots = self.authority.as_deref().map(roots).transpose()?;
+        let name = self.name.clone().map(ServerName::try_from).transpose();
+        let name = name.map_err(|error| {
+            PeersError::new("peer_name", format!("({:?}) is no name of a certificate: {error}", self.name))
+        })?;
+        let client = roots.as_ref().map(|roots| self.client(&provider, roots, name)).transpose()?;
+        let server = match &self.certificate {
+            Some(_) => Some(self.server(&provider, roots.as_ref())?),
+            None => None,
+        };
+        Ok(Tls { client, server })
+    }
+
+    fn client(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        roots: &Arc<RootCertStore>,
+        name: Option<ServerName<'static>>,
+    ) -> Result<Arc<ClientConfig>, PeersError> {
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider))
+            .build()
+            .map_err(|error| PeersError::new("ca", format!("cannot be used: {error}")))?;
+        let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(OfAuthority { inner, name }));
+        let mut config = match self.identity()? {
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(unusable)?,
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // A resumed session would not look at the certificate again.
+        config.resumption = Resumption::disabled();
+        Ok(Arc::new(config))
+    }
+
+    fn server(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        roots: Option<&Arc<RootCertStore>>,
+    ) -> Result<Arc<ServerConfig>, PeersError> {
+        let (chain, key) =
+            self.identity()?.ok_or_else(|| PeersError::new("certificate", "is missing; a server needs one for TLS"))?;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(provider))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?;
+        let builder = match roots {
+            Some(roots) => {
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider)).build();
+                let verifier = verifier.map_err(|error| PeersError::new("ca", format!("cannot be used: {error}")))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(unusable)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Arc::new(config))
+    }
+
+    fn identity(&self) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, PeersError> {
+        let Some((certificate, key)) = &self.certificate else { return Ok(None) };
+        let chain = certificates("certificate", certificate)?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| PeersError::new("certificate_key", format!("in {}: {error}", key.display())))?;
+        Ok(Some((chain, key)))
+    }
+}
+
+fn roots(path: &Path) -> Result<Arc<RootCertStore>, PeersError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("ca", path)? {
+        roots
+            .add(certificate)
+            .map_err(|error| PeersError::new("ca", format!("in {} cannot be used: {error}", path.display())))?;
+    }
+    Ok(Arc::new(roots))
+}
+
+fn certificates(setting: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, PeersError> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = read.map_err(|error| PeersError::new(setting, format!("in {}: {error}", path.display())))?;
+    if chain.is_empty() {
+        return Err(PeersError::new(setting, format!("in {} is missing; give a file in PEM", path.display())));
+    }
+    Ok(chain)
+}
+
+fn unusable(error: Error) -> PeersError {
+    PeersError::new("certificate", format!("and its key cannot be used: {error}"))
+}
+
+/// Accepts the certificates of an authority, for the name from the configuration, or for the host of the address.
+#[derive(Debug)]
+struct OfAuthority {
+    inner: Arc<WebPkiServerVerifier>,
+    name: Option<ServerName<'static>>,
+}
+
+impl ServerCertVerifier for OfAuthority {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let name = self.name.as_ref().unwrap_or(server_name);
+        self.inner.verify_server_cert(end_entity, intermediates, name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
