@@ -25,6 +25,9 @@ const PROCESSES: usize = 3;
 /// A time limit far above the duration of any step.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// The time in which a follower that has seen a new leader opens a stream to that leader.
+const CONNECTION: Duration = Duration::from_millis(200);
+
 /// Processes that compete for one lock.
 #[derive(Debug)]
 pub struct Fleet {
@@ -32,6 +35,8 @@ pub struct Fleet {
     url: Vec<String>,
     environment: Vec<(&'static str, String)>,
     timings: Timings,
+    /// The key by which followers hear from the leader, if they do.
+    peer_key: Option<String>,
     proxies: Vec<Proxy>,
     processes: Vec<Process>,
     /// The first words of each term's work: the process, the fencing token and the moment.
@@ -47,12 +52,12 @@ struct Begun {
 }
 
 impl Fleet {
-    /// Starts the processes, which run `program` (the program `contender`).
+    /// Starts the processes, which run `program` (the program `contender`). With `peers`, followers hear from the leader.
     ///
     /// # Panics
     ///
     /// If a process cannot be started.
-    pub async fn start(program: PathBuf, timings: Timings, server: &SeaweedFs) -> Self {
+    pub async fn start(program: PathBuf, timings: Timings, server: &SeaweedFs, peers: bool) -> Self {
         let mut proxies = Vec::new();
         for _ in 0..PROCESSES {
             proxies.push(Proxy::start(&server.url(), server.signer()).await);
@@ -63,6 +68,7 @@ impl Fleet {
             url: proxies.iter().map(|proxy| format!("s3://{BUCKET}/{key}?endpoint={}", proxy.url())).collect(),
             environment: server.environment().map(|(name, value)| (name, value.to_owned())).into(),
             timings,
+            peer_key: peers.then(|| format!("{key}-{}", unique_name())),
             proxies,
             processes: Vec::new(),
             begun: Arc::default(),
@@ -78,6 +84,7 @@ impl Fleet {
         let mut command = Command::new(&self.program);
         command.args([&self.url[slot], &format!("node-{slot}")]);
         command.arg(serde_json::to_string(&self.timings).expect("timings as JSON"));
+        command.args(self.peer_key.iter().flat_map(|key| ["--peer-key", key]));
         command.envs(self.environment.iter().map(|(name, value)| (name, value))).env("RUST_LOG", "error");
         let begun = Arc::clone(&self.begun);
         let hear = move |report| {
@@ -149,21 +156,16 @@ impl Fleet {
         self.begun.borrow().last().copied()
     }
 
-    /// Waits until a process leads and has renewed its lease, and the others have seen that.
+    /// Waits until a process leads, the others have seen that and, with peers, had the time to hear a renewal.
     async fn settled(&self) -> Begun {
         let mut begun = self.begun.subscribe();
-        let leads = timeout(PATIENCE, begun.wait_for(|begun| !begun.is_empty()));
-        let leader =
-            leads.await.expect("a leader in time").expect("the fleet exists").last().copied().expect("a leader");
-        let is_renewal =
-            |exchange: &Exchange| exchange.kind == Kind::Renewal && exchange.arrived > leader.at && exchange.landed();
-        let traffic = self.proxies[leader.slot].wait_for("a renewal", |traffic| traffic.iter().any(is_renewal)).await;
-        let renewed = traffic.iter().find(|exchange| is_renewal(exchange)).expect("a renewal").arrived;
+        let leads = timeout(PATIENCE, begun.wait_for(|begun| !begun.is_empty())).await.expect("a leader in time");
+        let leader = *leads.expect("the fleet exists").last().expect("a leader");
+        let mut seen = leader.at;
         for (_, proxy) in self.proxies.iter().enumerate().filter(|(slot, _)| *slot != leader.slot) {
-            let shows =
-                |exchange: &Exchange| exchange.kind == Kind::Read && exchange.landed() && exchange.arrived > renewed;
-            proxy.wait_for("a read of a follower", |traffic| traffic.iter().any(shows)).await;
+            seen = seen.max(first_after(proxy, leader.at, Kind::Read).await);
         }
+        first_after(&self.proxies[leader.slot], seen + CONNECTION, Kind::Renewal).await;
         leader
     }
 
@@ -179,6 +181,14 @@ impl Fleet {
         timeout(PATIENCE, self.processes[slot].wait()).await.expect("an end in time").expect("the end of a child");
         self.processes[slot] = self.spawn(slot);
     }
+}
+
+/// Waits for a request of this kind after a moment, and returns its moment.
+async fn first_after(proxy: &Proxy, moment: LocalInstant, kind: Kind) -> LocalInstant {
+    let is_first = |exchange: &Exchange| exchange.kind == kind && exchange.arrived > moment && exchange.landed();
+    let what = format!("a request of the kind {kind:?}");
+    let traffic = proxy.wait_for(&what, |traffic| traffic.iter().any(is_first)).await;
+    traffic.iter().find(|exchange| is_first(exchange)).expect("the request").arrived
 }
 
 /// Requests, by their sender.

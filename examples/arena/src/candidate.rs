@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle, Leadership,
-    ObjectLock, ObjectStoreBasedLock as _, Timings,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
+    ObjectStoreBasedLock as _, Timings,
 };
 
 use crate::fenced_log::{Entry, FencedLog};
@@ -27,25 +27,33 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Competes until SIGTERM, or until the parent process has ended. `beside` gets the handle before the campaign
-    /// begins.
+    /// Competes until SIGTERM, or until the parent process has ended. While the candidate leads, `address` is in the record.
+    /// `beside` gets the elector before the campaign begins, and its value is returned after the end.
     ///
     /// # Errors
     ///
-    /// If the elector cannot be built, or if the store is unfit.
-    pub async fn compete(self, beside: impl FnOnce(LeaderHandle)) -> anyhow::Result<()> {
+    /// If the elector cannot be built, if `beside` fails, or if the store is unfit.
+    pub async fn compete<T>(
+        self,
+        address: Option<String>,
+        beside: impl FnOnce(&DefaultLeaderElector) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         let (lock, timings) = (self.lock.clone(), self.timings);
         let callbacks = LeaderCallbacks::new()
             .on_start_leading(move |leadership| self.clone().lead(leadership))
             .on_new_leader(|leader| tracing::info!(leader, "new leader"));
-        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true).build()?;
-        let elector = DefaultLeaderElector::new(config);
-        beside(elector.handle());
+        let config = LeaderElectionConfig::builder(lock, callbacks).timings(timings).release_on_cancel(true);
+        let config = match address {
+            Some(address) => config.advertise(address),
+            None => config,
+        };
+        let elector = DefaultLeaderElector::new(config.build()?);
+        let beside = beside(&elector)?;
         // The parent reads the reports, and without it nobody needs the work.
         shutdown::exit_with_parent();
         // Returns when the work has ended and the lease is released.
         elector.campaign(shutdown::on_signal()?).await?;
-        Ok(())
+        Ok(beside)
     }
 
     /// Does the work that only the leader may do, until the term is over.

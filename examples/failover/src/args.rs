@@ -38,6 +38,10 @@ pub struct Settings {
     /// The default is a temporary directory
     #[arg(long, value_name = "URL", value_parser = store_url)]
     pub store: Option<Location>,
+    /// Let the candidates that follow hear from the leader, so that the next leader begins at once. The first run with
+    /// peers takes longer to build
+    #[arg(long)]
+    pub peers: bool,
     #[command(flatten)]
     pub timing: Timing,
 }
@@ -75,6 +79,9 @@ impl Settings {
         let mut args = Vec::new();
         if let Some(store) = &self.store {
             args.extend(["--store".to_owned(), store.to_string()]);
+        }
+        if self.peers {
+            args.push("--peers".to_owned());
         }
         let Timing { lease, renew, retry } = self.timing;
         for (name, value) in [("--lease", lease), ("--renew", renew), ("--retry", retry)] {
@@ -119,7 +126,8 @@ mod tests {
     #[test]
     fn settings_survive_being_passed_on() {
         let url = "s3://bucket/key?endpoint=http://127.0.0.1:8333";
-        let given = parse(&["--store", url, "--lease", "1m30s", "--renew", "10s", "--retry", "1500ms"]).unwrap();
+        let given =
+            parse(&["--store", url, "--lease", "1m30s", "--renew", "10s", "--retry", "1500ms", "--peers"]).unwrap();
         let mut args = vec!["candidate".to_owned(), "--name".to_owned(), "a".to_owned()];
         args.extend(given.settings.to_args());
         let args: Vec<&str> = args.iter().map(String::as_str).collect();

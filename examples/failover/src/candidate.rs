@@ -7,6 +7,7 @@ use leaderelection::ObjectLock;
 use leaderelection_arena::candidate::Candidate;
 
 use crate::args::Settings;
+use crate::peers::Line;
 use crate::place::Site;
 use crate::thaw;
 
@@ -19,5 +20,15 @@ pub async fn run(name: String, settings: Settings) -> anyhow::Result<()> {
         timings: settings.timing.check()?,
         rest: settings.append_period(),
     };
-    candidate.compete(|handle| drop(tokio::spawn(thaw::watch(handle, site.log(), name)))).await
+    let line = settings.peers.then(Line::open).transpose()?;
+    let _attached = candidate
+        .compete(line.as_ref().and_then(Line::address), |elector| {
+            tokio::spawn(thaw::watch(elector.handle(), site.log(), name));
+            line.as_ref().map(|line| line.attach(elector)).transpose()
+        })
+        .await?;
+    if let Some(line) = line {
+        line.finish().await;
+    }
+    Ok(())
 }

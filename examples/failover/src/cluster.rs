@@ -11,6 +11,7 @@ use tokio::process::Command;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::args::Settings;
+use crate::peers::Key;
 
 /// The place of a candidate in the line-up. A candidate that is started again keeps its slot.
 pub type Slot = usize;
@@ -26,6 +27,8 @@ pub enum Happening {
 pub struct Cluster {
     program: PathBuf,
     settings: Settings,
+    /// The key of the candidates that hear from each other.
+    key: Option<Key>,
     processes: Vec<Option<Process>>,
     sender: UnboundedSender<(Slot, Option<Report>)>,
     receiver: UnboundedReceiver<(Slot, Option<Report>)>,
@@ -38,13 +41,17 @@ impl Cluster {
         let program = std::env::current_exe().context("cannot find this program to start it again")?;
         let (sender, receiver) = unbounded_channel();
         let processes = (0..slots).map(|_| None).collect();
-        Ok(Self { program, settings, processes, sender, receiver, ending: None })
+        let key = settings.peers.then(Key::new).transpose()?;
+        Ok(Self { program, settings, key, processes, sender, receiver, ending: None })
     }
 
     /// Starts a candidate, and returns its process id.
     pub fn start(&mut self, slot: Slot, name: &str) -> anyhow::Result<u32> {
         let mut command = Command::new(&self.program);
         command.args(["candidate", "--name", name]).args(self.settings.to_args());
+        if let Some(key) = &self.key {
+            key.give_to(&mut command);
+        }
         let sender = self.sender.clone();
         let process = Process::start(command, move |report| drop(sender.send((slot, report))))?;
         let pid = process.id().context("a candidate ended at once")?;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `candidate` | one of the processes; `leaderelection_arena::candidate` shows how an application elects a leader |
 //! | `thaw` | the part of a candidate that only the demonstration needs |
+//! | `peers` | the line between the candidates, for those who ask for it |
 //! | `scenario` | the faults that the leaders suffer |
 //! | `stage`, `cluster`, `observer`, `world` | the processes, the lock as seen from outside, the known state |
 //! | `view`, `verdict` | the output for the person who watches, and the final checks |
@@ -14,6 +15,7 @@ mod args;
 mod candidate;
 mod cluster;
 mod observer;
+mod peers;
 mod place;
 mod scenario;
 mod stage;
@@ -44,6 +46,7 @@ async fn main() -> ExitCode {
     let Cli { role, settings } = Cli::parse();
     let result = match role {
         Some(Role::Candidate { name, settings }) => candidate::run(name, settings).await.map(|()| ExitCode::SUCCESS),
+        None if settings.peers && !cfg!(feature = "peers") => Err(peers::become_one_with_peers()),
         None => demonstrate(settings).await,
     };
     result.unwrap_or_else(|error| {
@@ -91,6 +94,9 @@ async fn run(settings: &Settings, site: &Site) -> anyhow::Result<bool> {
     println!("three processes compete for {}", site.store.describe(&site.lock_key));
     let Timing { lease, renew, retry } = settings.timing;
     println!("lease {lease:?}, renew deadline {renew:?}, retry period {retry:?}");
+    if settings.peers {
+        println!("followers hear from the leader, and read the lock seldom");
+    }
     println!();
     let mut stage = Stage::new(settings, site.clone(), View::new(settings))?;
     let findings = scenario::play(&mut stage).await;

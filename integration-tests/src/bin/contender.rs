@@ -1,16 +1,21 @@
 //! A candidate that appends to a log while it leads: the tests start several of them, and kill and freeze them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
-use leaderelection::{ObjectLock, Timings};
+use leaderelection::{DefaultLeaderElector, ObjectLock, Timings};
 use leaderelection_arena::candidate::Candidate;
 use leaderelection_arena::fenced_log::FencedLog;
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::adapted::Adapted;
+use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
 /// The number of entries, and of reports, that a leader writes in a retry period.
 const RESTS: u32 = 6;
+
+/// The time in which followers hear that the lease is released.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Competes for a lock, until SIGTERM or the end of its standard input.
 #[derive(Parser)]
@@ -23,6 +28,9 @@ struct Args {
     /// The timings, as JSON.
     #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
     timings: Timings,
+    /// The key by which the contenders hear from their leader. Without a key, they only read the lock.
+    #[arg(long)]
+    peer_key: Option<String>,
 }
 
 /// The place of a lock.
@@ -40,12 +48,26 @@ impl Place {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock: place, identity, timings } = Args::parse();
+    let Args { lock: place, identity, timings, peer_key } = Args::parse();
     let (store, key) = match &place {
         Place::Url(location) => (location.open().await?, location.key()),
         Place::Adapted(adapted) => (adapted.open(), adapted.key.as_str()),
     };
     let log = FencedLog::new(Arc::clone(&store), format!("{key}-log"));
     let lock = ObjectLock::new(store, key, &identity);
-    Candidate { lock, log, timings, rest: timings.retry_period() / RESTS }.compete(drop).await
+    let candidate = Candidate { lock, log, timings, rest: timings.retry_period() / RESTS };
+    let peers = peer_key.as_deref().map(peers).transpose()?;
+    let address = peers.as_ref().and_then(Peers::listens_at).map(|address| format!("http://{address}{DEFAULT_PATH}"));
+    let attach = |elector: &DefaultLeaderElector| Ok(peers.as_ref().map(|peers| peers.attach(elector)).transpose()?);
+    let _attached = candidate.compete(address, attach).await?;
+    if let Some(peers) = peers {
+        peers.finish(GRACE).await;
+    }
+    Ok(())
+}
+
+/// The line to the other contenders, which are on this machine.
+fn peers(key: &str) -> anyhow::Result<Peers> {
+    let here = "127.0.0.1:0".parse()?;
+    Ok(Peers::builder().key(SharedKey::new(key)?).plain_http(true).allow("127.0.0.1".parse()?).listen(here).build()?)
 }

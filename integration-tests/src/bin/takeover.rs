@@ -20,6 +20,9 @@ struct Arguments {
     /// The seconds for which requests are counted
     #[arg(long, default_value_t = 120)]
     count: u64,
+    /// Let followers hear from the leader
+    #[arg(long)]
+    peers: bool,
     /// The directory in which the server is installed
     #[arg(long, default_value = "target/tmp")]
     directory: PathBuf,
@@ -34,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     use leaderelection_integration_tests::takeover::Fleet;
     use tokio::task::JoinSet;
 
-    let Arguments { handovers, crashes, locks, count, directory } = Arguments::parse();
+    let Arguments { handovers, crashes, locks, count, peers, directory } = Arguments::parse();
     let program = std::env::current_exe()?.with_file_name("contender");
     anyhow::ensure!(program.exists(), "{} is missing; build it: --bin contender", program.display());
     // The server runs in a directory of its own.
@@ -45,7 +48,7 @@ async fn main() -> anyhow::Result<()> {
 
     let mut fleets = JoinSet::new();
     for _ in 0..locks {
-        let mut fleet = Fleet::start(program.clone(), timings, &server).await;
+        let mut fleet = Fleet::start(program.clone(), timings, &server, peers).await;
         fleets.spawn(async move {
             let requests = fleet.count(Duration::from_secs(count)).await;
             let (mut handed, mut taken) = (Vec::new(), Vec::new());
