@@ -1,0 +1,120 @@
+//! Followers that hear from a true leader.
+
+use std::time::Duration;
+
+use metrics_util::debugging::DebuggingRecorder;
+use tokio::time::Instant;
+
+use crate::support::{Counters, LEASE, Node, RETRY, Store, plain, serving, until};
+
+#[tokio::test]
+async fn followers_hear_from_the_leader_and_leave_the_store_alone() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let followers = [Node::start(&store, "b"), Node::start(&store, "c")];
+    for follower in &followers {
+        let name = follower.handle.identity().to_owned();
+        // The first words are not confirmed by a read yet.
+        counters.reach("heard", &[&name], 4).await;
+        until("the reads are put off", || {
+            follower.handle.observed().is_some_and(|lease| lease.checked_for > RETRY * 3)
+        })
+        .await;
+        let (reads, heard) = (follower.store.reads(), counters.get("heard", &[&name]));
+        counters.reach("heard", &[&name], heard + 20).await;
+        assert!(follower.store.reads() - reads <= 1, "{} reads during 20 renewals", follower.store.reads() - reads);
+        let status = follower.handle.status();
+        assert_eq!(status.leader.as_deref(), Some("a"), "{status:?}");
+        assert_eq!(counters.get("fallbacks", &[&name]), 0);
+    }
+    assert!(a.handle.is_leader());
+}
+
+#[tokio::test]
+async fn a_graceful_stop_hands_over_at_once() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let mut leader = Node::start(&store, "n0");
+    leader.leads().await;
+    for round in 1..=5 {
+        let name = format!("n{round}");
+        let next = Node::start(&store, &name);
+        counters.reach("heard", &[&name], 4).await;
+        until("the reads are put off", || next.handle.observed().is_some_and(|lease| lease.checked_for > RETRY * 3))
+            .await;
+        let reads = next.store.reads();
+        let start = Instant::now();
+        let stopped = tokio::spawn(leader.stop());
+        next.leads().await;
+        // Far less than the lease, and without a poll before.
+        assert!(start.elapsed() < LEASE / 2, "{:?}", start.elapsed());
+        assert!(next.store.reads() - reads <= 2, "{} reads", next.store.reads() - reads);
+        stopped.await.unwrap();
+        leader = next;
+    }
+}
+
+#[tokio::test]
+async fn a_leader_that_dies_is_replaced_when_its_lease_has_run_out() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let (a, b) = (Node::start(&store, "a"), Node::listening(&store, "b", plain().build().unwrap()));
+    a.leads().await;
+    counters.reach("heard", &["b"], 4).await;
+    let killed = Instant::now();
+    a.kill();
+    counters.reach("fallbacks", &["b"], 1).await;
+    b.leads().await;
+    let took = killed.elapsed();
+    assert!(took >= LEASE - RETRY * 2 && took < LEASE + RETRY * 10, "{took:?}");
+}
+
+#[tokio::test]
+async fn a_follower_that_reaches_its_peer_and_not_the_store_neither_leads_nor_gives_up() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("heard", &["b"], 4).await;
+    b.store.cut_off(true);
+    let heard = counters.get("heard", &["b"]);
+    let start = Instant::now();
+    while start.elapsed() < LEASE * 2 {
+        assert!(!b.handle.is_leader());
+        counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 1).await;
+    }
+    assert!(counters.get("heard", &["b"]) > heard + 10);
+    b.store.cut_off(false);
+    let released = Instant::now();
+    a.stop().await;
+    b.leads().await;
+    assert!(released.elapsed() < LEASE * 3);
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_is_heard_again() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let peers = serving();
+    let at = peers.listens_at().unwrap();
+    let a =
+        Node::start_with(&store, "a", plain().build().unwrap(), Some(&format!("http://{at}/health/leadership")), LEASE);
+    a.leads().await;
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    // The lock is not attached there.
+    counters.reach("refused", &["b", "unknown_lock"], 3).await;
+    drop(peers);
+    counters.reach("refused", &["b", "unreachable"], 1).await;
+    assert_eq!(b.handle.leader().as_deref(), Some("a"), "the follower goes on by the store");
+    let reads = b.store.reads();
+    until("it polls", || b.store.reads() > reads + 2).await;
+    tokio::time::sleep(Duration::ZERO).await;
+}

@@ -1,0 +1,150 @@
+//! Peers that say something false, or that have gone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use leaderelection::{ConditionalStore, Precondition};
+use metrics_util::debugging::DebuggingRecorder;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use crate::fake::{Answer, Fake};
+use crate::support::{Counters, FOREVER, KEY, LEASE, Node, RETRY, Store, plain, plant, serving, until, url};
+
+/// The longest delay of a takeover, and some more for a busy machine: no word can be confirmed here, so that reads are
+/// put off by two retry periods at most.
+const BOUND: Duration = Duration::from_secs(3 + 2);
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_from_its_store_holds_no_takeover_back() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("heard", &["b"], 4).await;
+    a.store.cut_off(true);
+    let cut_off = Instant::now();
+    b.leads().await;
+    let took = cut_off.elapsed();
+    assert!(took < BOUND, "{took:?}");
+    assert!(!a.handle.is_leader());
+    let answer = ask(&url(&a.peers), "").await;
+    assert!(answer.starts_with("HTTP/1.1 409"), "its endpoint is alive: {answer}");
+}
+
+/// A leader of a copy of the store renews there, and tells of every renewal. The true store shows none of them.
+#[tokio::test]
+async fn words_that_the_store_does_not_confirm_hold_no_takeover_back() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let elsewhere = Store::default();
+    let a = Node::start(&elsewhere, "a");
+    a.leads().await;
+    let store = Store::default();
+    let body = elsewhere.get(KEY).await.unwrap().unwrap().body;
+    store.put(KEY, body, &Precondition::Absent).await.unwrap();
+    let start = Instant::now();
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("heard", &["b"], 3).await;
+    b.leads().await;
+    let took = start.elapsed();
+    assert!(took >= LEASE && took < BOUND + RETRY * 5, "{took:?}");
+    assert!(a.handle.is_leader(), "it leads its own store");
+    assert!(counters.get("heard", &["b"]) > 10);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_recorded_is_refused() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    // Another follower's stream, as somebody on the way sees it.
+    let recorded = listen(&url(&a.peers), "0123456789abcdef", 3).await;
+    assert!(recorded.windows(4).any(|bytes| bytes == b"\"mac"));
+    let fake = Fake::start(Answer::Bytes(recorded)).await;
+    let record = store.record().await;
+    let body = String::from_utf8(record.to_json()).unwrap().replace(&url(&a.peers), &fake.url());
+    a.kill();
+    let found = store.get(KEY).await.unwrap().unwrap();
+    store.put(KEY, body.into(), &Precondition::Matches(found.version)).await.unwrap();
+    let start = Instant::now();
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("refused", &["b", "replayed"], 1).await;
+    b.leads().await;
+    assert_eq!(counters.get("heard", &["b"]), 0);
+    assert!(start.elapsed() < BOUND, "{:?}", start.elapsed());
+    fake.got();
+}
+
+#[tokio::test]
+async fn an_old_address_that_another_lock_or_another_term_uses_now_says_nothing() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let elsewhere = Store::default();
+    let successor = Node::start(&elsewhere, "successor");
+    successor.leads().await;
+    let store = Store::default();
+    plant(&store, &url(&successor.peers), LEASE).await;
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("refused", &["b", "other_term"], 1).await;
+    b.leads().await;
+
+    let other = serving();
+    let store = Store::default();
+    plant(&store, &url(&other), LEASE).await;
+    let c = Node::listening(&store, "c", plain().build().unwrap());
+    counters.reach("refused", &["c", "unknown_lock"], 1).await;
+    c.leads().await;
+    assert_eq!(counters.get("heard", &["b"]) + counters.get("heard", &["c"]), 0);
+}
+
+#[tokio::test]
+async fn a_reader_that_reads_nothing_delays_nobody() {
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let mut slow = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
+    slow.write_all(request("", "text/event-stream").as_bytes()).await.unwrap();
+    let renewals = async || store.get(KEY).await.unwrap().unwrap().version.as_str().parse::<u64>().unwrap();
+    let before = renewals().await;
+    let start = Instant::now();
+    while renewals().await < before + 15 {
+        assert!(start.elapsed() < FOREVER);
+        tokio::time::sleep(RETRY / 10).await;
+    }
+    assert!(a.handle.is_leader() && start.elapsed() < RETRY * 30, "{:?}", start.elapsed());
+    until("the stream is still there", || true).await;
+}
+
+fn request(query: &str, accept: &str) -> String {
+    format!("GET /health/leadership{query} HTTP/1.1\r\nhost: peer\r\naccept: {accept}\r\n\r\n")
+}
+
+/// The answer to one question, up to its end or a pause.
+pub(crate) async fn ask(url: &str, query: &str) -> String {
+    let address = url.trim_start_matches("http://").split('/').next().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = request(query, "*/*").replace("host:", "connection: close\r\nhost:");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// The bytes of a stream with so many events.
+pub(crate) async fn listen(url: &str, nonce: &str, events: usize) -> Vec<u8> {
+    let address = url.trim_start_matches("http://").split('/').next().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = request(&format!("?nonce={nonce}"), "text/event-stream");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    while Bytes::copy_from_slice(&bytes).windows(5).filter(|part| part == b"data:").count() < events {
+        assert_ne!(stream.read_buf(&mut bytes).await.unwrap(), 0, "{}", String::from_utf8_lossy(&bytes));
+    }
+    bytes
+}

@@ -1,0 +1,12 @@
+//! Followers and leaders on real sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod certificates;
+mod fake;
+mod hearing;
+mod lies;
+mod refused;
+mod server;
+mod settings;
+mod support;
+mod tls;

@@ -1,0 +1,171 @@
+//! Something that is no peer at the address in the record: refused by name, counted, and no delay of a takeover.
+
+use std::time::Duration;
+
+use leaderelection_peers::{Peers, SharedKey};
+use metrics_util::debugging::DebuggingRecorder;
+use tokio::time::Instant;
+
+use crate::fake::{Answer, Fake};
+use crate::support::{Counters, KEY, Node, RETRY, Store, plain, plant, serving, url};
+
+const LEASE: Duration = Duration::from_secs(4);
+
+/// A follower of a dead leader with this address refuses the address for this reason, and takes over as if there were no
+/// address.
+pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    plant(&store, address, LEASE).await;
+    let start = Instant::now();
+    let b = Node::start_with(&store, "b", peers, None, LEASE);
+    counters.reach("refused", &["b", reason], 1).await;
+    assert!(!b.handle.is_leader(), "{reason} came after the takeover");
+    assert_eq!(counters.get("heard", &["b"]), 0, "{reason}");
+    b.leads().await;
+    let took = start.elapsed();
+    assert!(took >= LEASE && took < LEASE + RETRY * 10, "{took:?} with {reason}");
+}
+
+fn follower() -> Peers {
+    plain().build().unwrap()
+}
+
+/// The head of a stream.
+const STREAM: &str = "content-type: text/event-stream\r\n";
+
+#[tokio::test]
+async fn a_frozen_leader() {
+    let fake = Fake::start(Answer::Nothing).await;
+    refuses(&fake.url(), follower(), "timeout").await;
+    assert!(fake.got().starts_with(&format!("GET /health/leadership?lock={}&nonce=", KEY.replace('/', "%2F"))));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_silent() {
+    let fake = Fake::saying("200 OK", STREAM, ": welcome\n\n").await;
+    refuses(&fake.url(), follower(), "silent").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn a_stream_that_babbles_without_saying_anything() {
+    let head = format!("HTTP/1.1 200 OK\r\n{STREAM}\r\n").into_bytes();
+    let fake = Fake::start(Answer::Endless(head, b": x\n\n".to_vec())).await;
+    refuses(&fake.url(), follower(), "silent").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn a_captive_portal() {
+    let html = "<html>Please log in</html>";
+    let head = format!("content-type: text/html\r\ncontent-length: {}\r\n", html.len());
+    let fake = Fake::saying("200 OK", &head, html).await;
+    refuses(&fake.url(), follower(), "not_a_peer").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn a_stream_of_another_kind() {
+    let fake = Fake::saying("200 OK", STREAM, "data: {\"weather\":\"fine\"}\n\n").await;
+    refuses(&fake.url(), follower(), "not_a_peer").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn a_body_without_end() {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n{STREAM}\r\ndata: ").into_bytes();
+    let fake = Fake::start(Answer::Endless(head, vec![b'x'; 64 * 1024])).await;
+    refuses(&fake.url(), follower(), "too_large").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn a_redirect() {
+    let target = Fake::start(Answer::Nothing).await;
+    let location = format!("location: {}\r\ncontent-length: 0\r\n", target.url());
+    let fake = Fake::saying("307 Temporary Redirect", &location, "").await;
+    refuses(&fake.url(), follower(), "redirect").await;
+    fake.got();
+    assert_eq!(target.got(), "", "nobody went there");
+}
+
+#[tokio::test]
+async fn an_error_of_another_service() {
+    let fake = Fake::saying("401 Unauthorized", "www-authenticate: Basic\r\ncontent-length: 0\r\n", "").await;
+    refuses(&fake.url(), follower(), "status").await;
+    fake.got();
+}
+
+#[tokio::test]
+async fn an_address_that_nobody_listens_at() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    refuses(&format!("http://127.0.0.1:{port}/"), follower(), "unreachable").await;
+}
+
+#[tokio::test]
+async fn an_address_outside_the_allow_list() {
+    let fake = Fake::start(Answer::Nothing).await;
+    let allowed = ["10.0.0.0/8", "0.0.0.0/0", "localhost"];
+    let peers = allowed.iter().fold(Peers::builder().key(crate::support::key()).plain_http(true), |peers, allowed| {
+        peers.allow(allowed.parse().unwrap())
+    });
+    let peers = peers.build().unwrap();
+    refuses(&fake.url(), peers.clone(), "special_address").await;
+    let by_name = format!("http://localhost:{}/", fake.address.port());
+    refuses(&by_name, peers, "special_address").await;
+    let elsewhere = plain().build().unwrap();
+    refuses("http://192.0.2.1:80/", elsewhere.clone(), "not_allowed").await;
+    refuses("http://169.254.169.254/latest/meta-data/", elsewhere, "special_address").await;
+    assert_eq!(fake.got(), "");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none() {
+    let fake = Fake::start(Answer::Nothing).await;
+    let with_user = fake.url().replace("http://", "http://user:password@");
+    for (address, reason) in [
+        ("nonsense", "bad_address"),
+        ("ftp://127.0.0.1/", "bad_address"),
+        (with_user.as_str(), "bad_address"),
+        ("https://127.0.0.1/", "no_authority"),
+        ("http://nowhere.invalid/", "unresolved"),
+    ] {
+        refuses(address, follower(), reason).await;
+    }
+    assert_eq!(fake.got(), "");
+}
+
+#[tokio::test]
+async fn plain_http_unless_it_is_allowed() {
+    let fake = Fake::start(Answer::Nothing).await;
+    let peers = Peers::builder().key(crate::support::key()).allow("127.0.0.0/8".parse().unwrap()).build().unwrap();
+    refuses(&fake.url(), peers, "plain_http").await;
+    assert_eq!(fake.got(), "");
+}
+
+#[tokio::test]
+async fn a_peer_with_another_key() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let other = SharedKey::new("x".repeat(32)).unwrap();
+    let b = Node::listening(&store, "b", plain().key(other).build().unwrap());
+    counters.reach("refused", &["b", "wrong_key"], 2).await;
+    assert_eq!((counters.get("heard", &["b"]), b.handle.leader().as_deref()), (0, Some("a")));
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_lead() {
+    let idle = serving();
+    let store = Store::default();
+    let waiting = Store::default();
+    // It follows a leader of another store, under the same name.
+    plant(&waiting, "http://192.0.2.1/", Duration::from_secs(3600)).await;
+    let _idle = Node::start_with(&waiting, "idle", idle.clone(), None, LEASE);
+    drop(store);
+    refuses(&url(&idle), follower(), "not_leading").await;
+}

@@ -1,0 +1,222 @@
+//! Electors in one process, over a store that counts and that can be cut off, and peers on sockets of this machine.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, LeaderHandle,
+    ListedObject, MemoryStore, ObjectLock, ObjectStoreBasedLock, PeerAddress, Precondition, StoreError, StoreErrorKind,
+    Version, VersionedObject, async_trait,
+};
+use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
+use metrics::LocalRecorderGuard;
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const RETRY: Duration = Duration::from_millis(200);
+/// Longer than any test waits for what should happen soon.
+pub(crate) const FOREVER: Duration = Duration::from_secs(60);
+pub(crate) const KEY: &str = "locks/scheduler";
+pub(crate) const SECRET: &str = "correct-horse-battery-staple-0123456789";
+
+pub(crate) fn key() -> SharedKey {
+    SharedKey::new(SECRET).unwrap()
+}
+
+/// A store in memory whose requests are counted, and can fail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Store {
+    inner: MemoryStore,
+    reads: Arc<AtomicU32>,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl Store {
+    /// The same objects, by a way of its own.
+    pub(crate) fn another_way(&self) -> Self {
+        Self { inner: self.inner.clone(), ..Self::default() }
+    }
+
+    pub(crate) fn reads(&self) -> u32 {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn cut_off(&self, is_cut_off: bool) {
+        self.is_cut_off.store(is_cut_off, Ordering::SeqCst);
+    }
+
+    fn way(&self) -> Result<(), StoreError> {
+        match self.is_cut_off.load(Ordering::SeqCst) {
+            true => Err(StoreError::new(StoreErrorKind::Ambiguous, "cannot use the store: cut off")),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) async fn record(&self) -> LeaderElectionRecord {
+        let found = self.inner.get(KEY).await.unwrap().unwrap();
+        LeaderElectionRecord::from_json(&found.body, Duration::MAX).unwrap()
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for Store {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.way()?;
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.way()?;
+        self.inner.put(key, body, precondition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.inner.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.inner.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("memory:{key}")
+    }
+}
+
+/// Peers that share a key and speak plain HTTP on this machine.
+pub(crate) fn plain() -> PeersBuilder {
+    Peers::builder().key(key()).plain_http(true).allow("127.0.0.0/8".parse().unwrap())
+}
+
+/// The same with a server.
+pub(crate) fn serving() -> Peers {
+    plain().listen("127.0.0.1:0".parse().unwrap()).build().unwrap()
+}
+
+/// The address at which peers answer over plain HTTP.
+pub(crate) fn url(peers: &Peers) -> String {
+    format!("http://{}/health/leadership", peers.listens_at().unwrap())
+}
+
+/// A candidate that campaigns on a task of its own.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) handle: LeaderHandle,
+    pub(crate) store: Store,
+    pub(crate) peers: Peers,
+    stop: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+    _attached: Attached,
+}
+
+impl Node {
+    /// Starts a candidate with a server that is advertised.
+    pub(crate) fn start(store: &Store, identity: &str) -> Self {
+        let peers = serving();
+        let url = url(&peers);
+        Self::start_with(store, identity, peers, Some(&url), LEASE)
+    }
+
+    /// Starts a candidate that only hears.
+    pub(crate) fn listening(store: &Store, identity: &str, peers: Peers) -> Self {
+        Self::start_with(store, identity, peers, None, LEASE)
+    }
+
+    pub(crate) fn start_with(
+        store: &Store,
+        identity: &str,
+        peers: Peers,
+        address: Option<&str>,
+        lease: Duration,
+    ) -> Self {
+        let store = store.another_way();
+        let lock = ObjectLock::new(store.clone(), KEY, identity);
+        let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+        let mut config = LeaderElectionConfig::builder(lock, callbacks)
+            .lease_duration(lease)
+            .renew_deadline(lease - (LEASE - DEADLINE))
+            .retry_period(RETRY)
+            .name(identity)
+            .release_on_cancel(true);
+        if let Some(address) = address {
+            config = config.advertise(address);
+        }
+        let elector = DefaultLeaderElector::new(config.build().unwrap());
+        let (handle, stop) = (elector.handle(), CancellationToken::new());
+        let attached = peers.attach(&elector).unwrap();
+        let cancel = stop.clone();
+        let task = tokio::spawn(async move { elector.campaign(cancel).await.unwrap() });
+        Self { handle, store, peers, stop, task, _attached: attached }
+    }
+
+    pub(crate) async fn leads(&self) {
+        until("it leads", || self.handle.is_leader()).await;
+    }
+
+    /// Ends the candidate in good order.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+        self.peers.finish(Duration::from_secs(1)).await;
+    }
+
+    /// Ends the candidate without a release.
+    pub(crate) fn kill(self) {
+        self.task.abort();
+    }
+}
+
+/// Writes the record of a leader that has just renewed and died, with an address.
+pub(crate) async fn plant(store: &Store, address: &str, lease: Duration) {
+    let mut record = LeaderElectionRecord::new("dead", lease);
+    (record.leader_transitions, record.write_id) = (7, Some("dead-1".to_owned()));
+    record.peer = Some(PeerAddress::new(address, 7).into());
+    ObjectLock::new(store.another_way(), KEY, "planter").create(&record).await.unwrap();
+}
+
+/// Waits for an event, far longer than it should take.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < FOREVER, "waited in vain until {what}");
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// The counters of this thread, from now on.
+pub(crate) struct Counters<'a> {
+    snapshotter: Snapshotter,
+    counts: Mutex<BTreeMap<String, u64>>,
+    _guard: LocalRecorderGuard<'a>,
+}
+
+impl<'a> Counters<'a> {
+    pub(crate) fn of(recorder: &'a DebuggingRecorder) -> Self {
+        let snapshotter = recorder.snapshotter();
+        Self { snapshotter, counts: Mutex::default(), _guard: metrics::set_default_local_recorder(recorder) }
+    }
+
+    /// The count of a metric, by the end of its name and by the values of its labels.
+    pub(crate) fn get(&self, counted: &str, labels: &[&str]) -> u64 {
+        let mut counts = self.counts.lock().unwrap();
+        for (key, _, _, value) in self.snapshotter.snapshot().into_vec() {
+            if let DebugValue::Counter(count) = value {
+                let (_, key) = key.into_parts();
+                let labels: Vec<_> = key.labels().map(|label| label.value().to_owned()).collect();
+                *counts.entry(format!("{}{labels:?}", key.name())).or_default() += count;
+            }
+        }
+        *counts.get(&format!("leader_election_peer_{counted}_total{labels:?}")).unwrap_or(&0)
+    }
+
+    pub(crate) async fn reach(&self, counted: &str, labels: &[&str], least: u64) {
+        until(&format!("{counted} {labels:?} is {least}"), || self.get(counted, labels) >= least).await;
+    }
+}

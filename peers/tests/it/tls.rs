@@ -1,0 +1,87 @@
+//! TLS on both sides: who is refused, and why.
+
+use leaderelection_peers::{Peers, PeersBuilder};
+use metrics_util::debugging::DebuggingRecorder;
+
+use crate::certificates::{Authority, Files};
+use crate::refused::refuses;
+use crate::support::{Counters, LEASE, Node, Store, key};
+
+fn listening(peers: PeersBuilder) -> (Peers, String) {
+    let peers = peers.listen("127.0.0.1:0".parse().unwrap()).build().unwrap();
+    let url = format!("https://{}/health/leadership", peers.listens_at().unwrap());
+    (peers, url)
+}
+
+/// A follower hears from a leader over TLS.
+async fn hears(leader: PeersBuilder, follower: PeersBuilder) {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let (peers, url) = listening(leader);
+    let a = Node::start_with(&store, "a", peers, Some(&url), LEASE);
+    a.leads().await;
+    let b = Node::listening(&store, "b", follower.build().unwrap());
+    counters.reach("heard", &["b"], 3).await;
+    assert_eq!(b.handle.leader_address(), Some(url));
+}
+
+#[tokio::test]
+async fn peers_of_one_authority_hear_from_each_other() {
+    let files = Files::new();
+    let authority = Authority::new(&files, "ours");
+    hears(authority.mutual("a", "127.0.0.1"), authority.mutual("b", "127.0.0.1")).await;
+    let named = authority.mutual("c", "leader.internal");
+    hears(named, authority.mutual("d", "x.internal").peer_name("leader.internal")).await;
+    hears(authority.mutual("e", "127.0.0.1").key(key()), authority.mutual("f", "127.0.0.1").key(key())).await;
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name() {
+    let files = Files::new();
+    let authority = Authority::new(&files, "ours");
+    let (_peers, url) = listening(authority.mutual("a", "other.internal"));
+    refuses(&url, authority.mutual("b", "127.0.0.1").build().unwrap(), "wrong_name").await;
+    let (_peers, url) = listening(authority.mutual("c", "127.0.0.1"));
+    let follower = authority.mutual("d", "127.0.0.1").peer_name("leader.internal");
+    refuses(&url, follower.build().unwrap(), "wrong_name").await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_expired() {
+    let files = Files::new();
+    let authority = Authority::new(&files, "ours");
+    let (certificate, key) = authority.sign("a", "127.0.0.1", true);
+    let (_peers, url) = listening(Peers::builder().ca(&authority.path).certificate(certificate, key));
+    refuses(&url, authority.mutual("b", "127.0.0.1").build().unwrap(), "expired").await;
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority() {
+    let files = Files::new();
+    let (ours, theirs) = (Authority::new(&files, "ours"), Authority::new(&files, "theirs"));
+    let (_peers, url) = listening(theirs.mutual("a", "127.0.0.1"));
+    refuses(&url, ours.mutual("b", "127.0.0.1").build().unwrap(), "unknown_issuer").await;
+}
+
+#[tokio::test]
+async fn a_missing_or_a_wrong_certificate_of_the_follower() {
+    let files = Files::new();
+    let (ours, theirs) = (Authority::new(&files, "ours"), Authority::new(&files, "theirs"));
+    let (_peers, url) = listening(ours.mutual("a", "127.0.0.1"));
+    let without = Peers::builder().key(key()).ca(&ours.path).allow("127.0.0.0/8".parse().unwrap());
+    refuses(&url, without.build().unwrap(), "client_certificate").await;
+    let (certificate, of_theirs) = theirs.sign("b", "127.0.0.1", false);
+    let wrong = Peers::builder().ca(&ours.path).certificate(certificate, of_theirs);
+    refuses(&url, wrong.allow("127.0.0.0/8".parse().unwrap()).build().unwrap(), "client_certificate").await;
+}
+
+#[tokio::test]
+async fn something_else_than_tls() {
+    let files = Files::new();
+    let authority = Authority::new(&files, "ours");
+    let fake = crate::fake::Fake::start(crate::fake::Answer::Nothing).await;
+    let url = fake.url().replace("http://", "https://");
+    refuses(&url, authority.mutual("b", "127.0.0.1").build().unwrap(), "timeout").await;
+    fake.got();
+}
