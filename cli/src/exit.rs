@@ -136,6 +136,7 @@ impl From<ConfigError> for Failure {
             "identity" => "--identity",
             "trust_store_clock" => "--trust-store-clock",
             "slots" => "--slots",
+            "advertise" => return Self::usage(format!("--{error}")),
             _ => return Self::usage(error.to_string()),
         };
         Self::usage(format!("{error}; set {flag}, or leave the timing flags out"))

@@ -21,6 +21,7 @@ mod notify;
 mod observe;
 mod output;
 mod page;
+mod peers;
 mod plain;
 mod probe;
 mod release;
@@ -68,7 +69,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[cfg(unix)]
-    Run(run::Args),
+    Run(Box<run::Args>),
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
@@ -86,7 +87,7 @@ impl Command {
     async fn run(self, output: &Output) -> Result<Exit, Failure> {
         match self {
             #[cfg(unix)]
-            Self::Run(args) => run::run(args, output).await,
+            Self::Run(args) => run::run(*args, output).await,
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,

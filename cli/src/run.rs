@@ -44,6 +44,7 @@ use crate::http::{Addresses, addresses};
 use crate::lock::CandidateLock;
 use crate::notify::{Notifier, NotifyArgs, VARIABLES};
 use crate::output::Output;
+use crate::peers::PeerArgs;
 use crate::require_probe::RequireProbe;
 use crate::store_clock::StoreClock;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -135,6 +136,8 @@ pub(crate) struct Args {
     timing: Timing,
     #[command(flatten)]
     store_clock: StoreClock,
+    #[command(flatten)]
+    peers: PeerArgs,
     /// The command to run while leading
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -207,17 +210,22 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         output.clone(),
         notifier.clone(),
     ));
+    let mut peers = None;
     let election = match args.slots {
         None => {
             let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output, &notifier))
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
-            Election::Plain(Box::new(DefaultLeaderElector::new(
-                args.store_clock.apply(args.probe.apply(config)).build()?,
-            )))
+            let config = args.peers.apply(args.store_clock.apply(args.probe.apply(config)));
+            let elector = DefaultLeaderElector::new(config.build()?);
+            peers = args.peers.connect(&elector)?;
+            Election::Plain(Box::new(elector))
         }
-        Some(count) => Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?)),
+        Some(count) => {
+            args.peers.must_be_absent("--slots")?;
+            Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?))
+        }
     };
 
     let mut signals = Signals::listen()?;
@@ -266,6 +274,10 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals, shutdown: &shutdown, output };
     let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);
     let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
+    // Followers wait to hear that the lease is released.
+    if let Some(peers) = peers {
+        peers.finish().await;
+    }
     match end {
         ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
         ElectionEnd::AlreadyDone { leader } => Ok(already_done(&args, leader, output)),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{join_all, select_all};
+use futures_util::future::{OptionFuture, join_all, select_all};
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,7 @@ use crate::lock::CandidateLock;
 #[cfg(unix)]
 use crate::notify::NotifyArgs;
 use crate::output::Output;
+use crate::peers::{Connected, PeerArgs};
 use crate::require_probe::RequireProbe;
 use crate::store_clock::StoreClock;
 use crate::timing::{REQUEST_TIMEOUT, Timing, duration};
@@ -56,6 +57,8 @@ pub(crate) struct Args {
     timing: Timing,
     #[command(flatten)]
     store_clock: StoreClock,
+    #[command(flatten)]
+    peers: PeerArgs,
 }
 
 const ABOUT: &str = "\
@@ -116,8 +119,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.store_clock.apply(args.probe.apply(config)).build()?;
+    let config = args.peers.apply(args.store_clock.apply(args.probe.apply(config))).build()?;
     let elector = DefaultLeaderElector::new(config);
+    let peers = args.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
     let drain = args.drain.unwrap_or(args.timing.lease);
     let facts = Arc::new(Facts {
@@ -160,7 +164,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             (campaign.await, None)
         }
     };
-    join_all(running.into_iter().map(Running::finish)).await;
+    // The lease is released by now, and followers wait to hear of it.
+    let told = OptionFuture::from(peers.map(Connected::finish));
+    tokio::join!(told, join_all(running.into_iter().map(Running::finish)));
     match (end, failure) {
         (_, Some(failure)) => Err(failure),
         (Err(unfit), None) => Err(Failure::new(Exit::Unfit, unfit.to_string())),

@@ -51,6 +51,12 @@ fn describe() {
         ("leader_election_ambiguous_writes_total", "Writes without an answer, by what was found out about them."),
         ("leader_election_overruns_total", "Terms whose work did not stop in time."),
         ("leader_election_identity_clashes_total", "Sightings of another process under the identity of this one."),
+        ("leader_election_peer_heard_total", "Words of the leader that this candidate heard."),
+        ("leader_election_peer_refused_total", "Attempts to hear from the leader that failed, by reason."),
+        (
+            "leader_election_peer_fallbacks_total",
+            "Times that this candidate lost the leader's words and read the store.",
+        ),
     ] {
         describe_counter!(name, text);
     }

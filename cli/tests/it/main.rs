@@ -23,6 +23,7 @@ mod metrics;
 mod notify;
 mod once;
 mod other_user;
+mod peers;
 mod pipe;
 mod probe;
 mod recipes;
