@@ -113,7 +113,7 @@ pub(crate) struct Node {
     pub(crate) peers: Peers,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
-    _attached: Attached,
+    pub(crate) attached: Attached,
 }
 
 impl Node {
@@ -153,7 +153,7 @@ impl Node {
         let attached = peers.attach(&elector).unwrap();
         let cancel = stop.clone();
         let task = tokio::spawn(async move { elector.campaign(cancel).await.unwrap() });
-        Self { handle, store, peers, stop, task, _attached: attached }
+        Self { handle, store, peers, stop, task, attached }
     }
 
     pub(crate) async fn leads(&self) {
