@@ -217,6 +217,12 @@ impl<'a> Counters<'a> {
     }
 
     pub(crate) async fn reach(&self, counted: &str, labels: &[&str], least: u64) {
-        until(&format!("{counted} {labels:?} is {least}"), || self.get(counted, labels) >= least).await;
+        let start = Instant::now();
+        while self.get(counted, labels) < least {
+            let counts: Vec<_> =
+                self.counts.lock().unwrap().clone().into_iter().filter(|(_, count)| *count > 0).collect();
+            assert!(start.elapsed() < FOREVER, "waited in vain until {counted} {labels:?} is {least}: {counts:?}");
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 }
