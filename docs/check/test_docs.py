@@ -254,14 +254,14 @@ class Pages(unittest.TestCase):
                     self.assertIn(anchor, slugs(target), f"{page.name}: {link}")
 
     def test_the_log_says_what_the_page_says(self):
-        text = sources("leaderelection/src", "conformance/src", "backends/src", "cli/src")
+        text = sources("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")
         rows = table(DOCS / "operations.md", "### What the log says")
         self.assertTrue(rows)
         for _, message, _ in rows:
             self.assertIn(quoted(message), text)
 
     def test_the_page_says_what_the_log_says(self):
-        logged = set(log_messages(sources("leaderelection/src", "conformance/src", "backends/src", "cli/src")))
+        logged = set(log_messages(sources("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")))
         self.assertGreater(len(logged), 15)
         rows = table(DOCS / "operations.md", "### What the log says")
         documented = {(level, quoted(message)) for level, message, _ in rows if level in LOUD}

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::caller::Caller;
 use crate::events::Events;
 use crate::refusal::Refusal;
-use crate::teller::Teller;
+use crate::teller::{SharedStatus, Teller};
 use crate::wire::{Message, Place};
 
 /// The pauses before the first attempts after a failure. Later pauses double.
@@ -33,8 +33,8 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>) -> Self {
-        let teller = Teller::new(line.name());
+    pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>, status: SharedStatus) -> Self {
+        let teller = Teller::new(line.name(), status);
         Self { line, lock, caller, teller, failures: 0 }
     }
 
@@ -53,6 +53,7 @@ impl Follower {
             if next.is_err() {
                 return;
             }
+            self.teller.changed();
             self.failures = 0;
         }
     }

@@ -71,6 +71,7 @@ pub use error::PeersError;
 pub use key::SharedKey;
 pub use peers::{Attached, Peers};
 pub use refusal::Refusal;
+pub use teller::PeerStatus;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -15,6 +15,7 @@ use crate::error::PeersError;
 use crate::follower::Follower;
 use crate::served::Served;
 use crate::serving::Serving;
+use crate::teller::{PeerStatus, SharedStatus};
 
 /// The peers of this process: it answers the followers of the locks that it leads, and hears from the leaders of those
 /// that it follows. A clone is the same. The server ends with the last clone.
@@ -33,6 +34,7 @@ pub struct Attached {
     served: Arc<Served>,
     lock: String,
     follower: AbortHandle,
+    status: SharedStatus,
 }
 
 impl Peers {
@@ -68,9 +70,10 @@ impl Peers {
         let runtime = runtime::Handle::try_current()
             .map_err(|_| PeersError::new("lock", format!("({lock:?}) has to be attached in a tokio runtime")))?;
         self.served.add(&lock, line.led())?;
-        let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller));
+        let status = SharedStatus::default();
+        let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller), status.clone());
         let follower = runtime.spawn(follower.follow()).abort_handle();
-        Ok(Attached { served: Arc::clone(&self.served), lock, follower })
+        Ok(Attached { served: Arc::clone(&self.served), lock, follower, status })
     }
 
     /// Returns the routes that answer followers, for a server of your own. That server has to limit the time that a
@@ -91,6 +94,14 @@ impl Peers {
     pub async fn finish(self, grace: Duration) {
         let Some(serving) = &self.serving else { return };
         serving.finish(grace).await;
+    }
+}
+
+impl Attached {
+    /// Returns what the elector has heard so far.
+    #[must_use]
+    pub fn status(&self) -> PeerStatus {
+        self.status.get()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::wire::{EVENT_STREAM, Message, Place};
 /// The longest number that an asker may draw.
 const LONGEST_NONCE: usize = 64;
 
-/// What an asker wants to know.
+/// The query of a request.
 #[derive(Debug, Deserialize)]
 struct Question {
     lock: Option<String>,
@@ -81,7 +81,7 @@ fn event(message: &Message) -> Option<Bytes> {
     Some(format!("event: {name}\ndata: {json}\n\n").into())
 }
 
-/// What one asker is told of one term. It is told only when the connection takes it, so a slow reader misses renewals, and
+/// The answer to one asker about one term. It is given only when the connection takes it, so a slow reader misses renewals, and
 /// delays nothing.
 struct Tale {
     served: Arc<Served>,
@@ -95,7 +95,7 @@ struct Tale {
 }
 
 impl Tale {
-    /// What is told first; `None` if the elector does not lead at this moment.
+    /// The first message; `None` if the elector does not lead at this moment.
     fn begin(&mut self) -> Option<Message> {
         let term = self.led.borrow_and_update().clone()?;
         self.term = Some(term.leadership.fencing_token());

@@ -1,4 +1,6 @@
-//! What a follower tells of its peer, in the log and in the metrics.
+//! The reports of a follower about its peer: to the log, to the metrics, and to the status.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metrics::counter;
 
@@ -8,18 +10,47 @@ const HEARD: &str = "leader_election_peer_heard_total";
 const REFUSED: &str = "leader_election_peer_refused_total";
 const FALLBACKS: &str = "leader_election_peer_fallbacks_total";
 
+/// A snapshot of what an elector has heard from its leaders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PeerStatus {
+    /// `true` if the elector hears from the leader that it follows.
+    pub hears: bool,
+    /// The number of words that were heard.
+    pub heard: u64,
+    /// The number of attempts to hear that failed.
+    pub refused: u64,
+    /// The number of times that the elector had heard, and went back to the store.
+    pub fallbacks: u64,
+    /// The reason for which the last attempt failed; `None` if nothing has failed since a word was heard.
+    pub last_refusal: Option<Refusal>,
+}
+
+/// The status, for the follower and for those who look at it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedStatus(Arc<Mutex<PeerStatus>>);
+
+impl SharedStatus {
+    pub(crate) fn get(&self) -> PeerStatus {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PeerStatus> {
+        // No code that could panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The reports about one lock. A reason that repeats is logged once.
 #[derive(Debug)]
 pub(crate) struct Teller {
     name: String,
-    /// `true` if the last attempt heard from the leader.
-    hears: bool,
-    told: Option<&'static str>,
+    status: SharedStatus,
 }
 
 impl Teller {
-    pub(crate) fn new(name: &str) -> Self {
-        let teller = Self { name: name.to_owned(), hears: false, told: None };
+    pub(crate) fn new(name: &str, status: SharedStatus) -> Self {
+        let teller = Self { name: name.to_owned(), status };
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
         for counted in [HEARD, FALLBACKS] {
             teller.count(counted, 0);
@@ -30,37 +61,51 @@ impl Teller {
         teller
     }
 
-    pub(crate) fn heard(&mut self, address: &str) {
+    /// The leader has told of a renewal.
+    pub(crate) fn heard(&self, address: &str) {
         self.count(HEARD, 1);
-        if !std::mem::replace(&mut self.hears, true) {
+        let mut status = self.status.lock();
+        status.heard += 1;
+        status.last_refusal = None;
+        let heard_before = std::mem::replace(&mut status.hears, true);
+        drop(status);
+        if !heard_before {
             tracing::info!(name = self.name, address, "hears from the leader, so the store is read seldom");
-        }
-        self.told = None;
-    }
-
-    /// The address in the record gives nothing to hear. Returns the number of words' streams that ended so far.
-    pub(crate) fn refused(&mut self, address: &str, refusal: &Refusal) {
-        self.count_refusal(refusal.name(), 1);
-        if std::mem::replace(&mut self.hears, false) {
-            self.count(FALLBACKS, 1);
-        }
-        let is_told = self.told.replace(refusal.name()) == Some(refusal.name());
-        let name = &self.name;
-        match (is_told, refusal.is_normal()) {
-            (false, false) => {
-                tracing::warn!(name, address, error = %refusal, "cannot hear from the leader; the store is read instead");
-            }
-            (true, _) | (_, true) => {
-                tracing::debug!(name, address, error = %refusal, "does not hear from the leader");
-            }
         }
     }
 
     /// The leader has told of the end of its term.
-    pub(crate) fn ended(&mut self, address: &str) {
+    pub(crate) fn ended(&self, address: &str) {
         self.count(HEARD, 1);
-        self.hears = false;
+        let mut status = self.status.lock();
+        status.heard += 1;
+        status.hears = false;
+        drop(status);
         tracing::debug!(name = self.name, address, "hears that the leader has released the lease");
+    }
+
+    /// The elector follows another term, or none.
+    pub(crate) fn changed(&self) {
+        self.status.lock().hears = false;
+    }
+
+    /// The address in the record gives nothing to hear.
+    pub(crate) fn refused(&self, address: &str, refusal: &Refusal) {
+        self.count_refusal(refusal.name(), 1);
+        let mut status = self.status.lock();
+        status.refused += 1;
+        let heard_before = std::mem::replace(&mut status.hears, false);
+        status.fallbacks += u64::from(heard_before);
+        let before = status.last_refusal.replace(refusal.clone());
+        drop(status);
+        self.count(FALLBACKS, u64::from(heard_before));
+        let is_told = before.is_some_and(|before| before.name() == refusal.name());
+        let name = &self.name;
+        if is_told || refusal.is_normal() {
+            tracing::debug!(name, address, error = %refusal, "does not hear from the leader");
+        } else {
+            tracing::warn!(name, address, error = %refusal, "cannot hear from the leader; the store is read instead");
+        }
     }
 
     fn count(&self, counted: &'static str, by: u64) {

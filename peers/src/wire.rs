@@ -1,4 +1,4 @@
-//! What a leader says, as one JSON object, and the check of it.
+//! The words of a leader, as JSON objects, and the check of each.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Message {
-    /// What the leader of `term` says; `None` if its record is too large to be told.
+    /// The word of the leader of `term`; `None` if its record is too large to be told.
     pub(crate) fn of(term: &LedTerm, place: &Place<'_>, key: Option<&SharedKey>) -> Option<Self> {
         let (leading, write) = match &term.released {
             None => (true, &term.last),

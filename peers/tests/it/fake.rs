@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::SECRET;
 
-/// What is answered to every request.
+/// The answer to every request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// Nothing, while the connection stays open.

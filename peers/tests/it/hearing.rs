@@ -1,7 +1,5 @@
 //! Followers that hear from a true leader.
 
-use std::time::Duration;
-
 use metrics_util::debugging::DebuggingRecorder;
 use tokio::time::Instant;
 
@@ -28,7 +26,9 @@ async fn followers_hear_from_the_leader_and_leave_the_store_alone() {
         assert!(follower.store.reads() - reads <= 1, "{} reads during 20 renewals", follower.store.reads() - reads);
         let status = follower.handle.status();
         assert_eq!(status.leader.as_deref(), Some("a"), "{status:?}");
-        assert_eq!(counters.get("fallbacks", &[&name]), 0);
+        let peer = follower.attached.status();
+        assert!(peer.hears && peer.heard > 20 && peer.last_refusal.is_none(), "{peer:?}");
+        assert_eq!((peer.fallbacks, counters.get("fallbacks", &[&name])), (0, 0));
     }
     assert!(a.handle.is_leader());
 }
@@ -116,5 +116,4 @@ async fn a_server_that_comes_back_is_heard_again() {
     assert_eq!(b.handle.leader().as_deref(), Some("a"), "the follower goes on by the store");
     let reads = b.store.reads();
     until("it polls", || b.store.reads() > reads + 2).await;
-    tokio::time::sleep(Duration::ZERO).await;
 }

@@ -21,6 +21,9 @@ pub(crate) async fn refuses(address: &str, peers: Peers, reason: &str) {
     let start = Instant::now();
     let b = Node::start_with(&store, "b", peers, None, LEASE);
     counters.reach("refused", &["b", reason], 1).await;
+    let status = b.attached.status();
+    assert_eq!(status.last_refusal.map(|refusal| refusal.name()), Some(reason));
+    assert!(!status.hears && status.refused >= 1 && status.heard == 0);
     assert!(!b.handle.is_leader(), "{reason} came after the takeover");
     assert_eq!(counters.get("heard", &["b"]), 0, "{reason}");
     b.leads().await;
@@ -161,11 +164,9 @@ async fn a_peer_with_another_key() {
 #[tokio::test]
 async fn a_peer_that_does_not_lead() {
     let idle = serving();
-    let store = Store::default();
     let waiting = Store::default();
     // It follows a leader of another store, under the same name.
     plant(&waiting, "http://192.0.2.1/", Duration::from_secs(3600)).await;
     let _idle = Node::start_with(&waiting, "idle", idle.clone(), None, LEASE);
-    drop(store);
     refuses(&url(&idle), follower(), "not_leading").await;
 }

@@ -1,11 +1,11 @@
-//! What a server answers.
+//! The answers of a server.
 
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::lies::{ask, listen};
+use crate::lies::ask;
 use crate::support::{KEY, Node, Store, serving, url};
 
 fn body(answer: &str) -> Value {
@@ -159,5 +159,4 @@ async fn one_server_serves_many_locks_and_a_router_serves_in_a_server_of_ones_ow
     let router = peers.router();
     tokio::spawn(async move { axum::serve(listener, router).await });
     assert!(ask(&at, "?lock=two").await.starts_with("HTTP/1.1 409"));
-    let _ = listen;
 }

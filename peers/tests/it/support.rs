@@ -113,7 +113,7 @@ pub(crate) struct Node {
     pub(crate) peers: Peers,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
-    _attached: Attached,
+    pub(crate) attached: Attached,
 }
 
 impl Node {
@@ -153,7 +153,7 @@ impl Node {
         let attached = peers.attach(&elector).unwrap();
         let cancel = stop.clone();
         let task = tokio::spawn(async move { elector.campaign(cancel).await.unwrap() });
-        Self { handle, store, peers, stop, task, _attached: attached }
+        Self { handle, store, peers, stop, task, attached }
     }
 
     pub(crate) async fn leads(&self) {
@@ -217,6 +217,12 @@ impl<'a> Counters<'a> {
     }
 
     pub(crate) async fn reach(&self, counted: &str, labels: &[&str], least: u64) {
-        until(&format!("{counted} {labels:?} is {least}"), || self.get(counted, labels) >= least).await;
+        let start = Instant::now();
+        while self.get(counted, labels) < least {
+            let counts: Vec<_> =
+                self.counts.lock().unwrap().clone().into_iter().filter(|(_, count)| *count > 0).collect();
+            assert!(start.elapsed() < FOREVER, "waited in vain until {counted} {labels:?} is {least}: {counts:?}");
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 }
