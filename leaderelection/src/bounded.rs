@@ -51,6 +51,11 @@ impl TimeLimit {
         self
     }
 
+    /// This limit with another duration.
+    pub(crate) fn of_duration(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
     /// Sets another clock than the machine's.
     #[must_use]
     pub fn on_clock(self, clock: impl Clock) -> Self {

@@ -23,7 +23,10 @@ pub struct LeaderElectionConfig {
     pub(crate) rules: Arc<Rules>,
     pub(crate) timings: Timings,
     pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
-    pub(crate) step_down_cool_down: Duration,
+    /// `None` is one lease duration.
+    pub(crate) step_down_cool_down: Option<Duration>,
+    /// `None` is one retry period.
+    pub(crate) follower_interval: Option<Duration>,
     pub(crate) limit: TimeLimit,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
@@ -313,13 +316,7 @@ impl LeaderElectionConfigBuilder {
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
         let timings = self.timings.check()?;
-        let (lease_duration, longest) = (timings.lease_duration(), self.lock.max_lease_duration());
-        if lease_duration > longest {
-            let problem =
-                format!("({lease_duration:?}) must not be greater than the lock's max_lease_duration ({longest:?})");
-            return Err(ConfigError::new("lease_duration", problem));
-        }
-        let follower_interval = timings.follower_interval(self.follower_interval)?;
+        let follower_interval = timings.check_for(self.lock.max_lease_duration(), self.follower_interval)?;
         if let Some(problem) = identity::problem_with(self.lock.identity()) {
             let shown = identity::excerpt(self.lock.identity());
             return Err(ConfigError::new("identity", format!("({shown:?}) {problem}")));
@@ -355,7 +352,7 @@ impl LeaderElectionConfigBuilder {
         Ok(LeaderElectionConfig {
             rules: Arc::new(Rules {
                 identity: self.lock.identity().to_owned(),
-                lease_duration,
+                lease_duration: timings.lease_duration(),
                 renew_deadline: timings.renew_deadline(),
                 retry_period: timings.retry_period(),
                 follower_interval,
@@ -368,7 +365,8 @@ impl LeaderElectionConfigBuilder {
             }),
             timings,
             store_check: self.store_check,
-            step_down_cool_down: self.step_down_cool_down.unwrap_or(lease_duration),
+            step_down_cool_down: self.step_down_cool_down,
+            follower_interval: self.follower_interval,
             limit,
             name: self.name.unwrap_or_else(|| self.lock.describe()),
             lock: self.lock,

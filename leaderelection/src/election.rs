@@ -47,6 +47,7 @@ mod hearing;
 mod holder;
 mod input;
 mod job;
+mod limits;
 mod listening;
 mod machine;
 mod pacing;

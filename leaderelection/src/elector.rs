@@ -46,6 +46,7 @@ use crate::job::{JobId, JobOutcome};
 use crate::leadership::Leadership;
 use crate::status::{LeaderHandle, Status, StatusWriter};
 use crate::store_check::StoreUnfit;
+use crate::tuning::Tuning;
 
 use driver::Driver;
 #[cfg(feature = "peers")]
@@ -75,6 +76,7 @@ pub struct DefaultLeaderElector {
     #[cfg(feature = "peers")]
     audience: Arc<audience::Audience>,
     config: Arc<LeaderElectionConfig>,
+    tuning: Arc<Tuning>,
     warned: Once,
     handle: LeaderHandle,
     status: Reader<Status>,
@@ -91,14 +93,17 @@ impl DefaultLeaderElector {
         let writer = StatusWriter::new();
         let status = writer.watch();
         let identity = config.rules.identity.as_str().into();
+        let tuning = Arc::new(Tuning::new(&config));
         let handle = LeaderHandle::new(status.clone(), identity, Arc::clone(&config.clock));
+        let handle = handle.with_tuning(Arc::clone(&tuning));
         let config = Arc::new(config);
-        let driver = Driver::new(Arc::clone(&config), writer);
+        let driver = Driver::new(Arc::clone(&config), Arc::clone(&tuning), writer);
         Self {
             #[cfg(feature = "peers")]
             audience: Arc::clone(&driver.audience),
             driver: tokio::sync::Mutex::new(driver),
             config,
+            tuning,
             warned: Once::new(),
             handle,
             status,
@@ -129,6 +134,7 @@ impl DefaultLeaderElector {
             self.config.rules.lease_duration,
             tolerated_delay,
         )
+        .with_tuning(Arc::clone(&self.tuning))
     }
 
     /// Competes until it leads, leads until the term ends, and returns: client-go's `Run`.
@@ -158,7 +164,7 @@ impl DefaultLeaderElector {
             while !cancel.is_cancelled() {
                 let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
                 let cools_down = outcome.reason().is_some_and(EndReason::cools_down);
-                stand_back = if cools_down { self.config.step_down_cool_down } else { Duration::ZERO };
+                stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
             }
             Ok(())
         }
@@ -220,6 +226,10 @@ impl DefaultLeaderElector {
         let (work, output) = Output::of_job(id, work);
         let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
         output.after_job(outcome)
+    }
+
+    fn cool_down(&self) -> Duration {
+        self.config.step_down_cool_down.unwrap_or_else(|| self.tuning.timings().lease_duration())
     }
 
     fn callback(&self) -> StartWork {

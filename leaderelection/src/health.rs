@@ -1,9 +1,11 @@
 //! The health check of an elector, like client-go's `Check`: a leader that has stopped renewing is unhealthy.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::board::Reader;
 use crate::status::Status;
+use crate::tuning::Tuning;
 
 /// A check for a liveness probe: it fails when the elector has stopped doing its work.
 ///
@@ -16,6 +18,8 @@ pub struct HealthCheck {
     name: String,
     lease_duration: Duration,
     tolerated_delay: Duration,
+    /// The timings of an elector that may change them.
+    tuning: Option<Arc<Tuning>>,
 }
 
 /// The last renewal is too old.
@@ -38,7 +42,12 @@ impl HealthCheck {
         lease_duration: Duration,
         tolerated_delay: Duration,
     ) -> Self {
-        Self { status, name, lease_duration, tolerated_delay }
+        Self { status, name, lease_duration, tolerated_delay, tuning: None }
+    }
+
+    /// Makes the check count by the lease duration of these timings.
+    pub(crate) fn with_tuning(self, tuning: Arc<Tuning>) -> Self {
+        Self { tuning: Some(tuning), ..self }
     }
 
     /// Performs the check.
@@ -48,7 +57,9 @@ impl HealthCheck {
     /// [`Unhealthy`] if this elector leads and its last renewal is too old.
     pub fn check(&self) -> Result<(), Unhealthy> {
         let Some(age) = self.status.read().term.as_ref().map(|term| term.renewal_age()) else { return Ok(()) };
-        let Self { lease_duration, tolerated_delay, .. } = *self;
+        let Self { tolerated_delay, .. } = *self;
+        let lease_duration =
+            self.tuning.as_ref().map_or(self.lease_duration, |tuning| tuning.timings().lease_duration());
         if age <= lease_duration.saturating_add(tolerated_delay) {
             return Ok(());
         }

@@ -133,6 +133,7 @@ mod store;
 mod store_check;
 mod sync;
 mod timings;
+mod tuning;
 mod work_outcome;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.

@@ -11,6 +11,7 @@ use crate::history::{History, Transition};
 use crate::identity;
 use crate::leadership::Leadership;
 use crate::observation::{LastError, Mishap, ObservedLease, Sighting};
+use crate::tuning::Tuning;
 use futures_util::stream::{Stream, unfold};
 
 /// A handle that tells who leads. It is cheap to clone and outlives the elector.
@@ -23,6 +24,8 @@ pub struct LeaderHandle {
     errors_told: u32,
     identity: Arc<str>,
     clock: Arc<dyn Clock>,
+    /// The timings; `None` for the lock of a session.
+    tuning: Option<Arc<Tuning>>,
     /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
     session: Option<Reader<Status>>,
 }
@@ -163,7 +166,15 @@ impl StatusWriter {
 
 impl LeaderHandle {
     pub(crate) fn new(status: Reader<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
-        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, session: None }
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, tuning: None, session: None }
+    }
+
+    pub(crate) fn with_tuning(self, tuning: Arc<Tuning>) -> Self {
+        Self { tuning: Some(tuning), ..self }
+    }
+
+    pub(crate) fn tuning(&self) -> Option<&Tuning> {
+        self.tuning.as_deref()
     }
 
     /// Makes this the handle of a lock of a session with this status.

@@ -89,8 +89,19 @@ impl Timings {
         self.request_timeout
     }
 
+    /// Checks the timings beside the longest lease of the lock and the follower interval; returns the latter.
+    pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
+        let lease_duration = self.lease_duration;
+        if lease_duration > longest {
+            let problem =
+                format!("({lease_duration:?}) must not be greater than the lock's max_lease_duration ({longest:?})");
+            return Err(ConfigError::new("lease_duration", problem));
+        }
+        self.follower_interval(follower)
+    }
+
     /// Checks the pause between the reads of a candidate while the leader renews; `None` is the retry period.
-    pub(crate) fn follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
+    fn follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
         const FIELD: &str = "follower_interval";
 
         let Self { lease_duration, retry_period, .. } = *self;

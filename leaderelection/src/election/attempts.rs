@@ -1,8 +1,7 @@
 //! The writes of this candidate that got no positive answer (rule 6).
 
-use std::time::Duration;
-
 use super::effect::Purpose;
+use super::limits::Limits;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::record::LeaderElectionRecord;
@@ -13,6 +12,14 @@ pub(super) struct Attempt {
     pub(super) token: u64,
     pub(super) sent_at: LocalInstant,
     pub(super) purpose: Purpose,
+    /// The times with which the write was sent.
+    pub(super) limits: Limits,
+}
+
+impl Attempt {
+    pub(super) fn lease_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.lease
+    }
 }
 
 /// A write that got no positive answer.
@@ -33,17 +40,17 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Remembers a write. A write that is older than `lease` demands a read. If the read shows that the write has not
+    /// Remembers a write. A write that is older than its lease demands a read. If the read shows that the write has not
     /// landed, [the write is forgotten](Self::forget_old).
-    pub(super) fn remember(&mut self, now: LocalInstant, lease: Duration, write: Unanswered) {
+    pub(super) fn remember(&mut self, now: LocalInstant, write: Unanswered) {
         self.unanswered.push(write);
-        self.must_read |= self.unanswered.iter().any(|write| now >= write.attempt.sent_at + lease);
+        self.must_read |= self.unanswered.iter().any(|write| now >= write.attempt.lease_until());
     }
 
-    /// Forgets the writes that are older than `lease`, after a read showed that none has landed so far. If such a write
-    /// lands after all, its window is over, and the write counts as one of another candidate.
-    pub(super) fn forget_old(&mut self, now: LocalInstant, lease: Duration) {
-        self.unanswered.retain(|write| now < write.attempt.sent_at + lease);
+    /// Forgets the writes that are older than their leases, after a read showed that none has landed so far. If such a
+    /// write lands after all, its window is over, and the write counts as one of another candidate.
+    pub(super) fn forget_old(&mut self, now: LocalInstant) {
+        self.unanswered.retain(|write| now < write.attempt.lease_until());
     }
 
     /// Returns the attempt of this candidate that wrote `record`, if there is one. Only the write id decides, because a

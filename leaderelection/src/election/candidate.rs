@@ -28,7 +28,7 @@ impl Election {
             && sight.version() == found.as_ref().map(|found| &found.version)
         {
             // Unanswered writes on this version may still land.
-            self.attempts.forget_old(now, self.rules.lease_duration);
+            self.attempts.forget_old(now);
         } else {
             self.pacing.made_progress();
             self.give_up_attempts();
@@ -174,21 +174,21 @@ impl Election {
         (token, record, seen.map(|seen| seen.version.clone()))
     }
 
-    /// The moment at which the last write was sent that may have made this candidate the holder, if there is one.
-    pub(super) fn last_acquire_sent(&self) -> Option<LocalInstant> {
+    /// The end of the lease of the last write that may have made this candidate the holder, if there is one.
+    pub(super) fn may_hold_until(&self) -> Option<LocalInstant> {
         let in_flight = match &self.in_flight {
             Some(InFlight::Write { attempt, .. }) => Some(attempt),
             _ => None,
         };
         let last = in_flight.or(self.attempts.last().map(|write| &write.attempt))?;
-        (last.purpose == Purpose::Acquire).then_some(last.sent_at)
+        (last.purpose == Purpose::Acquire).then_some(last.lease_until())
     }
 
     /// Begins the term if its window is still open. Otherwise the lease must be renewed first (rule 4).
     pub(super) fn start_if_valid(&mut self, now: LocalInstant) {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         match phase {
-            Phase::Won { hold, reason } if now < self.valid_until(&hold) => {
+            Phase::Won { hold, reason } if now < hold.valid_until() => {
                 let term = self.term(&hold);
                 self.phase = Phase::Leading(hold);
                 self.work_end = None;

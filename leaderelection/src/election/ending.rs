@@ -14,20 +14,20 @@ impl Election {
     /// Ends the term, the wait for its work, or the release, if its time is over.
     pub(super) fn expire(&mut self, now: LocalInstant) {
         if let Phase::Leading(hold) = &self.phase
-            && now >= self.valid_until(hold)
+            && now >= hold.valid_until()
         {
             self.end_term(EndReason::RenewDeadline, true);
             // Work that has ended already needs no time to stop.
             self.conclude_if_work_ended(now);
         }
         match &mut self.phase {
-            Phase::Stopping { until, dropped, .. } if now >= *until => {
+            Phase::Stopping { until, dropped, margin, .. } if now >= *until => {
                 if replace(dropped, true) {
                     self.effects.push_back(Effect::Abandon);
                     self.conclude(now, false);
                 } else {
                     // The work takes a moment to be dropped, counted from now: after a suspend, `until` is long past.
-                    *until = now + self.rules.stop_margin();
+                    *until = now + *margin;
                     self.effects.push_back(Effect::DropWork);
                 }
             }
@@ -57,11 +57,11 @@ impl Election {
 
     /// Stops a candidacy without a term. A lease that was won, or may have been won, is released like any other.
     fn stop_competing(&mut self, now: LocalInstant) {
-        let won_at = self.phase.hold().map(|hold| hold.sent_at).or_else(|| self.last_acquire_sent());
-        match (won_at, replace(&mut self.phase, Phase::Following)) {
-            (Some(sent_at), phase) if self.rules.release_on_cancel => {
+        let until = self.phase.hold().map(Hold::lease_until).or_else(|| self.may_hold_until());
+        match (until, replace(&mut self.phase, Phase::Following)) {
+            (Some(until), phase) if self.rules.release_on_cancel => {
                 let held = if let Phase::Won { hold, .. } = phase { Some(hold) } else { None };
-                self.begin_release(now, held, None, sent_at);
+                self.begin_release(now, held, None, until);
             }
             (_, phase) => {
                 self.phase = phase;
@@ -102,10 +102,11 @@ impl Election {
         }
         let fencing_token = hold.token;
         // This is shortly before the first moment at which another candidate may take the lease.
-        let drop_by = hold.sent_at + self.rules.lease_duration - self.rules.stop_margin();
+        let margin = hold.limits.stop_margin();
+        let drop_by = hold.lease_until() - margin;
         self.effects.push_back(Effect::Stop { fencing_token, reason: reason.clone(), drop_by });
         let (held, ended) = (still_ours.then_some(hold), Ended { fencing_token, reason });
-        self.phase = Phase::Stopping { held, ended, until: drop_by, dropped: false };
+        self.phase = Phase::Stopping { held, ended, until: drop_by, dropped: false, margin };
     }
 
     /// Ends the term if the record asks for another leader (rule 14).
@@ -136,8 +137,8 @@ impl Election {
         let (ended, held) = (ended.clone(), held.take_if(|_| releases));
         match held {
             Some(hold) => {
-                let sent_at = hold.sent_at;
-                self.begin_release(now, Some(hold), Some(ended), sent_at);
+                let until = hold.lease_until();
+                self.begin_release(now, Some(hold), Some(ended), until);
             }
             None => self.finish(now, Some(ended)),
         }
@@ -145,10 +146,10 @@ impl Election {
 
     /// Releases the lease (rule 9). Without a known version, a read must first show whether this candidate holds the
     /// lease. With a known version, the release replaces that version, so a renewal under way can no longer land.
-    fn begin_release(&mut self, now: LocalInstant, held: Option<Hold>, ended: Option<Ended>, sent_at: LocalInstant) {
+    fn begin_release(&mut self, now: LocalInstant, held: Option<Hold>, ended: Option<Ended>, give_up_at: LocalInstant) {
         self.attempts.must_read = held.is_none();
         self.pacing.restart(now);
-        self.phase = Phase::Releasing { held, ended, give_up_at: sent_at + self.rules.lease_duration };
+        self.phase = Phase::Releasing { held, ended, give_up_at };
         self.hurry_if_asked_to_stop(now);
         self.expire(now);
     }

@@ -21,7 +21,7 @@ impl Election {
             self.tell(Fact::Doubted);
         }
         // Even a "refused" write is remembered, because a proxy may have lied.
-        self.attempts.remember(now, self.rules.lease_duration, Unanswered { write_id, attempt, doubted });
+        self.attempts.remember(now, Unanswered { write_id, attempt, doubted });
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {
                 self.attempts.must_read = true;

@@ -19,7 +19,7 @@ impl Election {
     ) {
         match (self.phase.hold_mut(), &found) {
             (Some(hold), Some(found)) if hold.seen.version == found.version => {
-                self.attempts.forget_old(now, self.rules.lease_duration);
+                self.attempts.forget_old(now);
                 return self.pacing.write_again(&self.rules, now, jitter);
             }
             (Some(hold), Some(found)) if is_annotation(&found.record, &hold.seen.record) => {

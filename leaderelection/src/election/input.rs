@@ -1,9 +1,11 @@
 //! The inputs of the state machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::rules::Rules;
 use crate::job::JobId;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
@@ -32,6 +34,8 @@ pub enum Input {
     Command(Command),
     /// The work of the term has ended.
     WorkEnded(WorkEnd),
+    /// The candidate goes on by other rules, under the same identity (rule 22).
+    Reconfigure(Arc<Rules>),
     /// Something was heard from the leader, or from a process that says so (rules 15 to 17).
     Heard(Heard),
     /// The leader's window was over before the driver could carry out an [`Extend`](super::Effect::Extend).

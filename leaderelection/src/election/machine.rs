@@ -9,6 +9,7 @@ use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
 use super::hearing::Hearing;
 use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
 use super::job::Job;
+use super::limits::Limits;
 use super::pacing::Pacing;
 use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
 use super::reason::EndReason;
@@ -90,6 +91,7 @@ impl Election {
             Input::Heard(heard) => self.on_heard(now, heard),
             Input::Command(command) => self.on_command(now, command),
             Input::WorkEnded(end) => self.on_work_ended(end),
+            Input::Reconfigure(rules) => self.take_rules(now, rules, draw.jitter()),
             Input::Expired => self.end_term(EndReason::RenewDeadline, true),
         }
         self.conclude_if_work_ended(now);
@@ -116,7 +118,7 @@ impl Election {
     /// The moment at which time alone ends something: the term, the patience with its work, or the tries to release.
     fn deadline(&self) -> Option<LocalInstant> {
         match &self.phase {
-            Phase::Leading(hold) => Some(self.valid_until(hold)),
+            Phase::Leading(hold) => Some(hold.valid_until()),
             Phase::Stopping { until, .. } => Some(*until),
             Phase::Releasing { give_up_at, .. } => Some(*give_up_at),
             Phase::Idle | Phase::Following | Phase::Won { .. } => None,
@@ -127,7 +129,7 @@ impl Election {
     #[must_use]
     pub fn leading(&self, now: LocalInstant) -> Option<Term> {
         match &self.phase {
-            Phase::Leading(hold) if now < self.valid_until(hold) => Some(self.term(hold)),
+            Phase::Leading(hold) if now < hold.valid_until() => Some(self.term(hold)),
             _ => None,
         }
     }
@@ -212,7 +214,8 @@ impl Election {
         if attempt.purpose == Purpose::Release {
             return self.on_released(now, written);
         }
-        let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at };
+        let limits = attempt.limits.min(Limits::from(&*self.rules));
+        let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at, limits };
         let term = self.term(&hold);
         match &mut self.phase {
             Phase::Idle => {}
@@ -263,7 +266,7 @@ impl Election {
             }
         };
         // The term is valid from this moment, before the request is sent (rule 4).
-        let attempt = Attempt { token, sent_at: now, purpose };
+        let attempt = Attempt { token, sent_at: now, purpose, limits: Limits::from(&*self.rules) };
         let record = Arc::new(record);
         self.in_flight = Some(InFlight::Write { attempt, record: Arc::clone(&record) });
         self.effects.push_back(Effect::Send(Request::Write(Write { purpose, record, expected })));
@@ -323,11 +326,7 @@ impl Election {
     }
 
     pub(super) fn term(&self, hold: &Hold) -> Term {
-        Term { fencing_token: hold.token, sent_at: hold.sent_at, valid_until: self.valid_until(hold) }
-    }
-
-    pub(super) fn valid_until(&self, hold: &Hold) -> LocalInstant {
-        hold.sent_at + self.rules.renew_deadline
+        Term { fencing_token: hold.token, sent_at: hold.sent_at, valid_until: hold.valid_until() }
     }
 
     pub(super) fn tell(&mut self, fact: Fact) {

@@ -62,6 +62,11 @@ impl Pacing {
         self.look_at = now + interval + poll_jitter(rules, jitter);
     }
 
+    /// Schedules the next read of a candidate at the pace of new rules (rule 22), unless the read is due earlier.
+    pub(super) fn look_at_new_pace(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
+        self.look_by(now + poll_pause(rules, jitter));
+    }
+
     /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
     pub(super) fn write_again(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
         self.write_after = now + self.back_off(rules, jitter);

@@ -1,10 +1,12 @@
 //! The states of an election, and the data of each state.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::attempts::Attempt;
+use super::limits::Limits;
 use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
@@ -70,6 +72,8 @@ pub(super) enum Phase {
         /// The moment at which the work is dropped; after the drop, the moment at which the work is given up.
         until: LocalInstant,
         dropped: bool,
+        /// The time between the drop and the moment at which the work is given up.
+        margin: Duration,
     },
     /// The work is over, and the lease is being released, if the record names this candidate.
     Releasing {
@@ -94,6 +98,8 @@ pub(super) struct Hold {
     pub(super) token: u64,
     pub(super) seen: Seen,
     pub(super) sent_at: LocalInstant,
+    /// The times of this write, or shorter ones that have been set since (rule 22).
+    pub(super) limits: Limits,
 }
 
 /// The object as a candidate saw it at its last change.

@@ -19,6 +19,7 @@ use super::term::{EarlierWork, OpenTerm};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
+use crate::config_warning::ConfigWarning;
 use crate::election::{
     Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
 };
@@ -27,6 +28,8 @@ use crate::lock::LockError;
 use crate::refused::RefusedWrites;
 use crate::status::StatusWriter;
 use crate::store_check::StoreUnfit;
+use crate::timings::Timings;
+use crate::tuning::Tuning;
 
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -39,6 +42,7 @@ pub(super) struct Driver {
     /// `true` after the log has said that the store tells no ages.
     misses_ages: bool,
     pub(super) audience: Arc<Audience>,
+    tuning: Arc<Tuning>,
     earlier_work: EarlierWork,
     fitness: Fitness,
 }
@@ -63,10 +67,12 @@ enum Woken {
     Tick(LocalInstant),
     Input(Input),
     Answer(Result<Answer, LockError>),
+    /// The timings have changed.
+    Tuned(Timings),
 }
 
 impl Driver {
-    pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
+    pub(super) fn new(config: Arc<LeaderElectionConfig>, tuning: Arc<Tuning>, status: StatusWriter) -> Self {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
             stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
@@ -75,6 +81,7 @@ impl Driver {
             store_time: StoreTime::default(),
             misses_ages: false,
             audience: Arc::new(Audience::new(Arc::clone(&config), status)),
+            tuning,
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
             config,
@@ -112,6 +119,9 @@ impl Driver {
             work_is_due: false,
             _on_the_line: OnTheLine(Arc::clone(&self.audience)),
         };
+        if let Some(timings) = self.tuning.take() {
+            self.step(Woken::Tuned(timings), &mut run);
+        }
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
@@ -140,6 +150,7 @@ impl Driver {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }
+            timings = self.tuning.next() => Woken::Tuned(timings),
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
@@ -160,7 +171,7 @@ impl Driver {
     fn step(&mut self, woken: Woken, run: &mut Run) {
         let now = match woken {
             Woken::Tick(now) => now,
-            Woken::Input(_) | Woken::Answer(_) => self.config.clock.now(),
+            Woken::Input(_) | Woken::Answer(_) | Woken::Tuned(_) => self.config.clock.now(),
         };
         match woken {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
@@ -168,6 +179,13 @@ impl Driver {
                 if let Input::WorkEnded(end) = input {
                     run.report.work_ended(end, run.open.as_ref().and_then(OpenTerm::take_error).as_deref());
                 }
+                self.election.handle(now, input, self.stamper.at(now));
+            }
+            Woken::Tuned(timings) => {
+                self.config = Arc::new(self.config.with_timings(timings));
+                log::reconfigured(&timings);
+                self.config.warnings().iter().for_each(ConfigWarning::log);
+                let input = Input::Reconfigure(Arc::clone(&self.config.rules));
                 self.election.handle(now, input, self.stamper.at(now));
             }
             Woken::Answer(result) => {

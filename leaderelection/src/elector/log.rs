@@ -6,6 +6,7 @@ use std::io;
 use crate::election::{BeginReason, EndReason, Fact, Operation};
 use crate::lock::LockError;
 use crate::store::StoreErrorKind;
+use crate::timings::Timings;
 
 /// Logs information about a lock, or a detail about one of the many locks of a session.
 macro_rules! info_or_detail {
@@ -44,6 +45,12 @@ pub(super) fn started(lock_of_session: Option<&str>, fencing_token: u64, reason:
 
 pub(super) fn stopped(lock_of_session: Option<&str>, fencing_token: u64, reason: &EndReason) {
     info_or_detail!(lock_of_session, fencing_token, %reason, "stopped leading");
+}
+
+pub(super) fn reconfigured(timings: &Timings) {
+    let (lease_duration, renew_deadline) = (timings.lease_duration(), timings.renew_deadline());
+    let (retry_period, request_timeout) = (timings.retry_period(), timings.request_timeout());
+    tracing::info!(?lease_duration, ?renew_deadline, ?retry_period, ?request_timeout, "took new timings");
 }
 
 pub(super) fn work_panicked(lock_of_session: Option<&str>) {

@@ -60,6 +60,8 @@ pub enum Deed {
     CompeteAgain,
     /// The node crashes and starts again with the same identity.
     Crash,
+    /// The node gets the other timings of the setup, or its first timings again.
+    Reconfigure,
     /// The node hears the word of a peer, which may be a lie.
     Hear(Word),
 }
@@ -105,6 +107,9 @@ impl World {
             }
             if setup.stops && node.leads {
                 push(Deed::StepDown);
+            }
+            if self.reconfigured < setup.reconfigures {
+                push(Deed::Reconfigure);
             }
             if setup.crashes {
                 push(Deed::Crash);

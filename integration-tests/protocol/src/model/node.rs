@@ -6,7 +6,7 @@ use chrono::DateTime;
 use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, ClashWatch, Draw, Election, EndReason, Fact, Jitter, Purpose, Request, Stamp, Write,
+    Answer, ClashWatch, Draw, Election, EndReason, Fact, Jitter, Purpose, Request, Stamp, Term, Write,
 };
 
 use super::world::{Cell, Setup, Violation};
@@ -53,6 +53,8 @@ pub struct Node {
     /// The last term of this process that has ended.
     pub(super) ended: Option<u64>,
     pub(super) work: Work,
+    /// `true` while the node has the longer timings.
+    pub(super) is_longer: bool,
     /// `true` after an order to start a term, until the order to stop that term.
     pub(super) leads: bool,
     /// `true` if the machine has to be told at once that the work has ended.
@@ -102,6 +104,7 @@ impl Node {
             valid: None,
             ended: None,
             work: Work::None,
+            is_longer: false,
             leads: false,
             ends_now: false,
             lease_end: None,
@@ -161,6 +164,12 @@ impl Node {
         let releases = matches!(&self.flight, Some(Flight::Sent(Request::Write(write))) if write.record.is_released());
         let is_futile = setup.fails && (self.leads || !releases && self.election.listens());
         is_futile.then_some(Violation::Futility)
+    }
+
+    /// The end of the lease of the last write that is known to have landed.
+    pub(super) fn lease_until(&self, term: Term) -> Option<LocalInstant> {
+        let (record, _) = self.election.observed()?;
+        Some(term.sent_at + record.lease_duration)
     }
 
     /// Returns the promise that sending `request` now would break.

@@ -41,6 +41,8 @@ pub fn standard() -> Vec<Question> {
         question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a follower interval", Setup { follower: Some(2), ..two() }),
         question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
+        question("new timings", Setup { last_token: 0, ..retimed() }),
+        question("new timings, and work that ends late", Setup { work: Manner::EndsLate, last_token: 0, ..retimed() }),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
@@ -120,6 +122,11 @@ pub fn electable_larger() -> Vec<Question> {
     ]
 }
 
+/// Returns a setup in which timings are made longer or shorter while the nodes run.
+fn retimed() -> Setup {
+    Setup { reconfigures: 2, longer: 2, lease: 2, renew: 1, ..two() }
+}
+
 fn store_clock(rate: u64) -> Option<StoreClock> {
     Some(StoreClock { rate, error: 2, slack: 2 })
 }
@@ -147,6 +154,8 @@ fn two() -> Setup {
         nodes: vec![("a", 1), ("b", 1)],
         lease: 3,
         other_lease: None,
+        reconfigures: 0,
+        longer: 0,
         renew: 2,
         retry: 1,
         follower: None,

@@ -1,5 +1,6 @@
 //! The results of steps: the inputs of the machines, and their effects.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
@@ -90,6 +91,13 @@ impl World {
                 self.violate(setup, violation);
             }
             Deed::Hear(word) => self.hear(setup, index, word),
+            Deed::Reconfigure => {
+                self.reconfigured += 1;
+                let node = &mut self.nodes[index];
+                node.is_longer = !node.is_longer;
+                let rules = setup.rules_after(index, node.is_longer);
+                self.step(setup, index, Input::Reconfigure(Arc::new(rules)), false);
+            }
             Deed::CompeteAgain => self.begin(setup, index),
             Deed::Crash => {
                 self.orphan(setup, index);
@@ -153,7 +161,6 @@ impl World {
     }
 
     fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect, clash: bool) {
-        let lease = Duration::from_nanos(setup.lease_of(index));
         let node = &mut self.nodes[index];
         let violation = match effect {
             Effect::Send(request) => {
@@ -166,7 +173,7 @@ impl World {
             Effect::Start { term, .. } => {
                 node.leads = true;
                 node.work = if setup.work == Manner::BeginsLate { Work::Pending } else { Work::Running };
-                node.lease_end = Some(term.sent_at + lease);
+                node.lease_end = node.lease_until(term);
                 node.term = setup.has_job(index).then_some(term.fencing_token);
                 let begins_done = if node.work == Work::Running { self.broken_by_work(setup, index) } else { None };
                 let this = 1 << term.fencing_token;
@@ -175,7 +182,7 @@ impl World {
                 broken.then_some(Violation::Tokens).or(begins_done)
             }
             Effect::Extend(term) => {
-                node.lease_end = Some(term.sent_at + lease);
+                node.lease_end = node.lease_until(term);
                 None
             }
             Effect::Stop { fencing_token, reason, .. } => {

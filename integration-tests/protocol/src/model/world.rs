@@ -32,6 +32,11 @@ pub struct Setup {
     pub lease: u64,
     /// The lease duration of all nodes but the first, if it differs: timings are changed at one node after the other.
     pub other_lease: Option<u64>,
+    /// The number of times that a node gets other timings while it runs: the longer of two pairs of lease and deadline, or
+    /// the first pair again.
+    pub reconfigures: usize,
+    /// The part by which the other timings are longer.
+    pub longer: u64,
     /// Renew deadline in clock units.
     pub renew: u64,
     /// Retry period in clock units.
@@ -91,6 +96,17 @@ pub struct StoreClock {
 }
 
 impl Setup {
+    /// The rules of the node at `index` after other timings were set, or the first timings again.
+    pub fn rules_after(&self, index: usize, is_longer: bool) -> Rules {
+        let mut rules = self.rules(index);
+        if is_longer {
+            let longer = Duration::from_nanos(self.longer);
+            (rules.lease_duration, rules.renew_deadline) =
+                (rules.lease_duration + longer, rules.renew_deadline + longer);
+        }
+        rules
+    }
+
     /// The rules of the node at `index`.
     pub fn rules(&self, index: usize) -> Rules {
         let nanos = Duration::from_nanos;
@@ -120,7 +136,7 @@ impl Setup {
 
     /// The longest lease duration of a node.
     pub fn longest_lease(&self) -> u64 {
-        self.lease.max(self.other_lease.unwrap_or_default())
+        self.lease.max(self.other_lease.unwrap_or_default()) + self.longer
     }
 
     /// Returns the reading of every clock, which never changes: all remembered moments move into the past instead. The
@@ -221,6 +237,8 @@ pub struct World {
     pub(super) deleted: bool,
     /// The number of requests of an operator.
     pub(super) transferred: usize,
+    /// The number of times that a node got other timings.
+    pub(super) reconfigured: usize,
     /// The number of words of peers that have counted.
     pub(super) heard: usize,
     /// The state of the record that is replaced once by something that is none.
@@ -258,6 +276,7 @@ impl Model for Setup {
             violation: None,
             deleted: false,
             transferred: 0,
+            reconfigured: 0,
             heard: 0,
             spoilt: Spoilt::NotYet,
             ids: 0,

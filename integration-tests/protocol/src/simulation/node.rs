@@ -34,6 +34,7 @@ enum Fortune {
     Cancel,
     StepDown,
     Transfer,
+    Reconfigure(Timings),
     Crash,
     Freeze { lasts: Duration, timers_too: bool },
     Network { link: Link, lasts: Duration },
@@ -113,7 +114,9 @@ impl Process {
             .name(listener::name_of(id))
             .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
-        let config = if follower > retry { config.follower_interval(follower) } else { config };
+        // Other timings need not suit the interval.
+        let config =
+            if follower > retry && !world.scenario.reconfigures { config.follower_interval(follower) } else { config };
         let trusted = world.scenario.store_clock_slack.filter(|_| dice.chance(0.8));
         let config = trusted
             .into_iter()
@@ -283,7 +286,11 @@ impl Process {
         let is_frozen = world.nodes[node].gate.is_closed();
         match fortune {
             // These events need a running process.
-            Fortune::Cancel | Fortune::StepDown | Fortune::Transfer if is_frozen => {}
+            Fortune::Cancel | Fortune::StepDown | Fortune::Transfer | Fortune::Reconfigure(_) if is_frozen => {}
+            Fortune::Reconfigure(timings) => {
+                world.oracle(|oracle, now| oracle.reconfigured(now, id, timings));
+                self.handle.reconfigure(timings.checked()).expect("scenarios have valid timings");
+            }
             Fortune::Cancel => {
                 world.oracle(|oracle, now| oracle.cancelled(now, id));
                 self.cancel.cancel();
@@ -317,6 +324,9 @@ impl Fortune {
     fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         let timings = &scenario.timings;
         let lasts = dice.delay(timings, timings.lease * 2);
+        if scenario.reconfigures && dice.chance(0.4) {
+            return Self::Reconfigure(scenario.timings_of_a_process(dice));
+        }
         let kinds = if scenario.trouble == Trouble::None { 3 } else { 9 };
         match dice.below(kinds) {
             0 => Self::Cancel,

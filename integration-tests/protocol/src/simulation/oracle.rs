@@ -18,11 +18,12 @@ use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::clock::TrueTime;
 use super::faults::Refusal;
-use super::scenario::{Liar, Scenario};
+use super::scenario::{Liar, Scenario, Timings};
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
 use super::vandal::Spoilt;
 pub(super) use interventions::Told;
 use object::ObjectHistory;
+use process::Landed;
 pub(super) use process::{Newcomer, Watched};
 
 /// A promise of the protocol.
@@ -274,7 +275,26 @@ impl Oracle {
             self.object.may_be_named_since(sent);
         }
         let writer = &mut self.processes[by];
-        writer.landed = Some((record.leader_transitions, writer.clock.local_at(sent)));
+        let Timings { lease, deadline, .. } =
+            self.scenario.timings_of_lease(record.lease_duration).unwrap_or(writer.timings);
+        let sent = writer.clock.local_at(sent);
+        writer.landed = Some(Landed { token: record.leader_transitions, sent, lease, deadline });
+    }
+
+    /// Records that a process gets other timings while it runs.
+    pub(super) fn reconfigured(&mut self, now: TrueTime, process: ProcessId, timings: Timings) {
+        self.log(now, Some(process), Event::Reconfigured { lease: timings.lease });
+        self.is_disturbed(process);
+        let watched = &mut self.processes[process];
+        watched.reconfigured_at = Some(watched.clock.local_at(now));
+        let before = watched.timings;
+        watched.timings = Timings {
+            lease: before.lease.min(timings.lease),
+            deadline: before.deadline.min(timings.deadline),
+            retry: before.retry.max(timings.retry),
+            timeout: before.timeout.max(timings.timeout),
+            follower: before.follower.max(timings.follower),
+        };
     }
 
     /// Records that an answer with a `Retry-After` has reached the elector.

@@ -33,6 +33,8 @@ pub(crate) struct Scenario {
     pub(crate) timings: Timings,
     /// The timings of some candidates, because timings are changed at one candidate after the other.
     pub(crate) other_timings: Option<Timings>,
+    /// Processes get the other timings while they run, again and again.
+    pub(crate) reconfigures: bool,
     /// A candidate of another library competes at times, whose records have no write id.
     pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
@@ -151,6 +153,7 @@ impl Scenario {
         Self {
             timings,
             other_timings,
+            reconfigures: other_timings.is_some_and(|other| other.lease != timings.lease) && dice.chance(0.6),
             // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
             has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),
             rates,
@@ -183,6 +186,11 @@ impl Scenario {
 
     pub(crate) fn all_timings(&self) -> impl Iterator<Item = Timings> {
         std::iter::once(self.timings).chain(self.other_timings)
+    }
+
+    /// The timings with this lease, if processes get other timings while they run. No two of them have the same lease.
+    pub(crate) fn timings_of_lease(&self, lease: Duration) -> Option<Timings> {
+        self.all_timings().find(|timings| self.reconfigures && timings.lease == lease)
     }
 
     /// Draws the timings of a new process.
@@ -232,6 +240,13 @@ impl Peers {
 }
 
 impl Timings {
+    pub(crate) fn checked(self) -> leaderelection::Timings {
+        let Self { lease, deadline, retry, timeout, .. } = self;
+        leaderelection::Timings::new(lease, deadline, retry)
+            .and_then(|timings| timings.with_request_timeout(timeout))
+            .expect("scenarios have valid timings")
+    }
+
     fn draw(dice: &mut Dice) -> Self {
         let ms = Duration::from_millis;
         if dice.chance(0.5) {

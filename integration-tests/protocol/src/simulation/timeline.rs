@@ -41,6 +41,7 @@ pub(super) enum Event {
     RunEnded { token: Option<u64>, reason: Option<EndReason> },
     CancelCalled,
     StepDownCalled { led: bool },
+    Reconfigured { lease: Duration },
     TransferCalled { to: String, led: bool },
     Frozen { lasts: Duration, timers_too: bool },
     WentOn,
@@ -140,6 +141,7 @@ impl fmt::Display for Event {
             Self::Ended => f.write_str("has ended"),
             Self::RunEnded { token, reason } => write!(f, "run() returned: token {token:?}, {reason:?}"),
             Self::CancelCalled => f.write_str("is cancelled"),
+            Self::Reconfigured { lease } => write!(f, "is told to go on with the timings of a lease of {lease:?}"),
             Self::StepDownCalled { led } => {
                 write!(f, "is told to step down; {}", if *led { "led" } else { "did not lead" })
             }

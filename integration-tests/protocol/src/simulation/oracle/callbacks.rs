@@ -90,8 +90,11 @@ impl Oracle {
         let timings = watched.timings;
         let (token, local) = (leadership.fencing_token(), watched.clock.local_at(now));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
-        let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent + timings.lease);
-        let rest = timings.lease - timings.deadline;
+        let landed = watched.landed.filter(|landed| landed.token == token);
+        let (lease, deadline) =
+            landed.map_or((timings.lease, timings.deadline), |landed| (landed.lease, landed.deadline));
+        let landed = landed.map(|landed| landed.sent + landed.lease);
+        let rest = lease - deadline;
         // The work is dropped an eighth of the rest before the end, by a timer that may be later than that.
         let grain = GRAIN.saturating_sub(rest / 8);
         let lease_end = landed.max(Some(leadership.valid_until() + rest)).map(|end| end + grain);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use leaderelection::clock::LocalInstant;
 use leaderelection::{JobId, JobOutcome, LeaderElectionRecord, Leadership, REMEMBERED_JOBS, RunError};
 
+use super::process::Landed;
 use super::{Oracle, Property};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{Event, ProcessId, RequestId};
@@ -152,7 +153,7 @@ impl Oracle {
     /// Returns `true` if nothing kept the process from the release of this term, which would have carried a mark.
     fn must_be_marked(&self, now: TrueTime, process: ProcessId, token: u64) -> bool {
         let (watched, success) = (&self.processes[process], self.jobs.succeeded.get(&(process, token)));
-        let (Some(success), Some((_, sent))) = (success, watched.landed) else { return false };
+        let (Some(success), Some(Landed { sent, .. })) = (success, watched.landed) else { return false };
         let since = watched.clock.local_at(now) - watched.timings.lease;
         let in_time = success.at + watched.timings.timeout < sent + watched.timings.lease;
         let in_trouble = watched.trouble_since(since).0 > 0

@@ -37,7 +37,10 @@ pub(in crate::simulation) struct Watched {
     pub(super) node: usize,
     pub(super) identity: String,
     pub(super) campaigns: bool,
+    /// The timings; after other timings were set, the times of both that make a check the least strict.
     pub(super) timings: Timings,
+    /// The last time at which other timings were set.
+    pub(super) reconfigured_at: Option<LocalInstant>,
     pub(super) clock: NodeClock,
     pub(super) handle: LeaderHandle,
     pub(super) open: Option<OpenTerm>,
@@ -47,8 +50,7 @@ pub(in crate::simulation) struct Watched {
     pub(super) starts: u32,
     pub(super) stops: u32,
     pub(super) works: u32,
-    /// The term and the sending of its last write that landed, whether its elector knows that or not.
-    pub(super) landed: Option<(u64, LocalInstant)>,
+    pub(super) landed: Option<Landed>,
     /// The term that the process gave away to a named candidate, and the moment.
     pub(super) gave_way: Option<(u64, TrueTime)>,
     /// The holders in the answers to the process, without repetitions; empty for none.
@@ -72,6 +74,15 @@ pub(in crate::simulation) struct Watched {
     went_on_at: Option<TrueTime>,
     /// The time until which the elector may not have noticed a stop of its process.
     unaware_until: Option<LocalInstant>,
+}
+
+/// The last write of a term that landed, whether its elector knows that or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landed {
+    pub(super) token: u64,
+    pub(super) sent: LocalInstant,
+    pub(super) lease: Duration,
+    pub(super) deadline: Duration,
 }
 
 /// A term, as last observed.
@@ -102,6 +113,7 @@ impl From<Newcomer> for Watched {
             identity,
             campaigns,
             timings,
+            reconfigured_at: None,
             clock,
             handle,
             open: None,

@@ -89,8 +89,8 @@ impl Oracle {
         let watched = &self.processes[process];
         let Some(OpenTerm { leadership, valid_until, .. }) = &watched.open else { return };
         let token = leadership.fencing_token();
-        let landed = watched.landed.filter(|(term, _)| *term == token).map(|(_, sent)| sent);
-        if landed.is_none_or(|sent| *valid_until > sent + watched.timings.deadline) {
+        let landed = watched.landed.filter(|landed| landed.token == token);
+        if landed.is_none_or(|landed| *valid_until > landed.sent + landed.deadline) {
             let what =
                 format!("p{process}'s window with token {token} is longer than its last write that landed allows");
             self.violated(now, Property::WindowOfALandedWrite, what);
@@ -126,19 +126,24 @@ impl Oracle {
         let in_time = watched.clock.local_at(now) < valid_until;
         let asked = self.object.asks_for_another() && self.object.is_held_by(process, token);
         let (given_up, watched) = (given_up || watched.cancelled || asked, &self.processes[process]);
-        let since = valid_until - watched.timings.deadline;
+        let longest = self.scenario.all_timings().map(|timings| timings.deadline).max().unwrap_or_default();
+        let since = valid_until - if self.scenario.reconfigures { longest } else { watched.timings.deadline };
         let was_spoilt = self.object.was_spoilt_since(watched.clock.true_at(since));
         let spurious = if given_up || was_spoilt {
             None
         } else if in_time {
             self.stats.losses += 1;
             // A false answer may end a term, which is safe. No false answer may prolong one.
-            let excused = !self.object.is_held_by(process, token) || watched.was_deceived_since(since);
+            // A shorter deadline ends a term whose last renewal is older.
+            let excused = !self.object.is_held_by(process, token)
+                || watched.was_deceived_since(since)
+                || watched.reconfigured_at.is_some_and(|at| at >= since);
             (!excused).then(|| "was given up, but the record is still its own".to_owned())
         } else {
             self.stats.deadlines += 1;
             let (wrong, told_to_wait) = watched.trouble_since(since);
             let excused = told_to_wait
+                || watched.reconfigured_at.is_some_and(|at| at >= since)
                 || watched.was_frozen_since(since)
                 || longest_renewal(&watched.timings, wrong) > watched.timings.deadline;
             (!excused).then(|| format!("ran into its deadline, with {wrong} requests that went wrong"))
@@ -180,7 +185,7 @@ impl Oracle {
         self.log(now, Some(process), Event::TransferCalled { to, led });
         if led {
             let watched = &mut self.processes[process];
-            watched.gave_way = watched.landed.map(|(token, _)| (token, now));
+            watched.gave_way = watched.landed.map(|landed| (landed.token, now));
         }
         if led && self.processes[process].handle.is_leader() {
             self.violated(now, Property::EndsAtOnce, format!("p{process} leads after it has handed over"));
