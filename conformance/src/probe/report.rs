@@ -184,9 +184,6 @@ impl fmt::Display for ProbeReport {
             }
         }
         match self.verdict() {
-            Verdict::Unusable | Verdict::Inconclusive if self.kind() == StoreKind::CreateOnly => {
-                writeln!(f, "\n{HELP_FOR_STORES_THAT_CREATE}")?;
-            }
             Verdict::Fit => writeln!(
                 f,
                 "\nof {races} races none had two winners: 95 of 100 such probes find a fault that shows in one race of \
@@ -196,6 +193,9 @@ impl fmt::Display for ProbeReport {
             )?,
             Verdict::Unusable => writeln!(f, "\n{HELP_FOR_THE_UNUSABLE}")?,
             Verdict::Unfit | Verdict::Inconclusive => {}
+        }
+        if self.verdict() != Verdict::Fit && self.kind() == StoreKind::CreateOnly {
+            writeln!(f, "\n{HELP_FOR_STORES_THAT_CREATE}")?;
         }
         writeln!(f, "\nkind of store: {}", self.kind())?;
         writeln!(f, "probed {place}")?;
