@@ -33,6 +33,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use leaderelection::sequenced::CreateOnlyStore;
 use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
 
 #[cfg(feature = "azure")]
@@ -130,6 +131,16 @@ impl Location {
             #[cfg(unix)]
             Self::SequencedFile(location) => location.open().history(self.key()).await.map(Some),
             _ => Ok(None),
+        }
+    }
+
+    /// The store below a sequenced lock, which can only create; `None` for every other lock.
+    #[must_use]
+    pub fn create_only(&self) -> Option<Arc<dyn CreateOnlyStore>> {
+        match self {
+            #[cfg(unix)]
+            Self::SequencedFile(location) => Some(Arc::new(location.open().objects().clone())),
+            _ => None,
         }
     }
 
