@@ -43,6 +43,7 @@
 //! remove its directory while no candidate runs. Objects of a probe leave no trace.
 
 mod crash;
+mod create_only;
 mod error;
 mod file_system;
 mod gate;
@@ -65,6 +66,7 @@ use leaderelection::{
 };
 use tokio::task;
 
+pub use create_only::CreateOnlyDirectory;
 use gate::Gate;
 use object::ObjectDirectory;
 

@@ -3,6 +3,7 @@
 //! | store | feature | module |
 //! |---|---|---|
 //! | a local directory | none | [`file`](mod@file) |
+//! | a local directory with one file per write | none | [`file`](mod@file) |
 //! | Amazon S3 and compatible stores | `s3` | `s3` |
 //! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |

@@ -7,6 +7,7 @@
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
 //! | `file:///directory/name` | [`FileLocation`] | |
+//! | `sequenced+file:///directory/name?keep=…` | [`SequencedFileLocation`] | |
 //! | `memory:name` | [`MemoryLocation`] | |
 //!
 //! Credentials come from the environment, as each cloud's own tools find them. The one exception is a
@@ -32,7 +33,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, ObjectLock, StoreError};
+use leaderelection::sequenced::CreateOnlyStore;
+use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
 
 #[cfg(feature = "azure")]
 pub use self::azure::AzureLocation;
@@ -43,6 +45,8 @@ pub use self::gcs::GcsLocation;
 pub use self::memory::MemoryLocation;
 #[cfg(feature = "s3")]
 pub use self::s3::S3Location;
+#[cfg(unix)]
+pub use self::sequenced::SequencedFileLocation;
 
 #[cfg(feature = "azure")]
 mod azure;
@@ -54,6 +58,8 @@ mod memory;
 mod parts;
 #[cfg(feature = "s3")]
 mod s3;
+#[cfg(unix)]
+mod sequenced;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -74,6 +80,9 @@ pub enum Location {
     /// An object in a local directory.
     #[cfg(unix)]
     File(FileLocation),
+    /// An object in a local directory with one file per write.
+    #[cfg(unix)]
+    SequencedFile(SequencedFileLocation),
     /// An object in the memory of this process.
     Memory(MemoryLocation),
 }
@@ -104,8 +113,35 @@ impl Location {
             Self::Azure(location) => Arc::new(location.open()?),
             #[cfg(unix)]
             Self::File(location) => Arc::new(location.open()),
+            #[cfg(unix)]
+            Self::SequencedFile(location) => Arc::new(location.open()),
             Self::Memory(location) => Arc::new(location.open()),
         })
+    }
+
+    /// Reads what the store has kept of the object, oldest first: the versions that were replaced, and the present one. The
+    /// body of a deletion is empty. The result is `None` for a store that keeps only the present version, as all stores
+    /// but the sequenced ones do.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`open`](Self::open), and those of a read.
+    pub async fn history(&self) -> Result<Option<Vec<VersionedObject>>, StoreError> {
+        match self {
+            #[cfg(unix)]
+            Self::SequencedFile(location) => location.open().history(self.key()).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The store below a sequenced lock, which can only create; `None` for every other lock.
+    #[must_use]
+    pub fn create_only(&self) -> Option<Arc<dyn CreateOnlyStore>> {
+        match self {
+            #[cfg(unix)]
+            Self::SequencedFile(location) => Some(Arc::new(location.open().objects().clone())),
+            _ => None,
+        }
     }
 
     /// The URL of the server that [`open`](Self::open) asks, as location and environment resolve it. The URL includes
@@ -123,7 +159,7 @@ impl Location {
             #[cfg(feature = "azure")]
             Self::Azure(location) => Some(location.open()?.container_url().to_owned()),
             #[cfg(unix)]
-            Self::File(_) => None,
+            Self::File(_) | Self::SequencedFile(_) => None,
             Self::Memory(_) => None,
         })
     }
@@ -149,6 +185,8 @@ impl Location {
             Self::Azure(location) => &mut location.key,
             #[cfg(unix)]
             Self::File(location) => &mut location.key,
+            #[cfg(unix)]
+            Self::SequencedFile(location) => &mut location.file.key,
             Self::Memory(location) => &mut location.key,
         };
         *place = key.into();
@@ -167,6 +205,8 @@ impl Location {
             Self::Azure(location) => &location.key,
             #[cfg(unix)]
             Self::File(location) => &location.key,
+            #[cfg(unix)]
+            Self::SequencedFile(location) => &location.file.key,
             Self::Memory(location) => &location.key,
         }
     }
@@ -185,6 +225,8 @@ impl FromStr for Location {
             Some("az" | "https" | "http") => text.parse().map(Self::Azure),
             #[cfg(unix)]
             Some("file") => text.parse().map(Self::File),
+            #[cfg(unix)]
+            Some("sequenced+file") => text.parse().map(Self::SequencedFile),
             Some("memory") => text.parse().map(Self::Memory),
             #[cfg(not(feature = "s3"))]
             Some("s3") => Err(UrlError::without_feature("s3", "s3://bucket/key")),
@@ -211,6 +253,8 @@ impl fmt::Display for Location {
             Self::Azure(location) => location.fmt(f),
             #[cfg(unix)]
             Self::File(location) => location.fmt(f),
+            #[cfg(unix)]
+            Self::SequencedFile(location) => location.fmt(f),
             Self::Memory(location) => location.fmt(f),
         }
     }
@@ -238,6 +282,8 @@ from_each! {
     Azure(AzureLocation),
     #[cfg(unix)]
     File(FileLocation),
+    #[cfg(unix)]
+    SequencedFile(SequencedFileLocation),
     Memory(MemoryLocation),
 }
 

@@ -106,10 +106,15 @@ impl LockUrl {
     #[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it can fail elsewhere"))]
     pub(crate) fn must_have_directory(&self) -> Result<(), Failure> {
         #[cfg(unix)]
-        if let Location::File(location) = &self.0
-            && !std::path::Path::new(&location.directory).is_dir()
         {
-            return Err(Failure::usage(format!("{} is no directory; create it, or check the URL", location.directory)));
+            let directory = match &self.0 {
+                Location::File(location) => &location.directory,
+                Location::SequencedFile(location) => &location.file.directory,
+                _ => return Ok(()),
+            };
+            if !std::path::Path::new(directory).is_dir() {
+                return Err(Failure::usage(format!("{directory} is no directory; create it, or check the URL")));
+            }
         }
         Ok(())
     }

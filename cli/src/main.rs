@@ -10,6 +10,7 @@ mod dashboard;
 mod environment;
 mod exit;
 mod health;
+mod history;
 mod http;
 mod intervene;
 mod list;
@@ -54,6 +55,7 @@ use crate::output::{Output, OutputArgs};
 ///     az://account/container/blob
 ///     https://account.blob.core.windows.net/container/blob?SAS
 ///     file:///directory/name
+///     sequenced+file:///directory/name?keep=1000
 ///
 /// Credentials come from the environment, as each cloud's own tools find them.
 #[derive(Debug, Parser)]
@@ -73,6 +75,7 @@ enum Command {
     Status(status::Args),
     Watch(watch::Args),
     List(list::Args),
+    History(history::Args),
     Serve(Box<serve::Args>),
     Health(health::Args),
     Dashboard(Box<dashboard::Args>),
@@ -91,6 +94,7 @@ impl Command {
             Self::Status(args) => status::run(args, output).await,
             Self::Watch(args) => watch::run(args, output).await,
             Self::List(args) => list::run(args, output).await,
+            Self::History(args) => history::run(args, output).await,
             Self::Serve(args) => serve::run(*args, output).await,
             Self::Health(args) => health::run(args, output).await,
             Self::Dashboard(args) => dashboard::run(*args, output).await,

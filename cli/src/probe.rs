@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use leaderelection::{LeaderCallbacks, LeaderElectionConfig};
-use leaderelection_conformance::{Check, ProbeConfig, ProbeReport, Verdict, probe};
+use leaderelection_conformance::{Check, ProbeConfig, ProbeReport, StoreKind, Verdict, probe, probe_create_only};
 use serde_json::{Value, json};
 
 use self::clock_offset::ClockOffset;
@@ -28,6 +28,9 @@ use crate::timing::{Timing, duration};
 /// may win. The probe writes beside the lock, in a folder leaderelection-probe/, and deletes its objects
 /// afterwards. The exit code is 0 if the store is fit, 1 if the store is not fit, and 69 if errors or missing
 /// answers leave that open.
+///
+/// The report names the kind of the store: full; create only, which needs a sequenced lock with one object per
+/// write; or neither.
 ///
 /// The probe also measures the duration of requests and the difference between the clocks, and computes the
 /// cost of the election in requests.
@@ -73,7 +76,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .rounds(args.rounds.into())
         .request_timeout(timings.request_timeout())
         .time_limit(args.time_limit);
-    let report = probe(lock.store().clone(), &config).await;
+    let report = match args.lock.location().create_only() {
+        Some(objects) => probe_create_only(objects, &config).await,
+        None => probe(lock.store().clone(), &config).await,
+    };
     let (latencies, clock) = if report.verdict() == Verdict::Inconclusive {
         (None, None)
     } else {
@@ -153,6 +159,12 @@ fn as_json(
             Verdict::Unfit => "unfit",
             Verdict::Unusable => "unusable",
             _ => "inconclusive",
+        },
+        "kind": match report.kind() {
+            StoreKind::Full => "full",
+            StoreKind::CreateOnly => "createOnly",
+            StoreKind::Neither => "neither",
+            _ => "unknown",
         },
         "checks": report.checks().iter().map(check).collect::<Vec<_>>(),
         "requests": report.requests(),

@@ -10,6 +10,8 @@ pub(crate) const LINEARIZABLE_READ: &str = "linearizable: a read returns the new
 pub(crate) const LINEARIZABLE_WRITE: &str =
     "linearizable: of any number of writers that name the same precondition at most one succeeds";
 pub(crate) const VERSION: &str = "a version belongs to one content: different bodies have different versions";
+pub(crate) const CREATE_ONCE: &str = "one creator: of any number of creations of one key at most one succeeds";
+pub(crate) const STRONG_LISTING: &str = "after the answer to a creation, every listing has its key";
 
 /// An act of a store, and the clause that forbids it.
 #[derive(Debug, thiserror::Error)]

@@ -70,7 +70,10 @@ mod probe_first;
 mod race;
 mod suites;
 
-pub use probe::{Check, CheckKind, Latency, Outcome, ProbeConfig, ProbeReport, Verdict, is_object_of_probe, probe};
+pub use probe::{
+    Check, CheckKind, Latency, Outcome, ProbeConfig, ProbeReport, StoreKind, Verdict, is_object_of_probe, probe,
+    probe_create_only,
+};
 pub use probe_first::ProbeFirst;
 pub use suites::{Duel, Effort, check_fence, check_lock, check_store};
 

@@ -4,6 +4,7 @@ mod calls;
 mod check;
 mod cleaning;
 mod config;
+mod creating;
 mod ledger;
 mod racing;
 mod report;
@@ -13,12 +14,13 @@ mod sequential;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
+use leaderelection::sequenced::CreateOnlyStore;
 
 use calls::Prober;
 
 pub use check::{Check, CheckKind, Outcome};
 pub use config::{ProbeConfig, is_object_of_probe};
-pub use report::{Latency, ProbeReport, Verdict};
+pub use report::{Latency, ProbeReport, StoreKind, Verdict};
 
 /// Probes `store`, with objects of its own that are deleted again.
 ///
@@ -35,7 +37,28 @@ pub use report::{Latency, ProbeReport, Verdict};
 /// Each writer of a race is a task of its own, so that writers start at the same time on a runtime with several
 /// threads. Dropping the future stops the probe and its tasks; the objects of the running check stay behind.
 pub async fn probe(store: impl ConditionalStore, config: &ProbeConfig) -> ProbeReport {
-    let prober = Prober::new(Arc::new(store), config);
+    run(Prober::new(Arc::new(store), config), config).await
+}
+
+/// Probes a store that can only create: its creations, its listings, and the conditional writes that a
+/// [`SequencedStore`](leaderelection::sequenced::SequencedStore) makes of them.
+///
+/// A second creation of one key finds stores that ignore the condition, as some do in buckets with versions. Creators that
+/// list find stores whose listings are late. All else is as for [`probe`], and a probe makes some five times as many
+/// requests.
+///
+/// # Errors
+///
+/// None: the report contains every error.
+///
+/// # Cancellation
+///
+/// The same as for [`probe`].
+pub async fn probe_create_only(objects: impl CreateOnlyStore, config: &ProbeConfig) -> ProbeReport {
+    run(Prober::of_creations(Arc::new(objects), config), config).await
+}
+
+async fn run(prober: Prober, config: &ProbeConfig) -> ProbeReport {
     let began = config.clock.now();
     let mut checks = Vec::new();
     tokio::select! {

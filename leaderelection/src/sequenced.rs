@@ -17,9 +17,10 @@
 //! | call | requests |
 //! |---|---|
 //! | a write on the version that this process has written or listed last | one creation, one listing, one removal |
-//! | a write on any other version | one listing more, and one read if the listing shows a newer number |
-//! | a read that finds nothing new | two reads; one listing instead every tenth time |
-//! | a read that finds something new | two reads and one listing; the first one is a listing and a read |
+//! | a write on any other version | one listing more, and a read and a second listing if that is needed to know the version |
+//! | a read that finds nothing new | two reads; every tenth time one read and one listing |
+//! | a read that finds `n` new writes, up to four | `n + 1` reads and one listing |
+//! | the first read, and one after more writes | two listings, and the reads |
 
 mod conditional;
 mod memory;

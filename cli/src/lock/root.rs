@@ -1,6 +1,8 @@
 //! The part of a store that holds a lock and its session.
 
 use leaderelection_backends::url::Location;
+#[cfg(unix)]
+use leaderelection_backends::url::SequencedFileLocation;
 
 /// The folders of a fleet's locks and sessions.
 #[cfg(unix)]
@@ -11,12 +13,12 @@ const FOLDERS: [&str; 2] = ["locks", "sessions"];
 /// The URL of a file names a store that holds no more than the folder of that file. A lock of a session is at
 /// PREFIX/locks/NAME, and its session at PREFIX/sessions/ID.
 pub(super) fn with_sessions(location: Location) -> Location {
+    let mut location = location;
     #[cfg(unix)]
-    if let Location::File(mut file) = location {
-        if let Some((root, folder)) = split(&file.directory) {
-            (file.key, file.directory) = (format!("{folder}/{}", file.key), root);
-        }
-        return Location::File(file);
+    if let Location::File(file) | Location::SequencedFile(SequencedFileLocation { file, .. }) = &mut location
+        && let Some((root, folder)) = split(&file.directory)
+    {
+        (file.key, file.directory) = (format!("{folder}/{}", file.key), root);
     }
     location
 }

@@ -35,6 +35,9 @@ pub(super) struct Cost {
     retry: Duration,
     writes: f64,
     reads: f64,
+    /// The listings and the removals of a lock with one object per write; zero for every other lock.
+    listings: f64,
+    removals: f64,
     /// The prices of a million writes and a million reads.
     prices: Option<(f64, f64)>,
     source: String,
@@ -54,19 +57,26 @@ impl Cost {
         };
         let retry = timings.retry_period();
         let rounds = MONTH.as_secs_f64() / retry.as_secs_f64();
+        // A candidate waits a retry period and, on average, half of the jitter in addition.
+        let rest = 1.0 + JITTER_FACTOR / 2.0;
+        let polls = f64::from(args.followers) * rounds / rest;
+        let is_sequenced = location.create_only().is_some();
         Self {
             followers: args.followers,
             retry,
             writes: rounds,
-            // A candidate waits a retry period and, on average, half of the jitter in addition.
-            reads: f64::from(args.followers) * rounds / (1.0 + JITTER_FACTOR / 2.0),
+            // A poll of a sequenced lock reads each new object, and the number after the last.
+            reads: if is_sequenced { polls * (rest + 1.0) } else { polls },
+            listings: if is_sequenced { rounds + polls } else { 0.0 },
+            removals: if is_sequenced { rounds } else { 0.0 },
             prices: write_price.zip(read_price),
             source,
         }
     }
 
     fn dollars(&self) -> Option<f64> {
-        self.prices.map(|(write, read)| (self.writes * write + self.reads * read) / 1e6)
+        // Stores charge for a listing as for a write, and for a removal nothing.
+        self.prices.map(|(write, read)| ((self.writes + self.listings) * write + self.reads * read) / 1e6)
     }
 
     pub(super) fn as_json(&self) -> Value {
@@ -75,6 +85,8 @@ impl Cost {
             "followers": self.followers,
             "writes": self.writes.round(),
             "reads": self.reads.round(),
+            "listings": self.listings.round(),
+            "removals": self.removals.round(),
             "dollars": self.dollars().map(|dollars| (dollars * 100.0).round() / 100.0),
             "prices": self.source,
         })
@@ -88,8 +100,13 @@ impl fmt::Display for Cost {
         let retry = humantime::format_duration(self.retry);
         write!(
             f,
-            "with --retry {retry} and {followers} followers {writes:.2} million writes and {reads:.2} million reads a month: "
+            "with --retry {retry} and {followers} followers {writes:.2} million writes and {reads:.2} million reads a month"
         )?;
+        if self.listings > 0.0 {
+            let (listings, removals) = (self.listings / 1e6, self.removals / 1e6);
+            write!(f, ", {listings:.2} million listings at the price of writes, {removals:.2} million removals")?;
+        }
+        f.write_str(": ")?;
         match self.dollars() {
             Some(dollars) => write!(f, "${dollars:.2} {source}"),
             None => f.write_str(source),
@@ -101,7 +118,7 @@ impl fmt::Display for Cost {
 fn is_local(location: &Location) -> bool {
     match location {
         #[cfg(unix)]
-        Location::File(_) => true,
+        Location::File(_) | Location::SequencedFile(_) => true,
         Location::Memory(_) => true,
         _ => false,
     }
@@ -153,6 +170,16 @@ mod tests {
             }
         }
         assert!(cost(&["--write-price", "0", "--read-price", "0"], "memory:a").contains("$0.00"));
+    }
+
+    /// One creation, one listing and one removal for each renewal; one listing and 2.6 reads for each poll.
+    #[cfg(unix)]
+    #[test]
+    fn a_sequenced_lock_costs_listings_too() {
+        let text = cost(&["--write-price", "5", "--read-price", "0.4"], "sequenced+file:///a/b");
+        let expected = "with --retry 2s and 2 followers 1.31 million writes and 4.27 million reads a month, \
+                        2.96 million listings at the price of writes, 1.31 million removals: $23.08";
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[cfg(feature = "s3")]

@@ -14,6 +14,7 @@ mod fake_s3;
 mod generated;
 mod giving_up;
 mod health;
+mod history;
 mod intervene;
 mod jobs;
 mod list;

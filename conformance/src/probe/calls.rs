@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use leaderelection::clock::LocalInstant;
+use leaderelection::sequenced::{CreateOnlyStore, SequencedStore};
 use leaderelection::{
     ConditionalStore, NoAnswer, Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, one_line,
 };
@@ -23,6 +24,8 @@ const REQUEST_TIMEOUT: &str = "request_timeout, --request-timeout";
 #[derive(Clone)]
 pub(super) struct Prober {
     pub(super) store: Arc<dyn ConditionalStore>,
+    /// The store below `store`, if that is made of one that can only create.
+    pub(super) objects: Option<Arc<dyn CreateOnlyStore>>,
     pub(super) config: Arc<ProbeConfig>,
     folder: Arc<str>,
     ledger: Arc<Mutex<Ledger>>,
@@ -30,7 +33,14 @@ pub(super) struct Prober {
 
 impl Prober {
     pub(super) fn new(store: Arc<dyn ConditionalStore>, config: &ProbeConfig) -> Self {
-        Self { store, config: Arc::new(config.clone()), folder: config.folder().into(), ledger: Arc::default() }
+        let config = Arc::new(config.clone());
+        Self { store, objects: None, folder: config.folder().into(), config, ledger: Arc::default() }
+    }
+
+    /// Creates a probe of a store that can only create, and of the layer that makes conditional writes of it.
+    pub(super) fn of_creations(objects: Arc<dyn CreateOnlyStore>, config: &ProbeConfig) -> Self {
+        let store = Arc::new(SequencedStore::new(Arc::clone(&objects)));
+        Self { objects: Some(objects), ..Self::new(store, config) }
     }
 
     pub(super) fn report(&self, checks: Vec<Check>, began: LocalInstant) -> ProbeReport {
@@ -38,6 +48,7 @@ impl Prober {
         ProbeReport {
             place: self.store.describe(&self.folder),
             checks,
+            creates_only: self.objects.is_some(),
             races: self.races(),
             requests: ledger.requests,
             latency: Latency::of(ledger.latencies),

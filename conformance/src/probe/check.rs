@@ -10,6 +10,10 @@ use crate::contract::Breach;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CheckKind {
+    /// Creates one key twice in a store that can only create. The store must refuse.
+    CreateAgain,
+    /// Lets creators list a store that can only create. Every listing must show what was created before it.
+    ListedAtOnce,
     /// Creates an object that exists. The store must refuse.
     CreateTwice,
     /// Updates an object by the version before the last. The store must refuse.
@@ -26,6 +30,9 @@ pub enum CheckKind {
 }
 
 impl CheckKind {
+    /// The checks of a store that can only create, before all others.
+    pub(super) const OF_CREATIONS: [Self; 2] = [Self::CreateAgain, Self::ListedAtOnce];
+
     pub(super) const ALL: [Self; 6] = [
         Self::CreateTwice,
         Self::StaleUpdate,
@@ -46,6 +53,8 @@ impl CheckKind {
 impl fmt::Display for CheckKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::CreateAgain => "create one key twice",
+            Self::ListedAtOnce => "creators that list",
             Self::CreateTwice => "create twice",
             Self::StaleUpdate => "stale update",
             Self::UpdateMissing => "update of a missing object",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::check::{Check, Outcome};
+use super::check::{Check, CheckKind, Outcome};
 
 /// The judgement on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +18,36 @@ pub enum Verdict {
     /// The store answered with errors, or not in time. Remove the cause and probe again.
     Inconclusive,
 }
+
+/// The conditional writes that a store can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreKind {
+    /// It creates an object if there is none, and replaces an object by its version.
+    Full,
+    /// It creates an object if there is none, and replaces none by a version. A
+    /// [`SequencedStore`](leaderelection::sequenced::SequencedStore) elects leaders on it.
+    CreateOnly,
+    /// It does neither reliably.
+    Neither,
+    /// Errors or missing answers leave it open.
+    Unknown,
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Full => "full",
+            Self::CreateOnly => "create only",
+            Self::Neither => "neither",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+const HELP_FOR_STORES_THAT_CREATE: &str = "\
+the store creates if absent and refuses to replace by a version: it can elect leaders through SequencedStore, with one \
+object per write; a URL that begins with sequenced+ names such a lock";
 
 const HELP_FOR_THE_UNUSABLE: &str = "\
 some S3-compatible stores, such as Ceph's gateway, compare ETags without their quotes: probe again with \
@@ -48,6 +78,8 @@ impl Latency {
 pub struct ProbeReport {
     pub(super) place: String,
     pub(super) checks: Vec<Check>,
+    /// The store was probed as one that can only create.
+    pub(super) creates_only: bool,
     pub(super) races: usize,
     pub(super) requests: usize,
     pub(super) latency: Option<Latency>,
@@ -66,6 +98,20 @@ impl ProbeReport {
             Some(Outcome::Failed) => Verdict::Unfit,
             Some(Outcome::Refused) => Verdict::Unusable,
             Some(_) => Verdict::Inconclusive,
+        }
+    }
+
+    /// The conditional writes that the store can do.
+    #[must_use]
+    pub fn kind(&self) -> StoreKind {
+        let has_passed = |kind| self.checks.iter().any(|check| check.kind == kind && check.outcome == Outcome::Passed);
+        match self.verdict() {
+            Verdict::Fit if self.creates_only => StoreKind::CreateOnly,
+            Verdict::Fit => StoreKind::Full,
+            Verdict::Unfit => StoreKind::Neither,
+            _ if has_passed(CheckKind::StaleUpdate) => StoreKind::Unknown,
+            _ if has_passed(CheckKind::CreateTwice) && has_passed(CheckKind::RacingCreators) => StoreKind::CreateOnly,
+            _ => StoreKind::Unknown,
         }
     }
 
@@ -148,7 +194,11 @@ impl fmt::Display for ProbeReport {
             Verdict::Unusable => writeln!(f, "\n{HELP_FOR_THE_UNUSABLE}")?,
             Verdict::Unfit | Verdict::Inconclusive => {}
         }
-        writeln!(f, "\nprobed {place}")?;
+        if self.verdict() != Verdict::Fit && self.kind() == StoreKind::CreateOnly {
+            writeln!(f, "\n{HELP_FOR_STORES_THAT_CREATE}")?;
+        }
+        writeln!(f, "\nkind of store: {}", self.kind())?;
+        writeln!(f, "probed {place}")?;
         write!(f, "{requests} requests in {duration:.1?}")?;
         if let Some(Latency { min, median, p99 }) = self.latency {
             write!(f, "; latency min {min:.1?}, median {median:.1?}, p99 {p99:.1?}")?;

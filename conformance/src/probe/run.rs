@@ -12,34 +12,56 @@ use crate::race::Refusal;
 impl Prober {
     /// Runs the checks, until a required check cannot be made, by an error or by a refusal.
     pub(super) async fn run(&self, checks: &mut Vec<Check>) {
-        for kind in CheckKind::ALL {
-            let check = self.check(kind).await;
+        for kind in self.kinds() {
+            let (check, is_refusal) = self.check(kind).await;
             let go_on = !kind.is_required() || matches!(check.outcome, Outcome::Passed | Outcome::Failed);
             checks.push(check);
             self.sweep().await;
-            if !go_on {
-                break;
+            if go_on {
+                continue;
             }
+            // A store that refuses all updates may still be one that can create.
+            if kind == CheckKind::StaleUpdate && is_refusal {
+                checks.push(self.check(CheckKind::RacingCreators).await.0);
+                self.sweep().await;
+            }
+            break;
         }
-        skip_the_rest(checks);
+        self.skip_the_rest(checks);
     }
 
     /// Completes `checks` after the time limit.
     pub(super) fn out_of_time(&self, checks: &mut Vec<Check>) {
-        if let Some(&kind) = CheckKind::ALL.get(checks.len()) {
+        if let Some(&kind) = self.kinds().get(checks.len()) {
             let last_error = self.with_ledger(|ledger| ledger.last_error.clone());
             let because = last_error.map(|error| format!("; the last error was: {error}")).unwrap_or_default();
             let detail = format!("not finished within {:?}{because}", self.config.time_limit);
             checks.push(Check { kind, outcome: Outcome::Inconclusive, detail });
         }
-        skip_the_rest(checks);
+        self.skip_the_rest(checks);
     }
 
-    async fn check(&self, kind: CheckKind) -> Check {
+    fn kinds(&self) -> Vec<CheckKind> {
+        let of_creations = CheckKind::OF_CREATIONS.into_iter().filter(|_| self.objects.is_some());
+        of_creations.chain(CheckKind::ALL).collect()
+    }
+
+    fn skip_the_rest(&self, checks: &mut Vec<Check>) {
+        for kind in self.kinds() {
+            if checks.iter().all(|check| check.kind != kind) {
+                checks.push(Check { kind, outcome: Outcome::Skipped, detail: "not tried".to_owned() });
+            }
+        }
+    }
+
+    /// Makes a check. Returns `true` with it if the store says that it cannot do what it was asked for.
+    async fn check(&self, kind: CheckKind) -> (Check, bool) {
         const ATTEMPTS: usize = 3;
         let mut attempt = 1;
         loop {
-            let (outcome, detail) = match self.attempt(kind).await {
+            let attempted = self.attempt(kind).await;
+            let is_refusal = attempted.as_ref().is_err_and(Stopped::is_refusal);
+            let (outcome, detail) = match attempted {
                 Ok(seen) => (Outcome::Passed, seen),
                 Err(Stopped::Broken(breach)) => (Outcome::Failed, breach.to_string()),
                 // A single lost answer, or a conflict that a proxy's repeated request caused, is bad luck.
@@ -56,18 +78,27 @@ impl Prober {
                 }
                 Err(Stopped::Unclear(error)) => (Outcome::Inconclusive, Refusal::from(error).text),
             };
-            return Check { kind, outcome, detail };
+            return (Check { kind, outcome, detail }, is_refusal);
         }
     }
 
     async fn attempt(&self, kind: CheckKind) -> Finding {
         match kind {
+            CheckKind::CreateAgain | CheckKind::ListedAtOnce => self.of_objects(kind).await,
             CheckKind::CreateTwice => self.create_twice().await,
             CheckKind::StaleUpdate => self.stale_update().await,
             CheckKind::UpdateMissing => self.update_missing().await,
             CheckKind::RacingCreators => self.racing_creators().await,
             CheckKind::RacingUpdaters => self.racing_updaters().await,
             CheckKind::StaleDelete => self.stale_delete().await,
+        }
+    }
+
+    async fn of_objects(&self, kind: CheckKind) -> Finding {
+        match &self.objects {
+            Some(objects) if kind == CheckKind::CreateAgain => self.create_again(objects).await,
+            Some(objects) => self.listed_at_once(objects).await,
+            None => Ok("not asked of this store".to_owned()),
         }
     }
 }
@@ -86,11 +117,5 @@ impl Stopped {
             Self::Unclear(error) => error.retry_after(),
             Self::Broken(_) | Self::Refused(_) => None,
         }
-    }
-}
-
-fn skip_the_rest(checks: &mut Vec<Check>) {
-    for &kind in &CheckKind::ALL[checks.len()..] {
-        checks.push(Check { kind, outcome: Outcome::Skipped, detail: "not tried".to_owned() });
     }
 }

@@ -337,6 +337,7 @@ fit to elect leaders on
 of 54 races none had two winners: 95 of 100 such probes find a fault that shows in one race of 18; a rarer fault may \
 escape, so probe again with more rounds
 
+kind of store: full
 probed memory:scratch/ID
 192 requests in 0.0ns; latency min 0.0ns, median 0.0ns, p99 0.0ns";
     assert_eq!(text, expected);

@@ -5,6 +5,7 @@
 pub mod costs;
 pub mod model;
 pub mod reach;
+pub mod sequenced;
 pub mod sessions;
 pub mod simulation;
 

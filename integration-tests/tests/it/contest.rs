@@ -62,6 +62,12 @@ async fn in_a_directory() {
     contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
 }
 
+/// One object per write. Every write removes all earlier ones at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_directory_that_can_only_create() {
+    contest(Site::CreateOnlyDirectory(tempfile::tempdir().expect("a directory"))).await;
+}
+
 async fn contest(site: Site) {
     let seed = std::env::var(SEED_VARIABLE).map_or_else(
         |_| u64::from_str_radix(&unique_name(), 16).expect("a hexadecimal number"),

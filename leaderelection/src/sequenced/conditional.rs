@@ -48,8 +48,7 @@ const SURELY_A_BODY: u64 = 2;
 pub struct SequencedStore<S> {
     objects: S,
     keep: u64,
-    /// By key: the newest place that a call has seen. A write takes the place away, so that no look trusts it before the
-    /// write's outcome is known.
+    /// By key: the newest place that a call has seen.
     places: Arc<Mutex<HashMap<String, Place>>>,
 }
 
@@ -118,15 +117,18 @@ impl<S: CreateOnlyStore> SequencedStore<S> {
                 Next::Done(seen) => break seen,
             }
         };
-        match &seen {
-            Ok((place, _)) => self.remember(key, place.clone()),
-            Err(_) => drop(self.places().remove(key)),
+        if let Ok((place, _)) = &seen {
+            self.remember(key, place.clone());
         }
         seen
     }
 
     async fn write(&self, key: &str, expected: Option<Number>, body: Bytes) -> Result<Version, StoreError> {
-        let known = self.places().remove(key);
+        let known = self.places().get(key).cloned();
+        if let Some(place) = &known {
+            // Whatever becomes of this write, the next look lists.
+            self.remember(key, place.clone().doubted());
+        }
         let (mut write, mut ask) = Write::begin(known, expected, body, self.keep);
         let outcome = loop {
             match write.next(self.send(key, ask).await) {
@@ -241,8 +243,7 @@ fn version(number: Number) -> Version {
 impl<S: CreateOnlyStore> ConditionalStore for SequencedStore<S> {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         self.check(key)?;
-        let (place, content) = self.look(key).await.map_err(|error| self.look_error(key, error))?;
-        let age = content.and_then(|content| content.age);
+        let (place, age) = self.look(key).await.map_err(|error| self.look_error(key, error))?;
         Ok(place.exists().then(|| VersionedObject::new(place.body, version(place.number)).with_age(age)))
     }
 

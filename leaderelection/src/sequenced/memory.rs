@@ -38,6 +38,7 @@ type Hook = Arc<dyn Fn(Request, bool) -> BoxFuture<'static, Result<(), StoreErro
 
 /// A request to a [`MemoryCreateOnlyStore`], for its hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Request {
     /// A read of a key.
     Read(String),

@@ -103,7 +103,7 @@ impl<S: CreateOnlyStore + ?Sized> CreateOnlyStore for Arc<S> {
 }
 
 /// The content of an object, with its age from the same response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Content {
     /// All bytes of the object.

@@ -27,6 +27,7 @@ mod retry_after;
 mod run_once;
 mod run_while_leading;
 mod semantics;
+mod sequenced;
 mod session;
 mod sessions;
 mod slots;

@@ -6,6 +6,7 @@ use std::io::{Write, stderr};
 
 mod costs;
 mod model;
+mod sequenced;
 mod sessions;
 mod simulation;
 

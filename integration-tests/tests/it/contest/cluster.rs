@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::sequenced::SequencedStore;
 use leaderelection::{ConditionalStore, Timings};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_arena::process::Process;
 use leaderelection_arena::report::Report;
-use leaderelection_backends::file::FileStore;
+use leaderelection_backends::file::{CreateOnlyDirectory, FileStore};
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
@@ -28,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(super) enum Site {
     Cloud(Arc<Cloud>),
     Directory(TempDir),
+    CreateOnlyDirectory(TempDir),
 }
 
 pub(super) struct Cluster {
@@ -55,13 +57,13 @@ impl Cluster {
         let quick = timings(3000, 2000, 300);
         let (key, timings) = match &site {
             Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
-            Site::Directory(_) => (unique_name(), quick),
+            Site::Directory(_) | Site::CreateOnlyDirectory(_) => (unique_name(), quick),
         };
         let mut cluster = Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default() };
         for slot in 0..size {
             let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
-                Site::Directory(_) => None,
+                Site::Directory(_) | Site::CreateOnlyDirectory(_) => None,
             };
             let identity = format!("contender-{slot}");
             let (number, process) = cluster.spawn(&identity, proxy.as_ref());
@@ -76,6 +78,9 @@ impl Cluster {
             (Site::Cloud(cloud), Some(proxy)) => cloud.url_by(proxy, &self.key),
             (Site::Directory(directory), _) => {
                 (format!("file://{}/{}", directory.path().display(), self.key), Vec::new())
+            }
+            (Site::CreateOnlyDirectory(directory), _) => {
+                (format!("sequenced+file://{}/{}?keep=1", directory.path().display(), self.key), Vec::new())
             }
             (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
         };
@@ -225,6 +230,9 @@ impl Cluster {
         let store = match &self.site {
             Site::Cloud(cloud) => cloud.store().await,
             Site::Directory(directory) => Arc::new(FileStore::new(directory.path())) as Arc<dyn ConditionalStore>,
+            Site::CreateOnlyDirectory(directory) => {
+                Arc::new(SequencedStore::new(CreateOnlyDirectory::new(directory.path())))
+            }
         };
         FencedLog::new(store, format!("{}-log", self.key)).entries().await.expect("a log")
     }

@@ -1,5 +1,7 @@
 //! A look at a lock: which number is the highest, and what does it contain?
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::layout::{self, Number};
@@ -11,6 +13,9 @@ const LIST_EVERY: u8 = 10;
 
 /// The number of listings after which a look gives up if writers are always faster.
 const MAX_LISTINGS: u8 = 100;
+
+/// The number of objects that a look reads one by one beyond the known place, before it lists.
+const MAX_WALK: u64 = 4;
 
 /// A request about one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +31,7 @@ pub enum Ask {
 }
 
 /// The answer to a request that did not fail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Told {
     /// The numbers of a listing, in any order.
     Numbers(Vec<Number>),
@@ -52,14 +57,19 @@ pub struct Place {
     pub number: Number,
     /// The body, which is empty if the lock is deleted or was never written.
     pub body: Bytes,
-    /// The number of looks since the last listing that found nothing new.
+    /// The number of looks since the last listing. None of them has found anything new.
     pub unlisted: u8,
 }
 
 impl Place {
-    /// A place that a listing has just shown.
+    /// A place that a listing has just shown to be the highest.
     pub(super) fn listed(number: Number, body: Bytes) -> Self {
         Self { number, body, unlisted: 0 }
+    }
+
+    /// The same place for a look that has to list, because a write may have landed since.
+    pub(in crate::sequenced) fn doubted(self) -> Self {
+        Self { unlisted: LIST_EVERY, ..self }
     }
 
     /// Returns `true` if the lock exists.
@@ -80,25 +90,30 @@ pub enum LookError {
     Store(StoreError),
 }
 
-/// The highest number with its body, and the content from which the body was taken if one was read.
-pub type Seen = Result<(Place, Option<Content>), LookError>;
+/// The highest number with its body, and the age of its content if it was read just now and the store told it.
+pub type Seen = Result<(Place, Option<Duration>), LookError>;
 
 /// A look that is under way.
+///
+/// A content counts only if a listing that began after its read shows its number as the highest. Between a listing and a
+/// read, the number may be removed, and a creation that lands late may put another content there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Look {
     known: Option<Place>,
+    /// The highest number that was read, with its content.
+    read: Option<(Number, Content)>,
     step: Step,
     listings: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    /// Reads the number after the known place.
-    Beyond,
+    /// Reads this number, beyond the known place.
+    Beyond(Number),
     /// Reads the known place, after nothing was found beyond it.
     Again,
     List,
-    /// Reads the highest number of the listing.
+    /// Reads the highest number of a listing.
     Highest(Number),
 }
 
@@ -106,63 +121,82 @@ impl Look {
     /// Begins a look from the place that is known. Two reads are enough if nothing has changed.
     #[must_use]
     pub fn begin(known: Option<Place>) -> (Self, Ask) {
-        let beyond = known.as_ref().filter(|place| place.number > Number::ZERO && place.unlisted + 1 < LIST_EVERY);
-        match beyond.and_then(|place| place.number.next()) {
-            Some(next) => (Self { known, step: Step::Beyond, listings: 0 }, Ask::Read(next)),
+        match known.as_ref().filter(|place| place.number > Number::ZERO).and_then(|place| place.number.next()) {
+            Some(next) => (Self { known, read: None, step: Step::Beyond(next), listings: 0 }, Ask::Read(next)),
             None => Self::begin_with_listing(known),
         }
     }
 
-    /// Begins a look that does not trust the known place.
+    /// Begins a look that needs no read if the known place is still the highest.
     #[must_use]
     pub fn begin_with_listing(known: Option<Place>) -> (Self, Ask) {
-        let look = Self { known, step: Step::List, listings: 1 };
+        let look = Self { known, read: None, step: Step::List, listings: 1 };
         let ask = Ask::List(look.before_known());
         (look, ask)
     }
 
-    /// Takes the answer to the last request. A result has the age of the content if it was read just now.
+    /// Takes the answer to the last request.
     pub fn next(&mut self, answer: Result<Told, StoreError>) -> Next<Seen> {
         let told = match answer {
             Ok(told) => told,
             Err(error) => return Next::Done(Err(LookError::Store(error))),
         };
         match (self.step, told) {
-            (Step::Beyond, Told::Content(None)) => {
-                // What was created beyond may be removed again. Then the known place was removed before.
-                let known = self.known.as_ref().map_or(Number::ZERO, |place| place.number);
-                self.step = Step::Again;
-                Next::Ask(Ask::Read(known))
+            (Step::Beyond(number), Told::Content(Some(content))) => {
+                self.read = Some((number, content));
+                let known = self.known.as_ref().map_or(0, |place| place.number.get());
+                match number.next().filter(|_| number.get() - known < MAX_WALK) {
+                    Some(next) => self.read(Step::Beyond(next), next),
+                    None => self.list(),
+                }
             }
-            (Step::Again, Told::Content(Some(content))) => match &self.known {
+            (Step::Beyond(_), Told::Content(None)) => match &self.known {
+                // What was created beyond may be removed again. Then the known place was removed before.
+                Some(place) if self.read.is_none() && place.unlisted + 1 < LIST_EVERY => {
+                    self.read(Step::Again, place.number)
+                }
+                _ => self.list(),
+            },
+            (Step::Again, Told::Content(Some(content))) => match self.known.take() {
                 Some(place) if layout::body(&content.bytes).as_ref() == Some(&place.body) => {
-                    let place = Place { unlisted: place.unlisted + 1, ..place.clone() };
-                    Next::Done(Ok((place, Some(content))))
+                    let place = Place { unlisted: place.unlisted + 1, ..place };
+                    Next::Done(Ok((place, content.age)))
                 }
                 _ => self.list(),
             },
             (Step::List, Told::Numbers(numbers)) => self.listed(numbers),
-            (Step::Highest(number), Told::Content(Some(content))) => match layout::body(&content.bytes) {
-                Some(body) => Next::Done(Ok((Place::listed(number, body), Some(content)))),
-                None => Next::Done(Err(LookError::Incomplete(number))),
-            },
-            // Something is beyond, or the place is gone, or the highest number is no longer the highest.
+            (Step::Highest(number), Told::Content(content)) => {
+                self.read = content.map(|content| (number, content));
+                self.list()
+            }
+            // The known place is gone.
             _ => self.list(),
         }
     }
 
     fn listed(&mut self, numbers: Vec<Number>) -> Next<Seen> {
-        let known = self.known.take();
-        match numbers.into_iter().max() {
-            // A known body is never combined with a listed number: the two would come from different answers.
-            Some(highest) => {
-                self.step = Step::Highest(highest);
-                Next::Ask(Ask::Read(highest))
-            }
+        let Some(highest) = numbers.into_iter().max() else {
             // Only a lock that somebody has discarded has lost its highest number. It may begin anew.
-            None if known.is_some_and(|place| place.number > Number::ZERO) => self.list(),
-            None => Next::Done(Ok((Place::listed(Number::ZERO, Bytes::new()), None))),
+            return match self.known.take() {
+                Some(place) if place.number > Number::ZERO => self.list(),
+                _ => Next::Done(Ok((Place::listed(Number::ZERO, Bytes::new()), None))),
+            };
+        };
+        if let Some((_, content)) = self.read.take_if(|(number, _)| *number == highest) {
+            return Next::Done(match layout::body(&content.bytes) {
+                Some(body) => Ok((Place::listed(highest, body), content.age)),
+                None => Err(LookError::Incomplete(highest)),
+            });
         }
+        match self.known.take_if(|place| place.number == highest) {
+            Some(place) => Next::Done(Ok((Place { unlisted: 0, ..place }, None))),
+            None => self.read(Step::Highest(highest), highest),
+        }
+    }
+
+    fn read(&mut self, step: Step, number: Number) -> Next<Seen> {
+        self.step = step;
+        Next::Ask(Ask::Read(number))
     }
 
     fn list(&mut self) -> Next<Seen> {

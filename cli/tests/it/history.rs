@@ -1,0 +1,71 @@
+//! `history`, and locks with one object per write.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::status::json;
+use crate::support::end;
+
+fn record(holder: &str, token: u64, rest: &str) -> String {
+    let times = r#""acquireTime":"2026-02-02T10:15:30Z","renewTime":"2026-02-02T10:16:00Z""#;
+    format!(r#"{{"holderIdentity":"{holder}","leaderTransitions":{token},"leaseDuration":"15s",{times}{rest}}}"#) + "\n"
+}
+
+#[test]
+fn history_tells_who_led_when_and_why_each_term_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("lock")).unwrap();
+    let url = format!("sequenced+file://{}/lock", directory.path().display());
+    for (number, content) in [
+        (1, record("node-1", 0, "")),
+        (2, record("", 0, r#","preferredHolder":"node-2""#)),
+        (3, record("node-2", 1, "")),
+        (4, record("node-3", 2, "")),
+        (5, record("node-3", 2, "")),
+    ] {
+        fs::write(directory.path().join(format!("lock/{number:020}")), content).unwrap();
+    }
+    let ended = end(&["history", "-q", &url]);
+    let rows: Vec<Vec<_>> = ended
+        .stdout
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    let (since, renewed) = ("2026-02-02T10:15:30Z", "2026-02-02T10:16:00Z");
+    let expected = [
+        vec!["HOLDER", "TOKEN", "SINCE", "RENEWED", "ENDED"],
+        vec!["node-1", "0", since, renewed, "handed over to node-2"],
+        vec!["node-2", "1", since, renewed, "expired, taken over by node-3"],
+        vec!["node-3", "2", since, renewed, "-"],
+    ];
+    assert_eq!((ended.code, rows.as_slice()), (Some(0), expected.as_slice()), "{ended:?}");
+
+    let terms = json(&["history", "-o", "json", &url]);
+    assert_eq!(terms.len(), 3);
+    assert_eq!(terms[1]["ended"], json!({"how": "takenOver", "by": "node-3"}));
+    assert_eq!((&terms[2]["firstVersion"], &terms[2]["lastVersion"]), (&json!(4), &json!(5)));
+}
+
+#[test]
+fn history_says_what_it_needs_of_a_lock_that_keeps_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let ended = end(&["history", &format!("file://{}/lock", directory.path().display())]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("keeps no history") && ended.stderr.contains("sequenced+file://"), "{ended:?}");
+}
+
+/// A term of a real candidate, and the probe of such a store.
+#[test]
+fn a_command_runs_under_a_sequenced_lock_and_its_term_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sequenced+file://{}/lock?keep=100", directory.path().display());
+    let ran = end(&["run", "--identity", "node-1", "--lock", &url, "--", "true"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let terms = json(&["history", "-o", "json", &url]);
+    assert_eq!(terms.len(), 1, "{terms:?}");
+    assert_eq!((&terms[0]["holder"], &terms[0]["ended"]), (&json!("node-1"), &json!({"how": "released"})));
+
+    let probed = json(&["probe", "-o", "json", &url]);
+    assert_eq!((&probed[0]["verdict"], &probed[0]["kind"]), (&json!("fit"), &json!("createOnly")), "{probed:?}");
+}
