@@ -176,7 +176,7 @@ impl ConditionalStore for AzureStore {
             let age = request::answer::age(date, download.properties.last_modified.map(SystemTime::from));
             let version = error::version(download.properties.etag, StoreErrorKind::Fatal, &object)?;
             let (length, mut stream) = (download.properties.content_length, download.body);
-            let mut body = Body::new(&object, length)?;
+            let mut body = Body::new(&object, MAX_BODY_BYTES, length)?;
             let broke_off = |error| request::broke_off(&object, error::words(error));
             while let Some(chunk) = stream.try_next().await.map_err(broke_off)? {
                 body.push(&chunk)?;

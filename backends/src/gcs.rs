@@ -177,7 +177,7 @@ impl ConditionalStore for GcsStore {
             };
             let found = response.object();
             let version = error::version(found.generation, StoreErrorKind::Fatal, &object)?;
-            let mut body = Body::new(&object, u64::try_from(found.size).ok())?;
+            let mut body = Body::new(&object, MAX_BODY_BYTES, u64::try_from(found.size).ok())?;
             while let Some(chunk) = response.next().await {
                 body.push(&chunk.map_err(|error| error::broke_off(&object, &error))?)?;
             }

@@ -8,6 +8,7 @@
 //! | Google Cloud Storage | `gcs` | `gcs` |
 //! | Azure Blob Storage | `azure` | `azure` |
 //! | any store of the `object_store` crate | `object-store` | `object_store` |
+//! | many services of the `opendal` crate | `opendal` | `opendal` |
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
 //! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
@@ -23,8 +24,10 @@ pub mod file;
 pub mod gcs;
 #[cfg(feature = "object-store")]
 pub mod object_store;
+#[cfg(feature = "opendal")]
+pub mod opendal;
 pub mod prices;
-#[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "opendal", feature = "s3"))]
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use leaderelection::{
-    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 use object_store::{
     Attribute, Attributes, Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
@@ -142,7 +143,7 @@ impl ConditionalStore for ObjectStoreAdapter {
             let version = version::of(found.meta.e_tag.as_deref(), found.meta.version.as_deref());
             let version =
                 version.ok_or_else(|| request::without_version(StoreErrorKind::Fatal, &object, "ETag or version"))?;
-            let mut body = Body::new(&object, Some(found.meta.size))?;
+            let mut body = Body::new(&object, MAX_BODY_BYTES, Some(found.meta.size))?;
             let mut chunks = found.into_stream();
             while let Some(chunk) =
                 chunks.try_next().await.map_err(|error| request::broke_off(&object, error::words(&error)))?

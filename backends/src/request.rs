@@ -1,11 +1,10 @@
 //! The treatment of a request by every store that is reached over a network: a deadline, a limit on the answer's size,
 //! and a verdict on the answer.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use leaderelection::{MAX_BODY_BYTES, StoreError, StoreErrorKind, TimeLimit, one_line};
+use leaderelection::{StoreError, StoreErrorKind, TimeLimit, one_line};
 
 #[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
 pub(crate) mod answer;
@@ -72,7 +71,8 @@ impl Words {
     }
 
     /// Returns the words of an error and its causes. A cause that repeats what was said already is left out.
-    pub(crate) fn of_error(error: &(dyn StdError + 'static)) -> Option<Self> {
+    #[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "s3"))]
+    pub(crate) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -94,26 +94,27 @@ impl Words {
     }
 }
 
-/// A body that is being received, never larger than [`MAX_BODY_BYTES`].
+/// A body that is being received, never larger than the caller allows.
 #[derive(Debug)]
 pub(crate) struct Body<'a> {
     object: &'a str,
+    most: usize,
     received: BytesMut,
 }
 
 impl<'a> Body<'a> {
-    /// Starts a body with an announced length of `length` bytes.
-    pub(crate) fn new(object: &'a str, length: Option<u64>) -> Result<Self, StoreError> {
+    /// Starts a body of at most `most` bytes, with an announced length of `length` bytes.
+    pub(crate) fn new(object: &'a str, most: usize, length: Option<u64>) -> Result<Self, StoreError> {
         let length = usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX);
-        if length > MAX_BODY_BYTES {
-            return Err(too_large(object));
+        if length > most {
+            return Err(too_large(object, most));
         }
-        Ok(Self { object, received: BytesMut::with_capacity(length) })
+        Ok(Self { object, most, received: BytesMut::with_capacity(length) })
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), StoreError> {
-        if self.received.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(too_large(self.object));
+        if self.received.len() + chunk.len() > self.most {
+            return Err(too_large(self.object, self.most));
         }
         self.received.extend_from_slice(chunk);
         Ok(())
@@ -130,10 +131,9 @@ pub(crate) fn broke_off(object: &str, words: Option<Words>) -> StoreError {
     Words::add_to(words, StoreError::new(StoreErrorKind::Ambiguous, message))
 }
 
-fn too_large(object: &str) -> StoreError {
-    let message = format!(
-        "{object}: larger than {MAX_BODY_BYTES} bytes, so it is not ours; choose another key, nothing was overwritten"
-    );
+fn too_large(object: &str, most: usize) -> StoreError {
+    let message =
+        format!("{object}: larger than {most} bytes, so it is not ours; choose another key, nothing was overwritten");
     StoreError::new(StoreErrorKind::Unreadable, message)
 }
 
@@ -160,6 +160,7 @@ mod tests {
         assert!(Words::of(" \n").is_none());
     }
 
+    #[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "s3"))]
     #[test]
     fn a_cause_that_says_the_same_again_is_left_out() {
         let inner = broke_off("key", Words::of("reset by peer"));

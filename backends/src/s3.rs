@@ -9,7 +9,8 @@ use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 
 use self::date::AnswerDate;
@@ -274,7 +275,7 @@ async fn read(object: &str, output: GetObjectOutput, date: &AnswerDate) -> Resul
     let age = request::answer::age(date.header().map(String::as_str), modified);
     let version = version(output.e_tag, StoreErrorKind::Fatal, object)?;
     let length = output.content_length.and_then(|length| u64::try_from(length).ok());
-    let (mut body, mut stream) = (Body::new(object, length)?, output.body);
+    let (mut body, mut stream) = (Body::new(object, MAX_BODY_BYTES, length)?, output.body);
     while let Some(chunk) = stream.next().await {
         body.push(&chunk.map_err(|error| request::broke_off(object, Words::of_error(&error)))?)?;
     }

@@ -5,5 +5,7 @@
 mod file;
 #[cfg(feature = "object-store")]
 mod object_store;
+#[cfg(feature = "opendal")]
+mod opendal;
 #[cfg(unix)]
 mod sharing;

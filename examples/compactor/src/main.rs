@@ -1,15 +1,13 @@
 //! One compactor at a time for a table that is written with `object_store`.
 //!
 //! ```console
-//! $ cargo run -p leaderelection-compactor-example
+//! $ cargo run -p leaderelection-compactor-example --features object-store
 //! $ cargo run -p leaderelection-compactor-example --features aws -- --bucket my-bucket --folder table
 //! ```
 //!
 //! Four writers add lines to a table. Two candidates compete for its compaction, with the store that the table is
 //! in. The first compactor is held up between its merge and its commit, until the second one leads. The manifest then
 //! refuses the first compactor's commit, and every line is in the table once.
-
-mod table;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +17,12 @@ use clap::Parser;
 use leaderelection::fence::FencedError;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use leaderelection_backends::object_store::{ObjectStoreAdapter, ObjectStoreLock};
+use leaderelection_compactor_example::table::Table;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-use table::Table;
 
 const WRITERS: usize = 4;
 const BATCHES: usize = 5;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// The list of what belongs to the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     /// The files that compactors have written.
     files: BTreeSet<String>,
     /// The added files that are in `files` already. They may be deleted at any time.
@@ -26,39 +26,54 @@ pub(crate) struct Manifest {
 
 /// A merged file that is written and not committed yet.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub struct Prepared {
     file: String,
     merged: BTreeSet<String>,
 }
 
+/// A table in a folder of a store.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     store: Arc<dyn ObjectStore>,
     manifest: FencedObject<ObjectStoreAdapter, Manifest>,
     folder: Path,
 }
 
 impl Table {
-    pub(crate) fn new(store: Arc<dyn ObjectStore>, folder: Path) -> Self {
+    /// Opens the table in `folder`, which may be empty.
+    #[must_use]
+    pub fn new(store: Arc<dyn ObjectStore>, folder: Path) -> Self {
         let adapter = ObjectStoreAdapter::new(Arc::clone(&store));
         let manifest = FencedObject::new(adapter, folder.clone().join("manifest"));
         Self { store, manifest, folder }
     }
 
     /// Adds lines. Any process may do so, and needs no token.
-    pub(crate) async fn add(&self, lines: &[String]) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If the store refuses the file.
+    pub async fn add(&self, lines: &[String]) -> anyhow::Result<()> {
         let name = self.folder.clone().join("added").join(unique_identity());
         self.store.put(&name, lines.join("\n").into()).await?;
         Ok(())
     }
 
     /// Raises the fence, so that no compactor of the past commits anything from now on.
-    pub(crate) async fn claim(&self, token: u64) -> Result<(), FencedError> {
+    ///
+    /// # Errors
+    ///
+    /// If a larger token was seen, or the store fails.
+    pub async fn claim(&self, token: u64) -> Result<(), FencedError> {
         self.manifest.claim(token).await.map(drop)
     }
 
     /// Merges what was added into one new file, which nobody sees yet. Returns `None` if nothing was added.
-    pub(crate) async fn prepare(&self, token: u64) -> anyhow::Result<Option<Prepared>> {
+    ///
+    /// # Errors
+    ///
+    /// If the store fails, or a file is missing.
+    pub async fn prepare(&self, token: u64) -> anyhow::Result<Option<Prepared>> {
         let added = self.added().await?;
         let known = self.manifest().await?.merged;
         let merged: BTreeSet<_> = added.into_iter().filter(|name| !known.contains(name)).collect();
@@ -75,7 +90,11 @@ impl Table {
     }
 
     /// Makes a prepared file a part of the table, and deletes what it replaces.
-    pub(crate) async fn commit(&self, token: u64, prepared: &Prepared) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If a larger token was seen, or the store fails.
+    pub async fn commit(&self, token: u64, prepared: &Prepared) -> anyhow::Result<()> {
         let still_there = self.added().await?;
         let committed = self.manifest.update(token, |manifest| {
             let Manifest { mut files, merged } = manifest.unwrap_or_default();
@@ -94,7 +113,11 @@ impl Table {
     }
 
     /// Reads all lines. What is added during the read may be missing.
-    pub(crate) async fn read(&self) -> anyhow::Result<Vec<String>> {
+    ///
+    /// # Errors
+    ///
+    /// If the store fails, or a file is missing.
+    pub async fn read(&self) -> anyhow::Result<Vec<String>> {
         // In this order, because a file that is deleted after the listing is in a later manifest.
         let added = self.added().await?;
         let mut manifest = self.manifest().await?;
