@@ -124,7 +124,7 @@ pub fn electable_larger() -> Vec<Question> {
 
 /// Returns a setup in which timings are made longer or shorter while the nodes run.
 fn retimed() -> Setup {
-    Setup { reconfigures: 2, longer: 2, lease: 2, renew: 1, ..two() }
+    Setup { reconfigures: 2, longer: 3, lease: 2, renew: 1, ..two() }
 }
 
 fn store_clock(rate: u64) -> Option<StoreClock> {

@@ -1,9 +1,9 @@
 //! The check of work that failed: its term is over, and others go first (rule 21).
 
-use leaderelection::Leadership;
 use leaderelection::clock::LocalInstant;
+use leaderelection::{Change, EndReason, Leadership};
 
-use super::{Oracle, Property};
+use super::{Oracle, Property, Watched};
 use crate::simulation::clock::TrueTime;
 use crate::simulation::timeline::{ProcessId, Sent};
 
@@ -12,6 +12,13 @@ use crate::simulation::timeline::{ProcessId, Sent};
 pub(super) struct Failed {
     token: u64,
     at: LocalInstant,
+}
+
+/// Returns `true` if the elector knew of the failure before the term was over for another reason.
+fn ended_by_failure(watched: &Watched, token: u64) -> bool {
+    watched.handle.transitions().into_iter().any(|transition| {
+        matches!(transition.change, Change::StoppedLeading { fencing_token, reason: EndReason::WorkFailed } if fencing_token == token)
+    })
 }
 
 impl Oracle {
@@ -33,7 +40,7 @@ impl Oracle {
         let waited = watched.clock.local_at(now).saturating_since(at);
         let what = match sent == token {
             true => format!("p{process} renews term {token} {waited:?} after its work has failed"),
-            false if watched.campaigns && waited < watched.timings.lease => {
+            false if watched.campaigns && waited < watched.timings.lease && ended_by_failure(watched, token) => {
                 format!("p{process} competes {waited:?} after the work of its term {token} has failed")
             }
             false => return,
