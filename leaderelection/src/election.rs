@@ -50,6 +50,7 @@ mod job;
 mod limits;
 mod listening;
 mod machine;
+mod new_timings;
 mod pacing;
 mod phase;
 mod reason;

@@ -114,6 +114,7 @@ pub mod peers;
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
 mod random;
+mod reconfigure;
 mod record;
 mod refused;
 #[cfg(feature = "sequenced")]

@@ -160,6 +160,15 @@ impl Sight {
 }
 
 impl Hold {
+    pub(super) fn valid_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.deadline
+    }
+
+    /// The earliest moment at which another candidate may take the lease.
+    pub(super) fn lease_until(&self) -> LocalInstant {
+        self.sent_at + self.limits.lease
+    }
+
     /// Takes over a newer write of a term that is ending, but keeps the name of the next leader.
     pub(super) fn replace(held: &mut Option<Self>, mut newer: Self) {
         let successor = held.take().and_then(|hold| hold.successor());
