@@ -1,14 +1,14 @@
 //! A sequenced store, with crashes, stalls and strangers.
 
+mod costs;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use leaderelection::sequenced::{
-    Content, CreateOnlyStore as _, DEFAULT_KEEP, MemoryCreateOnlyStore, Request, SequencedStore,
-};
+use leaderelection::sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, Request, SequencedStore};
 use leaderelection::{
     ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version,
 };
@@ -39,30 +39,6 @@ async fn write(store: &Store, body: &str) -> Result<(), StoreError> {
 async fn body(store: &Store) -> Option<(String, u64)> {
     let found = store.get(KEY).await.unwrap()?;
     Some((String::from_utf8(found.body.to_vec()).unwrap(), found.version.as_str().parse().unwrap()))
-}
-
-/// Counts the requests of a store by kind.
-fn counted(objects: &MemoryCreateOnlyStore) -> (MemoryCreateOnlyStore, Arc<Mutex<Vec<Request>>>) {
-    let requests = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&requests);
-    let counted = objects.with_hook(move |request, is_done| {
-        if !is_done {
-            seen.lock().unwrap().push(request);
-        }
-        async { Ok(()) }.boxed()
-    });
-    (counted, requests)
-}
-
-fn kinds(requests: &Mutex<Vec<Request>>) -> String {
-    let kind = |request: &Request| match request {
-        Request::Read(_) => 'r',
-        Request::Create(..) => 'c',
-        Request::List(..) => 'l',
-        Request::Remove(_) => 'd',
-        _ => '?',
-    };
-    std::mem::take(&mut *requests.lock().unwrap()).iter().map(kind).collect()
 }
 
 /// A view of the objects whose process dies at the `nth` moment: before or after a request.
@@ -188,79 +164,6 @@ async fn a_listing_that_fails_after_the_creation_leaves_the_outcome_open() {
     let error = write(&store, "two").await.unwrap_err();
     assert_eq!((error.kind(), error.retry_after()), (StoreErrorKind::Ambiguous, Some(Duration::from_secs(7))));
     assert_eq!(body(&SequencedStore::new(objects)).await, Some(("two".to_owned(), 2)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_costs_are_those_that_are_told() {
-    let objects = MemoryCreateOnlyStore::new();
-    let (leader, leads) = counted(&objects);
-    let (follower, follows) = counted(&objects);
-    let (leader, follower) = (SequencedStore::new(leader), SequencedStore::new(follower));
-    write(&leader, "1").await.unwrap();
-    for version in 1..4 {
-        leader.put(KEY, "renewal".into(), &matches(version)).await.unwrap();
-    }
-    kinds(&leads);
-    leader.put(KEY, "renewal".into(), &matches(4)).await.unwrap();
-    assert_eq!(kinds(&leads), "cld", "a renewal");
-
-    body(&follower).await;
-    assert_eq!(kinds(&follows), "lrl", "the first read");
-    for _ in 0..2 {
-        let mut polls = String::new();
-        for _ in 0..10 {
-            body(&follower).await;
-            polls += &kinds(&follows);
-        }
-        assert_eq!(polls, "rr".repeat(9) + "rl", "reads that find nothing new");
-    }
-    for (writes, expected) in [(1, "rrl"), (2, "rrrl"), (3, "rrlrl")] {
-        for _ in 0..writes {
-            write(&leader, "new").await.unwrap();
-        }
-        body(&follower).await;
-        assert_eq!(kinds(&follows), expected, "a read that finds {writes} new writes");
-    }
-    // A takeover on what a listing has shown, and one on what was only read.
-    let newest = body(&follower).await.unwrap().1;
-    kinds(&follows);
-    follower.put(KEY, "takeover".into(), &matches(newest)).await.unwrap();
-    assert_eq!(kinds(&follows), "lcld", "a takeover is confirmed by a listing before it");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_year_of_renewals_leaves_the_kept_objects() {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    const RETRY: Duration = Duration::from_secs(2);
-    for keep in [DEFAULT_KEEP, 10] {
-        let objects = MemoryCreateOnlyStore::new();
-        let store = SequencedStore::new(objects.clone()).keep(keep);
-        let renewals = YEAR.as_secs() / RETRY.as_secs() / 100;
-        let mut version = store.put(KEY, "first".into(), &Precondition::Absent).await.unwrap();
-        for _ in 0..renewals {
-            tokio::time::advance(RETRY * 100).await;
-            version = store.put(KEY, "renewal".into(), &Precondition::Matches(version)).await.unwrap();
-            assert!(objects.keys().len() as u64 <= keep);
-        }
-        assert_eq!(objects.keys().len() as u64, keep);
-        let kept = store.history(KEY).await.unwrap();
-        assert_eq!(kept.len() as u64, keep);
-        assert_eq!(kept.last().map(|object| object.version.clone()), Some(version));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_long_history_is_not_listed_by_every_write() {
-    let (objects, requests) = counted(&MemoryCreateOnlyStore::new());
-    let store = SequencedStore::new(objects.clone()).keep(80);
-    for _ in 0..200 {
-        write(&store, "renewal").await.unwrap();
-        assert!(objects.keys().len() <= 90, "an eighth more than is kept");
-    }
-    assert!((80..=90).contains(&objects.keys().len()), "{}", objects.keys().len());
-    let requests = requests.lock().unwrap();
-    let of_all = requests.iter().filter(|request| matches!(request, Request::List(_, None))).count();
-    assert!(of_all <= 200 / 10 + 2, "{of_all} listings of all objects");
 }
 
 #[tokio::test(start_paused = true)]
@@ -398,5 +301,4 @@ async fn ages_come_with_the_answer_that_shows_the_version() {
     tokio::time::advance(Duration::from_secs(9)).await;
     let found = SequencedStore::new(objects).get(KEY).await.unwrap().unwrap();
     assert_eq!(found.age, Some(Duration::from_secs(9)));
-    assert_eq!(Content::new("x").with_age(found.age).age, found.age);
 }
