@@ -31,7 +31,6 @@ type Answer = Response<Full<Bytes>>;
 #[derive(Debug)]
 pub struct Oss {
     address: SocketAddr,
-    objects: Arc<Objects>,
     accepting: JoinHandle<()>,
 }
 
@@ -50,29 +49,22 @@ impl Oss {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let objects = Arc::new(Objects::default());
-        let serving = Arc::clone(&objects);
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let objects = Arc::clone(&serving);
+                let objects = Arc::clone(&objects);
                 tokio::spawn(async move {
                     let service = service_fn(|request| objects.answer(request));
                     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
-        Self { address, objects, accepting }
+        Self { address, accepting }
     }
 
     /// The URL of the server, such as `http://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// The keys of all objects.
-    #[must_use]
-    pub fn keys(&self) -> Vec<String> {
-        self.objects.lock().keys().cloned().collect()
     }
 }
 
