@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
 use leaderelection_backends::object_store::ObjectStoreAdapter;
+use leaderelection_backends::opendal::OpendalAdapter;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{ObjectStore, RetryConfig};
+use opendal::Operator;
+use opendal::layers::RetryLayer;
+use opendal::services::{Azblob, S3};
 use serde::{Deserialize, Serialize};
 
 /// A bucket or container of a server that the tests have started.
@@ -43,6 +47,8 @@ pub enum Place {
 pub enum By {
     /// `object_store`.
     ObjectStore,
+    /// `opendal`.
+    Opendal,
 }
 
 /// A store of another crate, as a URL names one of ours. Its text is JSON.
@@ -68,6 +74,10 @@ impl Adapted {
     pub fn open(&self) -> Arc<dyn ConditionalStore> {
         match self.by {
             By::ObjectStore => Arc::new(ObjectStoreAdapter::new(object_store(&self.place, self.retries))),
+            By::Opendal => {
+                let adapter = OpendalAdapter::new(opendal(&self.place, self.retries));
+                Arc::new(adapter.expect("the service can create and replace on a condition"))
+            }
         }
     }
 }
@@ -124,4 +134,35 @@ pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
 
 fn azure_key(key_or_sas: &str) -> AzureConfigKey {
     if key_or_sas.contains("sig=") { AzureConfigKey::SasKey } else { AzureConfigKey::AccessKey }
+}
+
+/// Returns an operator of the crate `opendal`, with its retry layer or without.
+///
+/// # Panics
+///
+/// If the settings are invalid.
+#[must_use]
+pub fn opendal(place: &Place, retries: bool) -> Operator {
+    opendal::install_default();
+    let operator = match place {
+        Place::S3 { endpoint, bucket, access_key, secret_key } => Operator::new(
+            S3::default()
+                .endpoint(endpoint)
+                .bucket(bucket)
+                .region("us-east-1")
+                .access_key_id(access_key)
+                .secret_access_key(secret_key)
+                .disable_config_load(),
+        ),
+        Place::Azure { endpoint, account, container, key_or_sas } => {
+            let service =
+                Azblob::default().endpoint(&format!("{endpoint}/{account}")).account_name(account).container(container);
+            Operator::new(match azure_key(key_or_sas) {
+                AzureConfigKey::SasKey => service.sas_token(key_or_sas),
+                _ => service.account_key(key_or_sas),
+            })
+        }
+    };
+    let operator = operator.expect("settings of a service");
+    if retries { operator.layer(RetryLayer::new()) } else { operator }
 }

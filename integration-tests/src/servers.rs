@@ -10,6 +10,7 @@ pub mod fake_gcs;
 pub mod fake_gcs_server;
 mod install;
 pub mod npm;
+pub mod oss;
 pub mod pip;
 pub mod process;
 pub mod racy_s3;

@@ -93,6 +93,21 @@ impl Cloud {
         Self::of(Through::azure(By::ObjectStore, false).await)
     }
 
+    /// SeaweedFS by `opendal`, without a retry layer.
+    pub(crate) async fn opendal_s3() -> Arc<Self> {
+        Self::of(Through::s3(By::Opendal, false).await)
+    }
+
+    /// SeaweedFS by `opendal`, with its retry layer.
+    pub(crate) async fn opendal_s3_with_retries() -> Arc<Self> {
+        Self::of(Through::s3(By::Opendal, true).await)
+    }
+
+    /// Azurite by `opendal`, without a retry layer.
+    pub(crate) async fn opendal_azure() -> Arc<Self> {
+        Self::of(Through::azure(By::Opendal, false).await)
+    }
+
     fn of(service: impl Service + 'static) -> Arc<Self> {
         let prefix = beneath(service.folder(), &unique_name());
         Arc::new(Self { service: Box::new(service), prefix })

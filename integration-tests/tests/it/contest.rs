@@ -58,6 +58,16 @@ async fn on_azure_by_object_store() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3_by_opendal_with_its_retries() {
+    contest(Site::Cloud(Cloud::opendal_s3_with_retries().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_azure_by_opendal() {
+    contest(Site::Cloud(Cloud::opendal_azure().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory() {
     contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
 }

@@ -123,3 +123,25 @@ on_one_server! { object_store_s3_with_retries:
     late::a_late_renewal_cannot_bring_back_a_term_that_was_taken_over,
     cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
 }
+
+on_one_server! { opendal_s3:
+    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    releasing::a_release_without_a_good_answer_is_confirmed,
+    wire::the_sdk_makes_exactly_one_attempt,
+    probing::the_probe_finds_the_server_itself_fit,
+    probing::the_probe_sees_a_server_that_ignores_conditions,
+}
+
+on_one_server! { opendal_azure:
+    acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    wire::the_sdk_makes_exactly_one_attempt,
+    probing::the_probe_finds_the_server_itself_fit,
+}
+
+on_one_server! { opendal_s3_with_retries:
+    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    releasing::a_release_without_a_good_answer_is_confirmed,
+}

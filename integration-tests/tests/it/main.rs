@@ -18,6 +18,7 @@ mod harness;
 mod logs;
 mod lying_network;
 mod object_store;
+mod opendal;
 mod real_service;
 mod s3;
 mod url;

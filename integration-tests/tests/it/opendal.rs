@@ -1,0 +1,197 @@
+//! The adapters for `opendal`, on that crate's own services.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::sequenced::{CreateOnlyStore as _, SequencedStore};
+use leaderelection::{
+    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ListedObject, ObjectLock,
+    ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version, with_causes,
+};
+use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
+use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_store, probe};
+use leaderelection_integration_tests::adapted::{By, Place, opendal};
+use leaderelection_integration_tests::servers::oss::Oss;
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
+use leaderelection_integration_tests::servers::unique_name;
+use opendal::Operator;
+use opendal::services::{Fs, Oss as OssService};
+use tokio_util::sync::CancellationToken;
+
+use crate::cloud::adapted::Through;
+
+/// A few rounds suffice, because the stores of the clouds' own crates have raced on these servers already.
+const EFFORT: Effort = Effort { rounds: 2, racers: 16 };
+
+fn on(place: &Place, retries: bool) -> OpendalAdapter {
+    OpendalAdapter::new(opendal(place, retries)).expect("it can replace")
+}
+
+fn scripted(server: &ScriptedServer) -> Place {
+    let [bucket, access_key, secret_key] = ["bucket", "key", "secret"].map(str::to_owned);
+    Place::S3 { endpoint: server.url(), bucket, access_key, secret_key }
+}
+
+async fn places() -> [(&'static str, Place); 2] {
+    [
+        ("SeaweedFS", Through::s3(By::Opendal, false).await.place().clone()),
+        ("Azurite", Through::azure(By::Opendal, false).await.place().clone()),
+    ]
+}
+
+fn in_a_directory(directory: &Path) -> Operator {
+    Operator::new(Fs::default().root(directory.to_str().expect("a path that is text"))).expect("a directory")
+}
+
+fn on_oss(server: &Oss) -> Operator {
+    opendal::install_default();
+    let service = OssService::default().endpoint(&server.url()).addressing_style("path").bucket("bucket");
+    Operator::new(service.access_key_id("key").access_key_secret("secret")).expect("settings of a service")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_store_keeps_its_contract() {
+    let checks = places()
+        .await
+        .map(|(_, place)| tokio::spawn(async move { check_store(on(&place, false), &unique_name(), EFFORT).await }));
+    for check in checks {
+        check.await.expect("it keeps its contract");
+    }
+}
+
+#[tokio::test]
+async fn keys_come_back_the_same_from_a_listing() {
+    for (server, place) in places().await {
+        let (store, folder) = (on(&place, false), unique_name());
+        let keys = ["a b", "a%20b", "a&b=c", "a+b", "a~b", "b/c", "ä"].map(|name| format!("{folder}/{name}"));
+        for key in &keys {
+            store.put(key, "{}".into(), &Precondition::Absent).await.expect("written");
+        }
+        let listed = store.list(&format!("{folder}/")).await.expect("a listing");
+        assert_eq!(ListedObject::keys(listed), keys, "{server}");
+        let begun = store.list(&format!("{folder}/a%")).await.expect("a listing");
+        assert_eq!(ListedObject::keys(begun), keys[1..2], "{server}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_bucket_or_container_is_fatal() {
+    for (server, mut place) in places().await {
+        let (Place::S3 { bucket: name, .. } | Place::Azure { container: name, .. }) = &mut place;
+        *name = format!("no-such-{}", unique_name());
+        let store = on(&place, false);
+        let errors = [
+            store.get("folder/key").await.expect_err("nowhere"),
+            store.put("folder/key", "{}".into(), &Precondition::Absent).await.expect_err("nowhere"),
+            store.list("folder/").await.expect_err("nowhere"),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), StoreErrorKind::Fatal, "{server}: {error:?}");
+            assert!(error.to_string().contains("there is no such bucket or container"), "{server}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_retry_layer_turns_a_success_into_a_conflict() {
+    for (retries, kind, requests) in [(false, StoreErrorKind::Ambiguous, 1), (true, StoreErrorKind::Conflict, 2)] {
+        let server = ScriptedServer::start([Answer::new(500), Answer::new(412)].map(Into::into)).await;
+        let store = on(&scripted(&server), retries);
+        let error = store.put("key", "{}".into(), &Precondition::Absent).await.expect_err("an error");
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert_eq!(server.requests().len(), requests);
+        assert!(server.requests().iter().all(|request| request.header("if-none-match") == Some("*")));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_judged_by_its_kind() {
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal};
+    // Without a code in its body, OpenDAL gives a 409 no kind of its own.
+    let verdicts = [(409, Ambiguous), (412, Conflict), (429, Ambiguous), (500, Ambiguous), (403, Fatal)];
+    for (status, kind) in verdicts {
+        for condition in [Precondition::Absent, Precondition::Matches(Version::new("\"etag\""))] {
+            let server = ScriptedServer::start([Answer::new(status).into()]).await;
+            let error = on(&scripted(&server), false).put("key", "{}".into(), &condition).await.expect_err("an error");
+            assert_eq!(error.kind(), kind, "{status}, {condition:?}: {error:?}");
+        }
+    }
+    let busy = Answer::new(409).body("<Error><Code>ConditionalRequestConflict</Code></Error>");
+    let server = ScriptedServer::start([busy.into()]).await;
+    let condition = Precondition::Matches(Version::new("\"etag\""));
+    let error = on(&scripted(&server), false).put("key", "{}".into(), &condition).await.expect_err("an error");
+    assert_eq!(error.kind(), Conflict, "{}", with_causes(&error));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_sequenced_store_keeps_its_contract_where_only_creations_have_a_condition() {
+    let (server, directory) = (Oss::start().await, tempfile::tempdir().expect("a directory"));
+    for operator in [on_oss(&server), in_a_directory(directory.path())] {
+        let error = OpendalAdapter::new(operator.clone()).expect_err("it cannot replace");
+        assert!(error.to_string().contains("can create an object on a condition and not replace one"), "{error}");
+        let store = SequencedStore::new(OpendalObjects::new(operator).expect("it can create"));
+        check_store(store.clone(), "conformance", EFFORT).await;
+        let report = probe(store.clone(), &ProbeConfig::default()).await;
+        assert_eq!(report.verdict(), Verdict::Fit, "{report}");
+        assert_eq!(ListedObject::keys(store.list("").await.expect("a listing")), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_leader_renews_and_is_replaced_where_only_creations_have_a_condition() {
+    let (server, directory) = (Oss::start().await, tempfile::tempdir().expect("a directory"));
+    for operator in [on_oss(&server), in_a_directory(directory.path())] {
+        let store = Arc::new(SequencedStore::new(OpendalObjects::new(operator).expect("it can create")));
+        for (token, identity) in ["first", "second"].into_iter().enumerate() {
+            let lock = ObjectLock::new(Arc::clone(&store), "locks/scheduler", identity);
+            let callbacks =
+                LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+            let config = LeaderElectionConfig::builder(lock.clone(), callbacks)
+                .lease_duration(Duration::from_secs(60))
+                .renew_deadline(Duration::from_secs(40))
+                .retry_period(Duration::from_millis(50))
+                .release_on_cancel(true)
+                .build()
+                .expect("timings that fit");
+            let (elector, cancel) = (DefaultLeaderElector::new(config), CancellationToken::new());
+            let mut handle = elector.handle();
+            let running = tokio::spawn({
+                let cancel = cancel.clone();
+                async move { elector.run(cancel).await }
+            });
+            let patience = Duration::from_secs(60);
+            let leading = tokio::time::timeout(patience, handle.elected()).await.expect("in time").expect("elected");
+            assert_eq!(leading.fencing_token(), token as u64);
+            let first = lock.get().await.expect("read").expect("a record").version;
+            let renewed = async { while lock.get().await.expect("read").expect("a record").version == first {} };
+            tokio::time::timeout(patience, renewed).await.expect("a renewal in time");
+            cancel.cancel();
+            running.await.expect("no panic").expect("the store is fit");
+            assert_eq!(lock.get().await.expect("read").expect("a record").record.holder_identity, "");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_server_ignores_no_condition_silently() {
+    let server = Oss::start().await;
+    let operator = on_oss(&server);
+    let error = operator.write("key", "without a condition").await.expect_err("not implemented");
+    assert!(error.to_string().contains("NotImplemented"), "{error}");
+    let objects = OpendalObjects::new(operator).expect("it can create");
+    objects.create("key", "{}\n".into()).await.expect("created");
+    let error = objects.create("key", "{}\n".into()).await.expect_err("there is one");
+    assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error:?}");
+}
+
+/// With this setting, OpenDAL looks first and renames later, so that two creators succeed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_probe_finds_a_directory_whose_writes_are_renamed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name| directory.path().join(name).to_str().expect("a path that is text").to_owned();
+    let service = Fs::default().root(&path("objects")).atomic_write_dir(&path("partial"));
+    let objects = OpendalObjects::new(Operator::new(service).expect("a directory")).expect("it claims to create");
+    let report = probe(SequencedStore::new(objects), &ProbeConfig::default()).await;
+    assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
+}
