@@ -9,9 +9,11 @@
 //! | Azure Blob Storage | `azure` | `azure` |
 //! | any store of the `object_store` crate | `object-store` | `object_store` |
 //! | many services of the `opendal` crate | `opendal` | `opendal` |
+//! | Leases of Kubernetes | `kubernetes` | `kubernetes` |
 //!
 //! Each of these stores is a [`ConditionalStore`](leaderelection::ConditionalStore), and
-//! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. [`url`] reads a lock of any store from
+//! [`ObjectLock`](leaderelection::ObjectLock) turns a store into a lock. A Lease of Kubernetes holds only the record of
+//! a lock. [`url`] reads a lock of any store from
 //! a URL. [`prices`] has the list prices of requests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -22,12 +24,21 @@ pub mod azure;
 pub mod file;
 #[cfg(feature = "gcs")]
 pub mod gcs;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 #[cfg(feature = "object-store")]
 pub mod object_store;
 #[cfg(feature = "opendal")]
 pub mod opendal;
 pub mod prices;
-#[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "opendal", feature = "s3"))]
+#[cfg(any(
+    feature = "azure",
+    feature = "gcs",
+    feature = "kubernetes",
+    feature = "object-store",
+    feature = "opendal",
+    feature = "s3"
+))]
 mod request;
 #[cfg(feature = "s3")]
 pub mod s3;

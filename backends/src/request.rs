@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use leaderelection::{StoreError, StoreErrorKind, TimeLimit, one_line};
 
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
 pub(crate) mod answer;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
@@ -71,7 +71,7 @@ impl Words {
     }
 
     /// Returns the words of an error and its causes. A cause that repeats what was said already is left out.
-    #[cfg(any(feature = "azure", feature = "gcs", feature = "object-store", feature = "s3"))]
+    #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
     pub(crate) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut text = error.to_string();
         let mut source = error.source();

@@ -6,6 +6,7 @@
 //! | `gs://bucket/object` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
+//! | `lease://namespace/name` | `LeaseLocation` | `kubernetes` |
 //! | `file:///directory/name` | [`FileLocation`] | |
 //! | `sequenced+file:///directory/name?keep=…` | [`SequencedFileLocation`] | |
 //! | `memory:name` | [`MemoryLocation`] | |
@@ -42,6 +43,8 @@ pub use self::azure::AzureLocation;
 pub use self::file::FileLocation;
 #[cfg(feature = "gcs")]
 pub use self::gcs::GcsLocation;
+#[cfg(feature = "kubernetes")]
+pub use self::lease::LeaseLocation;
 pub use self::memory::MemoryLocation;
 #[cfg(feature = "s3")]
 pub use self::s3::S3Location;
@@ -54,6 +57,8 @@ mod azure;
 mod file;
 #[cfg(feature = "gcs")]
 mod gcs;
+#[cfg(feature = "kubernetes")]
+mod lease;
 mod memory;
 mod parts;
 #[cfg(feature = "s3")]
@@ -77,6 +82,9 @@ pub enum Location {
     /// A blob in Azure Blob Storage.
     #[cfg(feature = "azure")]
     Azure(AzureLocation),
+    /// A Lease of Kubernetes.
+    #[cfg(feature = "kubernetes")]
+    Lease(LeaseLocation),
     /// An object in a local directory.
     #[cfg(unix)]
     File(FileLocation),
@@ -111,6 +119,8 @@ impl Location {
             Self::Gcs(location) => Arc::new(location.open().await?),
             #[cfg(feature = "azure")]
             Self::Azure(location) => Arc::new(location.open()?),
+            #[cfg(feature = "kubernetes")]
+            Self::Lease(location) => Arc::new(location.open().await?),
             #[cfg(unix)]
             Self::File(location) => Arc::new(location.open()),
             #[cfg(unix)]
@@ -158,6 +168,8 @@ impl Location {
             Self::Gcs(location) => Some(location.endpoint()),
             #[cfg(feature = "azure")]
             Self::Azure(location) => Some(location.open()?.container_url().to_owned()),
+            #[cfg(feature = "kubernetes")]
+            Self::Lease(location) => Some(location.endpoint().await?),
             #[cfg(unix)]
             Self::File(_) | Self::SequencedFile(_) => None,
             Self::Memory(_) => None,
@@ -183,6 +195,8 @@ impl Location {
             Self::Gcs(location) => &mut location.key,
             #[cfg(feature = "azure")]
             Self::Azure(location) => &mut location.key,
+            #[cfg(feature = "kubernetes")]
+            Self::Lease(location) => &mut location.key,
             #[cfg(unix)]
             Self::File(location) => &mut location.key,
             #[cfg(unix)]
@@ -203,6 +217,8 @@ impl Location {
             Self::Gcs(location) => &location.key,
             #[cfg(feature = "azure")]
             Self::Azure(location) => &location.key,
+            #[cfg(feature = "kubernetes")]
+            Self::Lease(location) => &location.key,
             #[cfg(unix)]
             Self::File(location) => &location.key,
             #[cfg(unix)]
@@ -223,6 +239,8 @@ impl FromStr for Location {
             Some("gs") => text.parse().map(Self::Gcs),
             #[cfg(feature = "azure")]
             Some("az" | "https" | "http") => text.parse().map(Self::Azure),
+            #[cfg(feature = "kubernetes")]
+            Some("lease") => text.parse().map(Self::Lease),
             #[cfg(unix)]
             Some("file") => text.parse().map(Self::File),
             #[cfg(unix)]
@@ -234,8 +252,11 @@ impl FromStr for Location {
             Some("gs") => Err(UrlError::without_feature("gcs", "gs://bucket/object")),
             #[cfg(not(feature = "azure"))]
             Some("az" | "https" | "http") => Err(UrlError::without_feature("azure", "az://account/container/blob")),
+            #[cfg(not(feature = "kubernetes"))]
+            Some("lease") => Err(UrlError::without_feature("kubernetes", "lease://namespace/name")),
             _ => Err(UrlError {
-                problem: "the URL begins with none of s3://, gs://, az://, https://, file:/// and memory:".to_owned(),
+                problem: "the URL begins with none of s3://, gs://, az://, https://, lease://, file:/// and memory:"
+                    .to_owned(),
                 example: "s3://bucket/key or file:///directory/name",
             }),
         }
@@ -251,6 +272,8 @@ impl fmt::Display for Location {
             Self::Gcs(location) => location.fmt(f),
             #[cfg(feature = "azure")]
             Self::Azure(location) => location.fmt(f),
+            #[cfg(feature = "kubernetes")]
+            Self::Lease(location) => location.fmt(f),
             #[cfg(unix)]
             Self::File(location) => location.fmt(f),
             #[cfg(unix)]
@@ -280,6 +303,8 @@ from_each! {
     Gcs(GcsLocation),
     #[cfg(feature = "azure")]
     Azure(AzureLocation),
+    #[cfg(feature = "kubernetes")]
+    Lease(LeaseLocation),
     #[cfg(unix)]
     File(FileLocation),
     #[cfg(unix)]

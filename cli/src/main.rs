@@ -53,6 +53,7 @@ use crate::output::{Output, OutputArgs};
 ///     s3://bucket/key?endpoint=http://127.0.0.1:8333
 ///     gs://bucket/object
 ///     az://account/container/blob
+///     lease://namespace/name (feature kubernetes)
 ///     https://account.blob.core.windows.net/container/blob?SAS
 ///     file:///directory/name
 ///     sequenced+file:///directory/name?keep=1000

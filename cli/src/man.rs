@@ -51,6 +51,8 @@ GOOGLE_APPLICATION_CREDENTIALS, STORAGE_EMULATOR_HOST
     Credentials, or an emulator, for gs:// URLs.
 AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, ...
     Credentials for az:// and https:// URLs, as the Azure libraries read them.
+KUBECONFIG
+    The cluster of lease:// URLs and its credentials. In a pod, the pod's own cluster needs no variable.
 
 `leaderelect run` sets LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK for its command,
 and LEADERELECTION_SLOT with --slots. The command does not get the variables of the options, whose names begin with

@@ -239,6 +239,13 @@ class Pages(unittest.TestCase):
         for block in quoted:
             self.assertIn(block, policies.values())
 
+    def test_the_role_for_leases_has_the_verbs_of_an_elector(self):
+        role, binding = yaml.safe_load_all((DOCS / "iam/kubernetes-elector.yaml").read_text())
+        rules = role["rules"]
+        self.assertTrue(all(rule["apiGroups"] == ["coordination.k8s.io"] and rule["resources"] == ["leases"] for rule in rules))
+        self.assertEqual(sorted(verb for rule in rules for verb in rule["verbs"]), ["create", "get", "update"])
+        self.assertEqual(binding["roleRef"]["name"], role["metadata"]["name"])
+
     def test_every_json_block_is_json(self):
         for page in DOCS.glob("*.md"):
             for block in re.findall(r"^```json\n(.*?)^```", page.read_text(), re.M | re.S):

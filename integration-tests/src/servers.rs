@@ -9,6 +9,7 @@ pub mod fake_gcs;
 #[cfg(target_os = "linux")]
 pub mod fake_gcs_server;
 mod install;
+pub mod kube_api;
 pub mod npm;
 pub mod oss;
 pub mod pip;

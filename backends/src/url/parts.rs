@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
 
 /// Refuses an invalid name of `what`, such as a bucket, an account or a container. `missing` is the error for an empty
 /// name.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
 pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
     match name {
         "" => Err(missing.to_owned()),
@@ -57,7 +57,7 @@ pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), St
 }
 
 /// Returns `true` if `name` is a valid name of a bucket, an account, a container or a host.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
 }

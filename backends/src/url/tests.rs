@@ -18,6 +18,8 @@ const CANONICAL: &[&str] = &[
     "http://127.0.0.1:10000/devstoreaccount1/container/blob",
     #[cfg(feature = "azure")]
     "https://account.blob.core.chinacloudapi.cn/$root/%25",
+    #[cfg(feature = "kubernetes")]
+    "lease://kube-system/scheduler",
     #[cfg(unix)]
     "file:///var/lib/my%20service/scheduler",
     #[cfg(unix)]
@@ -87,6 +89,13 @@ fn constructors_are_as_strict_as_urls() {
     {
         same(GcsLocation::new("bucket", "a b").unwrap().into(), "gs://bucket/a%20b");
         refused(GcsLocation::new("", "key").unwrap_err(), "no bucket");
+    }
+    #[cfg(feature = "kubernetes")]
+    {
+        same(LeaseLocation::new("default", "scheduler").unwrap().into(), "lease://default/scheduler");
+        refused(LeaseLocation::new("", "scheduler").unwrap_err(), "no namespace");
+        refused(LeaseLocation::new("default", "").unwrap_err(), "no name of a Lease");
+        assert!(parse("lease://default/scheduler?x=1").unwrap_err().contains("no parameters"));
     }
     #[cfg(feature = "azure")]
     {

@@ -51,6 +51,8 @@ as_url!(super::FileLocation, without secrets);
 as_url!(super::MemoryLocation, without secrets);
 #[cfg(feature = "gcs")]
 as_url!(super::GcsLocation, without secrets);
+#[cfg(feature = "kubernetes")]
+as_url!(super::LeaseLocation, without secrets);
 #[cfg(feature = "s3")]
 as_url!(super::S3Location, without secrets);
 #[cfg(feature = "azure")]

@@ -1,17 +1,18 @@
-//! The commands on Azure's and Google's protocols.
+//! The commands on Azure's, Google's and Kubernetes' protocols.
 
 use std::path::Path;
 use std::process::Command;
 
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use serde_json::Value;
 
 use crate::support::{Ended, LONG, Running, end_of, leaderelect, run};
 
 /// Everything but the probe, which writes more often than a server with a limit lets it.
 fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access: impl Fn(Command) -> Command) {
-    let lock = format!("{prefix}locks/a");
+    let lock = format!("{prefix}a");
     let end = |args: &[&str]| -> Ended { end_of(with_access(leaderelect(args))) };
     let options = [&LONG[..], &["--identity", "node-1"]].concat();
     let work = ["sh", "-c", "echo $LEADERELECTION_LOCK $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
@@ -20,7 +21,7 @@ fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access:
 
     let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
     assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
-    let listed = end(&["list", &format!("{prefix}locks/")]);
+    let listed = end(&["list", prefix]);
     assert!(listed.stdout.contains("node-1"), "{listed:?}");
     let transferred = end(&["transfer", "--yes", "--to", "node-2", &lock]);
     assert_eq!(transferred.code, Some(0), "{transferred:?}");
@@ -41,7 +42,7 @@ fn on_azure() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async { server.container("container").create(None).await.map(drop) }).unwrap();
     let (account, key) = server.account_key();
-    run_status_list_and_transfer(&format!("az://{account}/container/"), Some(key), |mut command| {
+    run_status_list_and_transfer(&format!("az://{account}/container/locks/"), Some(key), |mut command| {
         command.env("AZURE_STORAGE_CONNECTION_STRING", server.connection_string());
         command
     });
@@ -51,8 +52,20 @@ fn on_azure() {
 fn on_gcs() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(FakeGcs::start(Options::default()));
-    run_status_list_and_transfer("gs://bucket/", None, |mut command| {
+    run_status_list_and_transfer("gs://bucket/locks/", None, |mut command| {
         command.env("STORAGE_EMULATOR_HOST", server.url());
+        command
+    });
+}
+
+#[test]
+fn on_kubernetes() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(KubeApi::start());
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(kubeconfig.path(), server.kubeconfig().to_string()).unwrap();
+    run_status_list_and_transfer("lease://default/locks-", None, |mut command| {
+        command.env("KUBECONFIG", kubeconfig.path());
         command
     });
 }

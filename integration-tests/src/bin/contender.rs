@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Competes for a lock, until SIGTERM or the end of its standard input.
 #[derive(Parser)]
 struct Args {
-    /// The lock's URL, or its place in a store of another crate. The log is beside the lock.
+    /// The lock's URL, or its place in a store of another crate.
     #[arg(value_parser = Place::parse)]
     lock: Place,
     /// The candidate's identity.
@@ -31,6 +31,9 @@ struct Args {
     /// The key by which the contenders hear from their leader. Without a key, they only read the lock.
     #[arg(long)]
     peer_key: Option<String>,
+    /// The URL of the log. Without it, the log is beside the lock.
+    #[arg(long)]
+    log: Option<Location>,
 }
 
 /// The place of a lock.
@@ -48,12 +51,15 @@ impl Place {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock: place, identity, timings, peer_key } = Args::parse();
+    let Args { lock: place, identity, timings, peer_key, log } = Args::parse();
     let (store, key) = match &place {
         Place::Url(location) => (location.open().await?, location.key()),
         Place::Adapted(adapted) => (adapted.open(), adapted.key.as_str()),
     };
-    let log = FencedLog::new(Arc::clone(&store), format!("{key}-log"));
+    let log = match log {
+        None => FencedLog::new(Arc::clone(&store), format!("{key}-log")),
+        Some(log) => FencedLog::new(log.open().await?, log.key()),
+    };
     let lock = ObjectLock::new(store, key, &identity);
     let candidate = Candidate { lock, log, timings, rest: timings.retry_period() / RESTS };
     let peers = peer_key.as_deref().map(peers).transpose()?;

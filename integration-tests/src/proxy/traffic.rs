@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Method};
 use leaderelection::LeaderElectionRecord;
 use leaderelection::clock::LocalInstant;
+use serde_json::Value;
 
 use super::Fault;
 
@@ -81,13 +82,23 @@ impl Request {
         }
     }
 
-    /// The record in the body. In a multipart upload, the record is one part of the body.
+    /// The record in the body. In a multipart upload, the record is one part of the body, and in a Lease it is an
+    /// annotation.
     #[must_use]
     pub fn record(&self) -> Option<LeaderElectionRecord> {
+        if let Some(lease) = self.lease() {
+            let record = lease["metadata"]["annotations"]["leaderelection/record"].as_str()?;
+            return LeaderElectionRecord::from_json(record.as_bytes(), Duration::MAX).ok();
+        }
         const FIRST_KEY: &[u8] = br#"{"holderIdentity""#;
         let start = self.body.windows(FIRST_KEY.len()).position(|bytes| bytes == FIRST_KEY)?;
         let end = self.body.iter().rposition(|&byte| byte == b'}')?;
         LeaderElectionRecord::from_json(&self.body[start..=end], Duration::MAX).ok()
+    }
+
+    /// The Lease of Kubernetes in the body.
+    fn lease(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok().filter(|body: &Value| body["kind"] == "Lease")
     }
 
     /// The object that is read or written: the target without its parameters.
@@ -104,6 +115,8 @@ impl Request {
 
     fn demands_absence(&self) -> bool {
         self.headers.contains_key("if-none-match") || self.target.contains("ifGenerationMatch=0")
+            // A Lease is updated with PUT.
+            || self.method == Method::POST && self.lease().is_some()
     }
 }
 

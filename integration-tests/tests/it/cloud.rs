@@ -5,6 +5,7 @@
 pub(crate) mod adapted;
 pub(crate) mod azure;
 pub(crate) mod gcs;
+pub(crate) mod kube;
 pub(crate) mod s3;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use leaderelection_integration_tests::servers::unique_name;
 use adapted::Through;
 use azure::Azure;
 use gcs::Gcs;
+use kube::Kube;
 use s3::S3;
 
 /// The credentials of the environment, as variables for another process.
@@ -57,6 +59,16 @@ pub(crate) trait Service: Send + Sync {
     /// Returns `true` if the store sends no request twice.
     fn makes_one_attempt(&self) -> bool {
         true
+    }
+
+    /// The text between a folder and a name in it.
+    fn separator(&self) -> &'static str {
+        "/"
+    }
+
+    /// Returns `true` if the store takes no other bodies than records.
+    fn holds_only_records(&self) -> bool {
+        false
     }
 }
 
@@ -108,6 +120,10 @@ impl Cloud {
         Self::of(Through::azure(By::Opendal, false).await)
     }
 
+    pub(crate) async fn kube() -> Arc<Self> {
+        Self::of(Kube::new().await)
+    }
+
     fn of(service: impl Service + 'static) -> Arc<Self> {
         let prefix = beneath(service.folder(), &unique_name());
         Arc::new(Self { service: Box::new(service), prefix })
@@ -115,7 +131,7 @@ impl Cloud {
 
     /// Returns a key that no other test uses.
     pub(crate) fn key(&self) -> String {
-        beneath(Some(&self.prefix), &unique_name())
+        format!("{}{}{}", self.prefix, self.service.separator(), unique_name())
     }
 
     /// Returns the given timings. For a real service, which is distant, shared, and may accept only one write per
@@ -134,6 +150,10 @@ impl Cloud {
 
     pub(crate) fn makes_one_attempt(&self) -> bool {
         self.service.makes_one_attempt()
+    }
+
+    pub(crate) fn holds_only_records(&self) -> bool {
+        self.service.holds_only_records()
     }
 
     /// A network of its own for one client.

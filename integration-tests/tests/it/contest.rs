@@ -68,6 +68,11 @@ async fn on_azure_by_opendal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_leases_of_kubernetes() {
+    contest(Site::Cloud(Cloud::kube().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory() {
     contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
 }

@@ -60,12 +60,18 @@ macro_rules! on_one_server {
 }
 
 /// Creates a module for every server. One server has every test. The others have the tests that a store's answers, its client
-/// or its conditions decide: the rest shows the election, which is the same on each.
+/// or its conditions decide: the rest shows the election, which is the same on each. No probe runs on the Leases of
+/// Kubernetes, which take nothing but records.
 macro_rules! on_every_server {
-    (everywhere: { $($file:ident::$test:ident,)* } on_one: { $($other_file:ident::$other:ident,)* }) => {
-        on_one_server! { s3: $($file::$test)* $($other_file::$other)* }
-        on_one_server! { azure: $($file::$test)* }
-        on_one_server! { gcs: $($file::$test)* }
+    (
+        everywhere: { $($file:ident::$test:ident,)* }
+        on_object_stores: { $($probe_file:ident::$probe:ident,)* }
+        on_one: { $($other_file:ident::$other:ident,)* }
+    ) => {
+        on_one_server! { s3: $($file::$test)* $($probe_file::$probe)* $($other_file::$other)* }
+        on_one_server! { azure: $($file::$test)* $($probe_file::$probe)* }
+        on_one_server! { gcs: $($file::$test)* $($probe_file::$probe)* }
+        on_one_server! { kube: $($file::$test)* }
     };
 }
 
@@ -79,6 +85,8 @@ on_every_server! {
         cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
         races::two_candidates_that_read_the_same_version_cannot_both_win,
         wire::the_sdk_makes_exactly_one_attempt,
+    }
+    on_object_stores: {
         probing::the_probe_finds_the_server_itself_fit,
         probing::the_probe_sees_a_server_that_ignores_conditions,
         probing::the_probe_sees_a_server_that_ignores_conditions_only_under_concurrency,

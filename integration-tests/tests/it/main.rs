@@ -15,6 +15,7 @@ mod fence;
 mod file_store;
 mod gcs;
 mod harness;
+mod kube;
 mod logs;
 mod lying_network;
 mod object_store;

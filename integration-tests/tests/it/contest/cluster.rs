@@ -39,6 +39,8 @@ pub(super) struct Cluster {
     contenders: Vec<Contender>,
     processes: usize,
     said: Arc<watch::Sender<Vec<Said>>>,
+    /// The place of the log if the lock's store takes no other bodies than records.
+    log: Option<TempDir>,
 }
 
 struct Contender {
@@ -59,7 +61,11 @@ impl Cluster {
             Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
             Site::Directory(_) | Site::CreateOnlyDirectory(_) => (unique_name(), quick),
         };
-        let mut cluster = Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default() };
+        let log = match &site {
+            Site::Cloud(cloud) if cloud.holds_only_records() => Some(tempfile::tempdir().expect("a directory")),
+            _ => None,
+        };
+        let mut cluster = Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), log };
         for slot in 0..size {
             let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
@@ -89,6 +95,9 @@ impl Cluster {
             .args([&url, identity])
             .arg(serde_json::to_string(&self.timings).expect("timings as JSON"))
             .envs(environment);
+        if let Some(log) = &self.log {
+            command.arg(format!("--log=file://{}/log", log.path().display()));
+        }
         self.processes += 1;
         let (number, said) = (self.processes, Arc::clone(&self.said));
         let hear = move |report| {
@@ -227,6 +236,9 @@ impl Cluster {
 
     /// Reads the log without a proxy.
     pub(super) async fn log(&self) -> Vec<Entry> {
+        if let Some(log) = &self.log {
+            return FencedLog::new(Arc::new(FileStore::new(log.path())), "log").entries().await.expect("a log");
+        }
         let store = match &self.site {
             Site::Cloud(cloud) => cloud.store().await,
             Site::Directory(directory) => Arc::new(FileStore::new(directory.path())) as Arc<dyn ConditionalStore>,

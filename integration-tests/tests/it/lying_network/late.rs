@@ -43,7 +43,7 @@ pub(super) async fn a_late_renewal_cannot_bring_back_a_term_that_was_taken_over(
     b.run();
     b.wait_for(Started(1)).await;
     a.proxy.set_outage(None);
-    assert_eq!(a.proxy.deliver_held().await, [412]);
+    assert!(matches!(a.proxy.deliver_held().await[..], [409 | 412]), "it was refused");
     a.wait_for_leader("b").await;
     b.wait_for_renewals(2).await;
     assert_eq!(stage.holder().await, ("b".to_owned(), 1));

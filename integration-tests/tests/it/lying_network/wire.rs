@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{Precondition, Version};
+use bytes::Bytes;
+use leaderelection::{LeaderElectionRecord, Precondition, Version};
 use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
 
 use super::lies::LIES;
@@ -34,8 +35,8 @@ enum Call {
 async fn calls(cloud: Arc<Cloud>, fault: Fault) {
     let [key, doomed, new] = [cloud.key(), cloud.key(), cloud.key()];
     let direct = cloud.store().await;
-    let version = direct.put(&key, "{}".into(), &Precondition::Absent).await.expect("written");
-    let last = direct.put(&doomed, "{}".into(), &Precondition::Absent).await.expect("written");
+    let version = direct.put(&key, record("first"), &Precondition::Absent).await.expect("written");
+    let last = direct.put(&doomed, record("first"), &Precondition::Absent).await.expect("written");
     let stale = Version::new("1");
     tokio::join!(
         attempt(&cloud, fault, &key, Call::Get),
@@ -49,20 +50,28 @@ async fn calls(cloud: Arc<Cloud>, fault: Fault) {
     }
 }
 
+/// A record, because not every store takes another body.
+fn record(holder: &str) -> Bytes {
+    LeaderElectionRecord::new(holder, Duration::from_secs(1)).to_json().into()
+}
+
 async fn attempt(cloud: &Cloud, fault: Fault, key: &str, call: Call) {
     let proxy = cloud.proxy().await;
     let store = cloud.store_by(&proxy).await;
+    // Whoever writes over a version has read it.
+    store.get(key).await.expect("read");
+    let before = proxy.traffic().len();
     proxy.set_outage(Some(fault));
     let calling = async {
         match &call {
             Call::Get => store.get(key).await.map(drop),
-            Call::Put(precondition) => store.put(key, "{ }".into(), precondition).await.map(drop),
+            Call::Put(precondition) => store.put(key, record("second"), precondition).await.map(drop),
             Call::Delete(expected) => store.delete(key, expected).await,
             Call::List => store.list(key).await.map(drop),
         }
     };
     let waiting = async {
-        proxy.wait_for("the request", |traffic| !traffic.is_empty()).await;
+        proxy.wait_for("the request", |traffic| traffic.len() > before).await;
         // Under some faults, the call never returns.
         tokio::time::sleep(LONG_ENOUGH).await;
     };
@@ -70,6 +79,6 @@ async fn attempt(cloud: &Cloud, fault: Fault, key: &str, call: Call) {
         _ = calling => {}
         () = waiting => {}
     }
-    let requests = proxy.traffic();
+    let requests = proxy.traffic().split_off(before);
     assert_eq!(requests.len(), 1, "{call:?}: {requests:#?}");
 }

@@ -1,0 +1,291 @@
+//! Leases of Kubernetes, on the `kube` crate.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use leaderelection::{
+    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+use serde_json::{Value, json};
+
+use self::lease::{Lease, State};
+use self::seen::Seen;
+use self::server::{Answer, Server};
+use crate::request::{self, Operation, bounded, without_version};
+
+mod error;
+mod lease;
+mod seen;
+mod server;
+
+/// A lock that is one Lease of Kubernetes.
+pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
+
+/// The Leases (`coordination.k8s.io/v1`) of one namespace, as a [`ConditionalStore`] of records.
+///
+/// The lock excludes candidates of client-go's elector on the same Lease, and takes over from them, and the other way
+/// round. The fields of the Lease are theirs, and an annotation has the whole record.
+///
+/// ```no_run
+/// use leaderelection::{ObjectStoreBasedLock, unique_identity};
+/// use leaderelection_backends::kubernetes::{KubernetesLeaseLock, LeaseStore};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = LeaseStore::new(kube::Config::infer().await?, "default")?;
+/// let lock = KubernetesLeaseLock::new(store, "scheduler", unique_identity());
+/// assert_eq!(lock.describe(), "lease://default/scheduler");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Records only
+///
+/// A Lease holds one record and nothing else, so this store refuses other bodies: locks of a session, fenced objects
+/// and the objects of a probe belong in an object store.
+///
+/// # Versions
+///
+/// The version is the `uid` and the `resourceVersion` of the Lease, and both are in every update. The API server
+/// creates a deleted Lease anew for an update, whatever `resourceVersion` the update names; only the `uid` prevents
+/// this. Labels, owner references and annotations of others stay as they are.
+///
+/// # Candidates of client-go
+///
+/// client-go takes a lease over that it has not seen change for the duration of the lease, and it compares the times
+/// of a Lease by the second. So the `renewTime` of a renewal is always in a later second than the one before. With a
+/// retry period below one second, `renewTime` therefore runs ahead of the clock.
+/// [`min_write_interval`](ConditionalStore::min_write_interval) warns of such a period. Old versions of client-go wait
+/// for their own lease duration and not for the one in the Lease: give all candidates the same.
+///
+/// # Requests
+///
+/// The client is made here, because a client that exists may repeat writes: kube's own repeats them up to 15 times.
+/// Every call sends one request, except for the first update of a version that this store has never read: the store
+/// then reads the Lease first. The client belongs to the Tokio runtime that creates it.
+///
+/// # Permissions
+///
+/// An elector needs the verbs `get`, `create` and `update` on `leases` in the API group `coordination.k8s.io`. The
+/// verbs `list` and `delete` are only for people.
+///
+/// # Cancellation safety
+///
+/// Dropping a call's future abandons the answer: a request that was already sent may still be applied.
+#[derive(Clone)]
+pub struct LeaseStore {
+    server: Server,
+    namespace: String,
+    request_timeout: Duration,
+    seen: Arc<Seen>,
+}
+
+impl LeaseStore {
+    /// The longest time that a request may take unless [`with_request_timeout`](Self::with_request_timeout)
+    /// sets another limit.
+    pub const DEFAULT_REQUEST_TIMEOUT: Duration = request::DEFAULT_TIMEOUT;
+
+    /// Creates a store of the Leases in `namespace`, with a client of this configuration but without kube's retries.
+    ///
+    /// # Panics
+    ///
+    /// If it is called outside of a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if no client can be made of the configuration.
+    pub fn new(mut config: kube::Config, namespace: impl Into<String>) -> Result<Self, StoreError> {
+        let namespace = namespace.into();
+        // A repeated write conflicts with its own first attempt.
+        config.default_retry = false;
+        // Every call has a limit of its own, from its first byte to the last byte of the answer.
+        config.connect_timeout = None;
+        config.read_timeout = None;
+        config.write_timeout = None;
+        let client = Client::try_from(config).map_err(|error| error::no_client(&namespace, &error))?;
+        Ok(Self {
+            server: Server::new(client, &namespace),
+            namespace,
+            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
+            seen: Arc::default(),
+        })
+    }
+
+    /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
+    /// getting the token.
+    ///
+    /// An elector sets a shorter limit for its own requests: `request_timeout`.
+    #[must_use]
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn check(&self, key: &str) -> Result<(), StoreError> {
+        lease::check_name(key)
+            .map_err(|problem| StoreError::new(StoreErrorKind::Fatal, format!("{}: {problem}", self.describe(key))))
+    }
+
+    fn of_record(&self, key: &str, body: &[u8]) -> Result<State, StoreError> {
+        StoreError::check_body(body, || self.describe(key))?;
+        State::of_record(body).map_err(|problem| {
+            let message = format!("{}: a Lease cannot hold this: {problem}", self.describe(key));
+            StoreError::new(StoreErrorKind::Fatal, message)
+        })
+    }
+
+    /// Reads a Lease and remembers it.
+    async fn read(&self, key: &str, object: &str) -> Result<Option<Lease>, StoreError> {
+        let answer = self.server.send(Method::GET, key, None, object).await?;
+        if answer.is_missing_lease() {
+            return Ok(None);
+        }
+        let lease = self.lease(answer, key, Operation::Get, object, StoreErrorKind::Fatal)?;
+        Ok(Some(lease))
+    }
+
+    /// The Lease in a successful answer, or an error of `kind` if there is none.
+    fn lease(
+        &self,
+        answer: Answer,
+        key: &str,
+        operation: Operation,
+        object: &str,
+        kind: StoreErrorKind,
+    ) -> Result<Lease, StoreError> {
+        let lease = Lease::of_answer(answer.content(operation, object)?)
+            .ok_or_else(|| without_version(kind, object, "uid and resourceVersion of a Lease"))?;
+        self.seen.remember(key, &lease);
+        Ok(lease)
+    }
+
+    async fn create(&self, key: &str, state: &State, object: &str) -> Result<Version, StoreError> {
+        let body = state.created(&self.namespace, key);
+        let answer = self.server.send(Method::POST, "", Some(body), object).await?;
+        let lease = self.lease(answer, key, Operation::Create, object, StoreErrorKind::Ambiguous)?;
+        Ok(lease.version().clone())
+    }
+
+    async fn update(&self, key: &str, state: &State, expected: &Version, object: &str) -> Result<Version, StoreError> {
+        let conflict = |what: &str| Err(StoreError::new(StoreErrorKind::Conflict, format!("{object}: {what}")));
+        let replaced = match self.seen.at(key, expected) {
+            Some(lease) => lease,
+            None => match self.read(key, object).await? {
+                Some(lease) if lease.version() == expected => lease,
+                Some(_) => return conflict("it was changed meanwhile"),
+                None => return conflict("it was deleted meanwhile"),
+            },
+        };
+        let body = state.replacing(&replaced);
+        let answer = self.server.send(Method::PUT, key, Some(body), object).await?;
+        let lease = self.lease(answer, key, Operation::Update, object, StoreErrorKind::Ambiguous)?;
+        Ok(lease.version().clone())
+    }
+
+    async fn remove(&self, key: &str, options: Value, object: &str) -> Result<Answer, StoreError> {
+        self.server.send(Method::DELETE, key, Some(options), object).await
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for LeaseStore {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        bounded(self.request_timeout, &object, async {
+            let Some(lease) = self.read(key, &object).await? else { return Ok(None) };
+            let body = lease
+                .record()
+                .map_err(|problem| StoreError::new(StoreErrorKind::Unreadable, format!("{object}: {problem}")))?;
+            Ok(Some(VersionedObject::new(body, lease.version().clone())))
+        })
+        .await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.check(key)?;
+        let state = self.of_record(key, &body)?;
+        let object = self.describe(key);
+        bounded(self.request_timeout, &object, async {
+            match precondition {
+                Precondition::Absent => self.create(key, &state, &object).await,
+                Precondition::Matches(expected) => self.update(key, &state, expected, &object).await,
+            }
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        let preconditions = lease::preconditions(expected);
+        bounded(self.request_timeout, &object, async {
+            let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
+            self.remove(key, options, &object).await?.content(Operation::Delete, &object).map(drop)
+        })
+        .await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.check(key)?;
+        let object = self.describe(key);
+        bounded(self.request_timeout, &object, async {
+            let answer = self.remove(key, json!({"apiVersion": "v1", "kind": "DeleteOptions"}), &object).await?;
+            if answer.is_missing_lease() { Ok(()) } else { answer.content(Operation::Delete, &object).map(drop) }
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        let object = self.describe(prefix);
+        let mut objects = Vec::new();
+        let mut token = String::new();
+        loop {
+            let page = bounded(self.request_timeout, &object, async {
+                let answer = self.server.list(&token, &object).await?;
+                lease::Page::of_answer(answer.content(Operation::List, &object)?)
+                    .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
+            })
+            .await?;
+            objects.extend(page.leases.into_iter().filter(|listed| listed.key.starts_with(prefix)));
+            token = page.rest;
+            if token.is_empty() {
+                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                return Ok(objects);
+            }
+        }
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("lease://{}/{key}", self.namespace)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        true
+    }
+
+    // client-go compares the times of a Lease by the second.
+    fn min_write_interval(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
+
+// Written by hand, because the client may print a secret.
+impl fmt::Debug for LeaseStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseStore")
+            .field("namespace", &self.namespace)
+            .field("request_timeout", &self.request_timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! The effect of a request, as the answers of an API server and the client's failures describe it.
+
+use std::error::Error as StdError;
+
+use hyper_util::client::legacy;
+use leaderelection::{StoreError, StoreErrorKind};
+use serde::Deserialize;
+
+use crate::request::answer::{self, BROKEN_CONNECTION};
+use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
+
+/// The words of an API server about a failure: an object of the kind `Status`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Said {
+    message: String,
+    reason: String,
+    details: Details,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    /// The resource that the failure is about, such as `leases` or `namespaces`.
+    kind: String,
+}
+
+impl Said {
+    pub(super) fn of(text: &[u8]) -> Self {
+        serde_json::from_slice(text).unwrap_or_default()
+    }
+
+    pub(super) fn is_about(&self, resource: &str) -> bool {
+        self.reason == "NotFound" && self.details.kind == resource
+    }
+}
+
+/// Returns the meaning of an answer.
+///
+/// The status codes are listed at
+/// <https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes>.
+fn answered(operation: Operation, status: u16, said: &Said) -> Verdict {
+    use Operation::{Create, Delete, Get, List, Update};
+    use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
+
+    match status {
+        409 | 412 if operation.is_write() => {
+            (Conflict, "it was changed, created or deleted meanwhile by another writer")
+        }
+        409 => (Rejected, "another request got in between"),
+
+        404 if said.is_about("namespaces") => (Fatal, "there is no such namespace; create it, or correct its name"),
+        404 if said.is_about("leases") && matches!(operation, Update | Delete) => {
+            (Conflict, "it was deleted meanwhile")
+        }
+        404 => NOT_FOUND_BY_ANOTHER,
+
+        422 => {
+            (Fatal, "the API server finds the Lease invalid; see what it says, and change the setting that it names")
+        }
+        401 => (Fatal, "access denied because the credentials are wrong or have expired; renew them"),
+        403 => match operation {
+            Get => (Fatal, "access denied; allow the verb get on leases in the API group coordination.k8s.io"),
+            Create => (Fatal, "access denied; allow the verb create on leases in the API group coordination.k8s.io"),
+            Update => (Fatal, "access denied; allow the verb update on leases in the API group coordination.k8s.io"),
+            Delete => (Fatal, "access denied; allow the verb delete on leases in the API group coordination.k8s.io"),
+            List => (Fatal, "access denied; allow the verb list on leases in the API group coordination.k8s.io"),
+        },
+        // The API server refuses what it cannot queue before any effect:
+        // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+        429 => (Rejected, "throttled"),
+        408 => (Ambiguous, "the API server timed out; try again later, and look at its log"),
+        300..=399 => (Fatal, "the API server is elsewhere; check the address in the kubeconfig"),
+        400..=499 => (Fatal, "the API server refused the request"),
+        _ => (Ambiguous, "the API server failed; try again later, and look at its log"),
+    }
+}
+
+/// Converts an answer that is no success into an error.
+pub(super) fn explain(operation: Operation, object: &str, status: u16, text: &[u8]) -> StoreError {
+    let said = Said::of(text);
+    let words =
+        if said.message.is_empty() { Words::of(&String::from_utf8_lossy(text)) } else { Words::of(&said.message) };
+    Words::add_to(words, answer::answered(object, answered(operation, status, &said), status, &said.reason))
+}
+
+/// Converts the client's error about a request without an answer.
+pub(super) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
+    let (kind, advice) = match error {
+        kube::Error::Auth(_) => (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; check the credentials in the kubeconfig, and the network",
+        ),
+        kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
+            (StoreErrorKind::Fatal, "the request cannot be built; check the names of the namespace and of the Lease")
+        }
+        error if is_connect(error) => (
+            StoreErrorKind::Rejected,
+            "cannot connect; check the address and the certificate in the kubeconfig, and the network",
+        ),
+        _ => BROKEN_CONNECTION,
+    };
+    Words::add_to(Words::of_error(error), StoreError::new(kind, format!("{object}: {advice}")))
+}
+
+/// Returns `true` if there was no connection, so that nothing was sent.
+fn is_connect(error: &(dyn StdError + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref().is_some_and(legacy::Error::is_connect) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The error of a configuration of which no client can be made.
+pub(super) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
+    let message = format!("lease://{namespace}: no client can be made; check the kubeconfig, or the service account");
+    Words::add_to(Words::of_error(error), StoreError::new(StoreErrorKind::Fatal, message))
+}

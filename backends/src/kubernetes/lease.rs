@@ -1,0 +1,242 @@
+//! A Lease and the record in it.
+//!
+//! The fields of the Lease are those of client-go. They have no room for everything that a record has: an annotation
+//! has the whole record. The record in the annotation counts only if the fields are exactly those that were written
+//! with it. client-go keeps the annotation when it writes the fields, and its write has no write ID.
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Timelike as _, Utc};
+use leaderelection::{LeaderElectionRecord, ListedObject, Version};
+use serde_json::{Map, Value, json};
+
+/// The annotation with the whole record.
+const RECORD: &str = "leaderelection/record";
+
+/// The annotation with the `renewTime` that was written with the record.
+const RENEW_TIME: &str = "leaderelection/renew-time";
+
+/// The largest `leaseTransitions` of a Lease.
+const MOST_TRANSITIONS: u64 = i32::MAX.unsigned_abs() as u64;
+
+/// A Lease as the API server has answered it.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    object: Value,
+    version: Version,
+}
+
+impl Lease {
+    /// Returns the Lease in an answer; `None` if the answer has no version.
+    pub(super) fn of_answer(object: Value) -> Option<Self> {
+        let version = version(&object)?;
+        Some(Self { object, version })
+    }
+
+    pub(super) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// The body of the record in this Lease, which may be the record of a candidate of client-go.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about a Lease whose holder Kubernetes itself chooses.
+    pub(super) fn record(&self) -> Result<Vec<u8>, String> {
+        let spec = &self.object["spec"];
+        if spec["strategy"].as_str().is_some_and(|strategy| !strategy.is_empty()) {
+            return Err(format!(
+                "it has the strategy {}, so Kubernetes itself chooses its holder; choose another Lease",
+                spec["strategy"]
+            ));
+        }
+        let annotated = self.annotated();
+        if let Some(record) = &annotated
+            && self.annotation(RENEW_TIME).is_some_and(|time| fields(record, time) == significant(spec))
+        {
+            return Ok(record.to_json());
+        }
+        let body = of_fields(spec, annotated.as_ref()).to_string().into_bytes();
+        Ok(match (LeaderElectionRecord::from_json(&body, std::time::Duration::MAX), annotated) {
+            (Ok(mut record), Some(annotated)) => {
+                record.unknown = annotated.unknown;
+                record.to_json()
+            }
+            // The elector's own reader says what is wrong with it.
+            _ => body,
+        })
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.object["metadata"]["annotations"][name].as_str()
+    }
+
+    fn annotated(&self) -> Option<LeaderElectionRecord> {
+        let record = self.annotation(RECORD)?;
+        LeaderElectionRecord::from_json(record.as_bytes(), std::time::Duration::MAX).ok()
+    }
+}
+
+/// The JSON of a record that somebody else has written into the fields.
+fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
+    let mut record = Map::new();
+    let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+    record.insert("holderIdentity".to_owned(), holder.into());
+    match &spec["leaseDurationSeconds"] {
+        // A lease without a holder blocks nobody, whatever its duration.
+        Value::Null if holder.is_empty() => record.insert("leaseDurationSeconds".to_owned(), 1.into()),
+        duration => record.insert("leaseDurationSeconds".to_owned(), duration.clone()),
+    };
+    for name in ["acquireTime", "renewTime"] {
+        record.insert(name.to_owned(), spec[name].clone());
+    }
+    let transitions = match &spec["leaseTransitions"] {
+        Value::Null => json!(0),
+        // The field is at its largest, so that only the annotation has the token.
+        most if most.as_u64() == Some(MOST_TRANSITIONS) => {
+            json!(annotated.map_or(0, |record| record.leader_transitions).max(MOST_TRANSITIONS))
+        }
+        transitions => transitions.clone(),
+    };
+    record.insert("leaderTransitions".to_owned(), transitions);
+    Value::Object(record)
+}
+
+/// The fields of a record in a Lease.
+fn fields(record: &LeaderElectionRecord, renew_time: &str) -> Map<String, Value> {
+    let seconds = record.lease_duration.as_secs() + u64::from(record.lease_duration.subsec_nanos() > 0);
+    let mut fields = Map::new();
+    fields.insert("holderIdentity".to_owned(), record.holder_identity.clone().into());
+    fields.insert("leaseDurationSeconds".to_owned(), seconds.clamp(1, MOST_TRANSITIONS).into());
+    if let Some(time) = record.acquire_time {
+        fields.insert("acquireTime".to_owned(), micro_time(time).into());
+    }
+    fields.insert("renewTime".to_owned(), renew_time.into());
+    fields.insert("leaseTransitions".to_owned(), record.leader_transitions.min(MOST_TRANSITIONS).into());
+    fields
+}
+
+/// The fields on which candidates of client-go decide, without those that are missing.
+fn significant(spec: &Value) -> Map<String, Value> {
+    let names = ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
+    let present = names.into_iter().filter(|name| !spec[name].is_null());
+    present.map(|name| (name.to_owned(), spec[name].clone())).collect()
+}
+
+/// Spells a time as Kubernetes does.
+fn micro_time(time: DateTime<Utc>) -> String {
+    // In a leap second, chrono has more than a second's nanoseconds, which Go cannot read.
+    let time = DateTime::from_timestamp_micros(time.timestamp_micros()).unwrap_or(time);
+    time.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// A record that is to be written.
+#[derive(Debug)]
+pub(super) struct State {
+    record: LeaderElectionRecord,
+    body: String,
+}
+
+impl State {
+    /// Reads a record.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about what a Lease cannot hold.
+    pub(super) fn of_record(body: &[u8]) -> Result<Self, String> {
+        let record =
+            LeaderElectionRecord::from_json(body, std::time::Duration::MAX).map_err(|error| error.to_string())?;
+        let body = str::from_utf8(body).map_err(|error| error.to_string())?.to_owned();
+        Ok(Self { record, body })
+    }
+
+    /// The Lease to create.
+    pub(super) fn created(&self, namespace: &str, name: &str) -> Value {
+        let metadata = json!({"name": name, "namespace": namespace});
+        self.written(metadata, json!({}), &self.renew_time(None))
+    }
+
+    /// The Lease to write in place of another, with everything that others have written into that.
+    pub(super) fn replacing(&self, lease: &Lease) -> Value {
+        let mut metadata = lease.object["metadata"].clone();
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        let spec = lease.object["spec"].clone();
+        let renew_time = self.renew_time(Some(&spec));
+        self.written(metadata, spec, &renew_time)
+    }
+
+    fn written(&self, mut metadata: Value, spec: Value, renew_time: &str) -> Value {
+        let Value::Object(mut spec) = spec else { return self.written(metadata, json!({}), renew_time) };
+        spec.retain(|name, _| name != "acquireTime");
+        spec.extend(fields(&self.record, renew_time));
+        if !metadata["annotations"].is_object() {
+            metadata["annotations"] = json!({});
+        }
+        metadata["annotations"][RECORD] = self.body.clone().into();
+        metadata["annotations"][RENEW_TIME] = renew_time.into();
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+    }
+
+    /// The `renewTime`, which differs from the one before by the second if nothing else differs to client-go.
+    fn renew_time(&self, replaced: Option<&Value>) -> String {
+        let wanted = self.record.renew_time.unwrap_or_default();
+        let Some(before) = replaced.and_then(|spec| spec["renewTime"].as_str()) else { return micro_time(wanted) };
+        let Ok(last) = DateTime::parse_from_rfc3339(before).map(|time| time.to_utc()) else {
+            return micro_time(wanted);
+        };
+        let is_renewal = replaced.is_some_and(|spec| fields(&self.record, before) == significant(spec));
+        if !is_renewal || wanted.timestamp() > last.timestamp() {
+            return micro_time(wanted);
+        }
+        let next = last.with_nanosecond(0).and_then(|last| last.checked_add_signed(TimeDelta::seconds(1)));
+        micro_time(next.unwrap_or(wanted))
+    }
+}
+
+/// A page of a listing.
+pub(super) struct Page {
+    pub(super) leases: Vec<ListedObject>,
+    /// The token of the next page, or nothing.
+    pub(super) rest: String,
+}
+
+impl Page {
+    pub(super) fn of_answer(list: Value) -> Option<Self> {
+        let leases = list["items"]
+            .as_array()?
+            .iter()
+            .filter_map(|lease| Some(ListedObject::new(lease["metadata"]["name"].as_str()?, version(lease))));
+        let rest = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        Some(Self { leases: leases.collect(), rest })
+    }
+}
+
+/// The version of a Lease: its `uid` and its `resourceVersion`, without which an update could create it anew.
+fn version(object: &Value) -> Option<Version> {
+    let part = |name: &str| object["metadata"][name].as_str().filter(|part| !part.is_empty());
+    Some(Version::new(format!("{}/{}", part("uid")?, part("resourceVersion")?)))
+}
+
+/// The preconditions of a deletion.
+pub(super) fn preconditions(version: &Version) -> Value {
+    let (uid, resource_version) = version.as_str().split_once('/').unwrap_or((version.as_str(), ""));
+    json!({"uid": uid, "resourceVersion": resource_version})
+}
+
+/// Refuses what is no name of a Lease, and what a URL would change.
+pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
+    let is_part = |part: &str| {
+        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    if name.len() <= 253 && name.split('.').all(is_part) {
+        return Ok(());
+    }
+    Err(
+        "not the name of a Lease, which has only lower-case letters, digits, - and . and begins and ends with a letter or \
+         a digit; use one such as scheduler",
+    )
+}
+
+#[cfg(test)]
+mod tests;

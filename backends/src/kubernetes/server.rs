@@ -1,0 +1,117 @@
+//! Requests to the API server about the Leases of one namespace, and its answers.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use kube::{Client, client};
+use leaderelection::{MAX_BODY_BYTES, StoreError};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::error;
+use crate::request::answer::{UNREADABLE_ANSWER, answered, retry_after};
+use crate::request::{Body, Operation, Words, broke_off};
+
+/// The largest page of a listing, in bytes.
+const MOST_OF_A_PAGE: usize = 16 * 1024 * 1024;
+
+/// The number of Leases in a page.
+const PAGE: usize = 100;
+
+/// The Leases of one namespace on one API server.
+#[derive(Clone)]
+pub(super) struct Server {
+    client: Client,
+    /// The path of all these Leases.
+    path: String,
+}
+
+impl Server {
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        let namespace = utf8_percent_encode(namespace, NON_ALPHANUMERIC);
+        Self { client, path: format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases") }
+    }
+
+    /// Sends one request about the Lease `name`, or about all Leases if the name is empty.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        name: &str,
+        body: Option<Value>,
+        object: &str,
+    ) -> Result<Answer, StoreError> {
+        let path = if name.is_empty() { self.path.clone() } else { format!("{}/{name}", self.path) };
+        self.request(method, &path, body, MAX_BODY_BYTES, object).await
+    }
+
+    /// Requests a page of all Leases: the first one, or the one that `token` names.
+    pub(super) async fn list(&self, token: &str, object: &str) -> Result<Answer, StoreError> {
+        let rest = match token {
+            "" => String::new(),
+            token => format!("&continue={}", utf8_percent_encode(token, NON_ALPHANUMERIC)),
+        };
+        self.request(Method::GET, &format!("{}?limit={PAGE}{rest}", self.path), None, MOST_OF_A_PAGE, object).await
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        target: &str,
+        body: Option<Value>,
+        limit: usize,
+        object: &str,
+    ) -> Result<Answer, StoreError> {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, "application/json")
+            .body(client::Body::from(body))
+            .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
+        let response = self.client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
+        let status = response.status().as_u16();
+        let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
+        let content = content(object, response, limit).await;
+        Ok(Answer { status, retry_after: wait, content })
+    }
+}
+
+/// Receives the body of an answer.
+async fn content(object: &str, response: Response<client::Body>, limit: usize) -> Result<Bytes, StoreError> {
+    let length = response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let mut response = response.into_body();
+    let mut body = Body::new(object, limit, length)?;
+    while let Some(frame) = response.frame().await {
+        if let Ok(data) = frame.map_err(|error| broke_off(object, Words::of_error(&error)))?.into_data() {
+            body.push(&data)?;
+        }
+    }
+    Ok(body.finish())
+}
+
+/// An answer of the API server, or of a proxy on the way.
+pub(super) struct Answer {
+    status: u16,
+    retry_after: Option<Duration>,
+    content: Result<Bytes, StoreError>,
+}
+
+impl Answer {
+    /// Returns `true` if the API server says that the Lease does not exist.
+    pub(super) fn is_missing_lease(&self) -> bool {
+        self.status == 404 && self.content.as_ref().is_ok_and(|text| error::Said::of(text).is_about("leases"))
+    }
+
+    /// The JSON of a successful answer.
+    pub(super) fn content(self, operation: Operation, object: &str) -> Result<Value, StoreError> {
+        if !(200..300).contains(&self.status) {
+            let text = self.content.unwrap_or_default();
+            return Err(error::explain(operation, object, self.status, &text).with_retry_after(self.retry_after));
+        }
+        serde_json::from_slice(&self.content?).map_err(|_| answered(object, UNREADABLE_ANSWER, self.status, ""))
+    }
+}

@@ -1,0 +1,95 @@
+//! `lease://` URLs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kube::Config;
+use leaderelection::{StoreError, StoreErrorKind};
+
+use super::UrlError;
+use super::parts::{Parts, check_name, escaped};
+use crate::kubernetes::LeaseStore;
+use crate::request::Words;
+
+const EXAMPLE: &str = "lease://namespace/name";
+
+/// A Lease of Kubernetes: `lease://namespace/name`.
+///
+/// ```
+/// use leaderelection_backends::url::LeaseLocation;
+///
+/// let location: LeaseLocation = "lease://default/scheduler".parse()?;
+/// assert_eq!((location.namespace.as_str(), location.key.as_str()), ("default", "scheduler"));
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaseLocation {
+    /// The namespace.
+    pub namespace: String,
+    /// The name of the Lease.
+    pub key: String,
+}
+
+impl LeaseLocation {
+    /// Names a Lease in a namespace.
+    ///
+    /// # Errors
+    ///
+    /// If the name of the namespace is invalid, or if the name of the Lease is empty.
+    pub fn new(namespace: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
+        let (namespace, key) = (namespace.into(), key.into());
+        check_name(&namespace, "namespace", "no namespace").map_err(|problem| wrong(&problem))?;
+        if key.is_empty() {
+            return Err(wrong("no name of a Lease behind the namespace"));
+        }
+        Ok(Self { namespace, key })
+    }
+
+    /// Opens the store of Leases in this namespace, on the cluster of the current context in the kubeconfig that
+    /// `KUBECONFIG` names or that is in its usual place. In a pod, it opens the store on the cluster of the pod, with the
+    /// pod's service account.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if there is no such configuration, or if it is invalid.
+    pub async fn open(&self) -> Result<LeaseStore, StoreError> {
+        LeaseStore::new(self.config().await?, &self.namespace)
+    }
+
+    /// The API server that [`open`](Self::open) asks.
+    pub(super) async fn endpoint(&self) -> Result<String, StoreError> {
+        Ok(self.config().await?.cluster_url.to_string())
+    }
+
+    async fn config(&self) -> Result<Config, StoreError> {
+        Config::infer().await.map_err(|error| {
+            let message =
+                format!("{self}: no cluster is known; set KUBECONFIG, or run in a pod with a service account");
+            Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
+        })
+    }
+}
+
+impl FromStr for LeaseLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let Parts { authority: namespace, path: key, query } = Parts::parse(text, "lease", EXAMPLE)?;
+        let location = Self::new(namespace, key)?;
+        if query.is_some() {
+            return Err(wrong("there are no parameters"));
+        }
+        Ok(location)
+    }
+}
+
+fn wrong(problem: &str) -> UrlError {
+    UrlError { problem: problem.to_owned(), example: EXAMPLE }
+}
+
+impl fmt::Display for LeaseLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lease://{}/{}", self.namespace, escaped(&self.key))
+    }
+}

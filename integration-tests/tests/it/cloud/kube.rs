@@ -1,0 +1,107 @@
+//! The tests' own API server, or the cluster of the kubeconfig that `LEADERELECTION_TEST_KUBE` names.
+//!
+//! The tests write Leases into the namespace of the current context. Tests with a proxy need a cluster whose certificate
+//! the system trusts, and a token, or the address of `kubectl proxy`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use leaderelection::ConditionalStore;
+use leaderelection_backends::kubernetes::LeaseStore;
+use leaderelection_integration_tests::proxy::sign::{self, Signer};
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use tempfile::TempDir;
+
+use super::{Environment, Service};
+
+pub(crate) const KUBECONFIG_VARIABLE: &str = "LEADERELECTION_TEST_KUBE";
+
+pub(crate) struct Kube {
+    kubeconfig: Kubeconfig,
+    config: Config,
+    /// The kubeconfigs of other processes.
+    directory: TempDir,
+    /// The server of one test, because it runs on the test's own runtime.
+    own: Option<KubeApi>,
+}
+
+impl Kube {
+    pub(crate) async fn new() -> Self {
+        let (own, kubeconfig) = match std::env::var(KUBECONFIG_VARIABLE) {
+            Ok(path) => {
+                let kubeconfig = Kubeconfig::read_from(Path::new(&path));
+                (None, kubeconfig.unwrap_or_else(|error| panic!("{KUBECONFIG_VARIABLE}: {error}")))
+            }
+            Err(_) => {
+                let own = KubeApi::start().await;
+                let kubeconfig = serde_json::from_value(own.kubeconfig()).expect("a kubeconfig");
+                (Some(own), kubeconfig)
+            }
+        };
+        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &KubeConfigOptions::default()).await;
+        let config = config.unwrap_or_else(|error| panic!("{KUBECONFIG_VARIABLE}: {error}"));
+        Self { kubeconfig, config, directory: tempfile::tempdir().expect("a directory"), own }
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    pub(crate) fn lease_store(&self) -> LeaseStore {
+        LeaseStore::new(self.config(), &self.config.default_namespace).expect("a client")
+    }
+}
+
+#[async_trait]
+impl Service for Kube {
+    fn is_real(&self) -> bool {
+        self.own.is_none()
+    }
+
+    fn address(&self) -> String {
+        self.config.cluster_url.to_string()
+    }
+
+    fn folder(&self) -> Option<&str> {
+        None
+    }
+
+    /// The client sends its token to the proxy, and the proxy passes it on.
+    fn signer(&self) -> Signer {
+        sign::unsigned()
+    }
+
+    async fn store(&self) -> Arc<dyn ConditionalStore> {
+        Arc::new(self.lease_store())
+    }
+
+    async fn store_by(&self, proxy: &str) -> Arc<dyn ConditionalStore> {
+        let mut config = self.config();
+        config.cluster_url = proxy.parse().expect("a URL");
+        Arc::new(LeaseStore::new(config, &self.config.default_namespace).expect("a client"))
+    }
+
+    fn url_by(&self, proxy: &str, key: &str) -> (String, Environment) {
+        let mut kubeconfig = self.kubeconfig.clone();
+        for named in &mut kubeconfig.clusters {
+            if let Some(cluster) = &mut named.cluster {
+                cluster.server = Some(proxy.to_owned());
+            }
+        }
+        let path = self.directory.path().join(proxy.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
+        std::fs::write(&path, serde_json::to_vec(&kubeconfig).expect("JSON")).expect("a kubeconfig");
+        let url = format!("lease://{}/{key}", self.config.default_namespace);
+        (url, vec![("KUBECONFIG", path.display().to_string())])
+    }
+
+    fn separator(&self) -> &'static str {
+        "-"
+    }
+
+    fn holds_only_records(&self) -> bool {
+        true
+    }
+}
