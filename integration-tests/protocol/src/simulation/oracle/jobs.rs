@@ -153,9 +153,10 @@ impl Oracle {
     /// Returns `true` if nothing kept the process from the release of this term, which would have carried a mark.
     fn must_be_marked(&self, now: TrueTime, process: ProcessId, token: u64) -> bool {
         let (watched, success) = (&self.processes[process], self.jobs.succeeded.get(&(process, token)));
-        let (Some(success), Some(Landed { sent, .. })) = (success, watched.landed) else { return false };
-        let since = watched.clock.local_at(now) - watched.timings.lease;
-        let in_time = success.at + watched.timings.timeout < sent + watched.timings.lease;
+        let (Some(success), Some(Landed { sent, lease, .. })) = (success, watched.landed) else { return false };
+        // The timings may have changed since that write was sent.
+        let since = watched.clock.local_at(now) - lease.max(watched.timings.lease);
+        let in_time = success.at + watched.timings.timeout < sent + lease.min(watched.timings.lease);
         let in_trouble = watched.trouble_since(since).0 > 0
             || watched.was_frozen_since(since)
             || watched.was_deceived_since(since)
