@@ -167,7 +167,7 @@ async fn a_leader_renews_and_is_replaced_where_only_creations_have_a_condition()
             let renewed = async {
                 loop {
                     match lock.get().await {
-                        Ok(found) if found.expect("a record").version != first => return,
+                        Ok(Some(found)) if found.version != first => return,
                         Ok(_) => {}
                         // A directory shows an object before its creator has written all of it.
                         Err(error) => assert_eq!(error.kind(), StoreErrorKind::Rejected, "{error:?}"),
