@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The time in which a follower that has seen a new leader opens a stream to that leader.
 const CONNECTION: Duration = Duration::from_millis(200);
 
+/// The renewals after which a follower hears as it will for the rest of the term.
+const RENEWALS: u32 = 3;
+
 /// Processes that compete for one lock.
 #[derive(Debug)]
 pub struct Fleet {
@@ -156,7 +159,8 @@ impl Fleet {
         self.begun.borrow().last().copied()
     }
 
-    /// Waits until a process leads, the others have seen that and, with peers, had the time to hear a renewal.
+    /// Waits until a process leads, the others have seen that and, with peers, had the time to hear some renewals and to
+    /// read the lock after the first of them.
     async fn settled(&self) -> Begun {
         let mut begun = self.begun.subscribe();
         let leads = timeout(PATIENCE, begun.wait_for(|begun| !begun.is_empty())).await.expect("a leader in time");
@@ -165,7 +169,10 @@ impl Fleet {
         for (_, proxy) in self.proxies.iter().enumerate().filter(|(slot, _)| *slot != leader.slot) {
             seen = seen.max(first_after(proxy, leader.at, Kind::Read).await);
         }
-        first_after(&self.proxies[leader.slot], seen + CONNECTION, Kind::Renewal).await;
+        let mut renewed = seen + CONNECTION;
+        for _ in 0..RENEWALS {
+            renewed = first_after(&self.proxies[leader.slot], renewed, Kind::Renewal).await;
+        }
         leader
     }
 
