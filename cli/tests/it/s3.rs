@@ -12,7 +12,7 @@ use crate::support::{Ended, LONG, Running, end_of, leaderelect, run};
 fn run_status_list_and_probe_on_s3() {
     let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(server.client().create_bucket().bucket("bucket").send()).unwrap();
+    runtime.block_on(server.create_bucket("bucket"));
     let url = |path: &str| format!("s3://bucket{path}?endpoint={}", server.url());
     let lock = url("/locks/a");
     let with_keys = |args: &[&str]| -> Command {

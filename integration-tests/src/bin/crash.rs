@@ -46,7 +46,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let program = program.map_or_else(std::env::current_exe, Ok)?;
     // The server runs in a directory of its own.
     let server = SeaweedFs::start(&std::path::absolute(directory)?);
-    server.client().create_bucket().bucket(BUCKET).send().await?;
+    server.create_bucket(BUCKET).await;
     let timings = Timings::default();
     let bound = timings.lease_duration() + GRACE;
     let mut in_time = true;

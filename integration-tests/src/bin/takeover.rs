@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
     anyhow::ensure!(program.exists(), "{} is missing; build it: --bin contender", program.display());
     // The server runs in a directory of its own.
     let server = SeaweedFs::start(&std::path::absolute(directory)?);
-    server.client().create_bucket().bucket(BUCKET).send().await?;
+    server.create_bucket(BUCKET).await;
     let timings = Timings::default();
     println!("{timings:?}");
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::Credentials;
+use aws_sdk_s3::primitives::ByteStream;
 
 use super::process::{ServerProcess, free_ports, start_on_free_ports};
 use super::{pip, s3_client, unique_name};
@@ -87,6 +88,21 @@ impl SeaweedFs {
     #[must_use]
     pub fn signer(&self) -> Signer {
         sign::s3(self.credentials(), s3_client::REGION.to_owned())
+    }
+
+    /// Makes a bucket that is ready for writes.
+    ///
+    /// # Panics
+    ///
+    /// If the server refuses.
+    pub async fn create_bucket(&self, name: &str) {
+        let client = self.client();
+        client.create_bucket().bucket(name).send().await.expect("a new bucket");
+        // The server makes a bucket's volumes at the first write that has a body. Other writes that come meanwhile wait for
+        // a second, which is longer than candidates with short timings wait.
+        let body = ByteStream::from_static(b"first");
+        client.put_object().bucket(name).key("first").body(body).send().await.expect("a volume");
+        client.delete_object().bucket(name).key("first").send().await.expect("a deletion");
     }
 
     fn credentials(&self) -> Credentials {

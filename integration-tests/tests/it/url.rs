@@ -84,7 +84,7 @@ async fn azure_by_connection_string() {
 #[tokio::test]
 async fn s3_by_endpoint_and_keys() {
     let server = SeaweedFs::start(directory());
-    server.client().create_bucket().bucket("bucket").send().await.expect("a bucket");
+    server.create_bucket("bucket").await;
     let (keys, endpoint) = (server.environment(), server.url());
     let region_and_endpoint = [("AWS_REGION", "us-east-1"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
     let with_endpoint: Vec<_> = keys.into_iter().chain(region_and_endpoint).collect();

@@ -23,7 +23,7 @@ impl Network {
     fn start() -> Self {
         let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
         let runtime = Runtime::new().unwrap();
-        runtime.block_on(server.client().create_bucket().bucket("bucket").send()).unwrap();
+        runtime.block_on(server.create_bucket("bucket"));
         let proxy = runtime.block_on(Proxy::start(&server.url(), server.signer()));
         Self { runtime, server, proxy }
     }

@@ -28,7 +28,7 @@ fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
 fn s3() {
     let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(server.client().create_bucket().bucket("bucket").send()).unwrap();
+    runtime.block_on(server.create_bucket("bucket"));
     one_leads_and_another_takes_over(|| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_s3"));
         command.args(["bucket", "locks/example", "--path-style"]).envs(server.environment());
