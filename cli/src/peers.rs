@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::{DefaultLeaderElector, LeaderElectionConfigBuilder};
@@ -74,7 +75,7 @@ impl PeerArgs {
         let connect = || {
             let peers = self.peers()?;
             let attached = peers.attach(elector)?;
-            Ok(Connected { peers, _attached: attached })
+            Ok(Connected { peers, attached: Arc::new(attached) })
         };
         connect().map(Some).map_err(|error: PeersError| {
             let problem = error.to_string();
@@ -132,10 +133,15 @@ fn option(setting: &str) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Connected {
     peers: Peers,
-    _attached: Attached,
+    attached: Arc<Attached>,
 }
 
 impl Connected {
+    /// Returns the connection, for those who show its status.
+    pub(crate) fn attached(&self) -> Arc<Attached> {
+        Arc::clone(&self.attached)
+    }
+
     /// Ends in good order, after the election.
     pub(crate) async fn finish(self) {
         self.peers.finish(GRACE).await;

@@ -135,6 +135,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         draining: draining.clone(),
         shutdown: shutdown.clone(),
         metrics,
+        peers: peers.as_ref().map(Connected::attached),
     });
     output.say(format_args!("serving {}", server.url()));
     if let Some(probes) = &probes {

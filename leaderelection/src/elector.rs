@@ -22,6 +22,8 @@ mod output;
 mod report;
 mod request;
 mod run_error;
+#[cfg(feature = "peers")]
+mod saved;
 #[cfg(feature = "sessions")]
 mod sessions;
 mod stamper;

@@ -101,7 +101,7 @@ impl Follower {
                 }
                 let write_id = message.write_id()?;
                 self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
-                self.teller.heard(address);
+                self.teller.heard(address, self.line.saved_reads());
                 counter += 1;
                 patience = Instant::now() + silence;
                 if counter > 1 {

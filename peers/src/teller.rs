@@ -9,6 +9,7 @@ use crate::refusal::Refusal;
 const HEARD: &str = "leader_election_peer_heard_total";
 const REFUSED: &str = "leader_election_peer_refused_total";
 const FALLBACKS: &str = "leader_election_peer_fallbacks_total";
+const SAVED: &str = "leader_election_peer_reads_saved_total";
 
 /// A snapshot of what an elector has heard from its leaders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct PeerStatus {
     pub refused: u64,
     /// The number of times that the elector had heard, and went back to the store.
     pub fallbacks: u64,
+    /// The number of reads of the store that the words have saved.
+    pub reads_saved: u64,
     /// The reason for which the last attempt failed; `None` if nothing has failed since a word was heard.
     pub last_refusal: Option<Refusal>,
 }
@@ -52,7 +55,7 @@ impl Teller {
     pub(crate) fn new(name: &str, status: SharedStatus) -> Self {
         let teller = Self { name: name.to_owned(), status };
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
-        for counted in [HEARD, FALLBACKS] {
+        for counted in [HEARD, FALLBACKS, SAVED] {
             teller.count(counted, 0);
         }
         for reason in Refusal::NAMES {
@@ -61,11 +64,12 @@ impl Teller {
         teller
     }
 
-    /// The leader has told of a renewal.
-    pub(crate) fn heard(&self, address: &str) {
+    /// The leader has told of a renewal. Words have saved so many reads in all.
+    pub(crate) fn heard(&self, address: &str, reads_saved: u64) {
         self.count(HEARD, 1);
         let mut status = self.status.lock();
         status.heard += 1;
+        self.count(SAVED, reads_saved - std::mem::replace(&mut status.reads_saved, reads_saved));
         status.last_refusal = None;
         let heard_before = std::mem::replace(&mut status.hears, true);
         drop(status);

@@ -1,8 +1,10 @@
 //! The data behind all answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::{HealthCheck, LeaderHandle, Timings};
+use leaderelection_peers::Attached;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,4 +27,6 @@ pub(super) struct Facts {
     /// Cancelled when leadership ends with the process.
     pub(super) shutdown: CancellationToken,
     pub(super) metrics: PrometheusHandle,
+    /// The connection with the peers, if there is one.
+    pub(super) peers: Option<Arc<Attached>>,
 }

@@ -57,6 +57,7 @@ fn describe() {
             "leader_election_peer_fallbacks_total",
             "Times that this candidate lost the leader's words and read the store.",
         ),
+        ("leader_election_peer_reads_saved_total", "Reads of the store that the leader's words have saved."),
     ] {
         describe_counter!(name, text);
     }

@@ -10,6 +10,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{LastError, Timings, Transition};
+use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
 use super::latency::Chart;
@@ -38,6 +39,7 @@ struct Page<'a> {
     /// Newest first.
     transitions: Vec<Transition>,
     last_error: Option<LastError>,
+    peers: Option<PeerStatus>,
     now: DateTime<Utc>,
 }
 
@@ -64,6 +66,7 @@ pub(super) fn render(facts: &Facts) -> Response {
         snapshot,
         transitions,
         last_error: facts.handle.last_error(),
+        peers: facts.peers.as_ref().map(|attached| attached.status()),
         now,
     };
     match page.render() {

@@ -4,6 +4,7 @@ mod access;
 mod careless_s3;
 mod crowd;
 mod ending;
+mod peers;
 pub(crate) mod process;
 mod refusals;
 pub(crate) mod sidecar;

@@ -8,6 +8,7 @@ use super::effect::Fact;
 use super::hearing::{HeardWrite, Proof};
 use super::input::{Heard, Jitter, Unheard};
 use super::machine::Election;
+use super::pacing::mean_pause;
 use super::phase::{Phase, Seen};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
@@ -27,6 +28,12 @@ impl Election {
     #[must_use]
     pub fn last_heard_at(&self) -> Option<LocalInstant> {
         self.hearing.as_ref()?.unanswered_since()
+    }
+
+    /// The mean pause between two reads of a follower that hears from nobody.
+    #[must_use]
+    pub fn mean_pause(&self) -> Duration {
+        mean_pause(&self.rules)
     }
 
     pub(super) fn on_heard(&mut self, now: LocalInstant, heard: Heard) {

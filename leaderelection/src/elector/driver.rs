@@ -284,6 +284,7 @@ impl Driver {
                 match &fact {
                     Fact::Released => self.audience.line.released(&self.election),
                     Fact::Heard => {
+                        self.audience.line.heard();
                         if let Some(at) = self.election.last_heard_at() {
                             run.report.heard(at);
                         }
@@ -297,6 +298,9 @@ impl Driver {
 
     fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
         run.report.sending(request.operation());
+        if request.operation() == Operation::Get {
+            self.audience.line.reading(now, &self.election);
+        }
         run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
     }
 

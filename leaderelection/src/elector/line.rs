@@ -1,10 +1,13 @@
 //! The line between an elector and its peers: the words that a follower hears, and the writes that a leader tells of.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
 use super::inbox::Inbox;
+use super::saved::SavedReads;
+use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
 use crate::election::{Election, Heard};
 use crate::leadership::Leadership;
@@ -21,6 +24,7 @@ struct Open {
     words: Arc<Inbox>,
     led: watch::Sender<Option<LedTerm>>,
     followed: watch::Sender<Option<FollowedTerm>>,
+    saved: SavedReads,
 }
 
 /// The line of one elector to its peers, for a crate that connects electors over a network.
@@ -32,6 +36,7 @@ pub struct PeerLine {
     words: Arc<Inbox>,
     led: watch::Receiver<Option<LedTerm>>,
     followed: watch::Receiver<Option<FollowedTerm>>,
+    saved_reads: Arc<AtomicU64>,
 }
 
 /// A term of this elector's leadership, as peers may be told of it.
@@ -110,6 +115,13 @@ impl PeerLine {
     pub fn followed(&self) -> watch::Receiver<Option<FollowedTerm>> {
         self.followed.clone()
     }
+
+    /// Returns the number of reads that the elector has saved so far, because it heard from the leader. A follower that
+    /// hears from nobody reads once in a mean pause (rule 20), and the pauses between two reads are counted in these.
+    #[must_use]
+    pub fn saved_reads(&self) -> u64 {
+        self.saved_reads.load(Ordering::Relaxed)
+    }
 }
 
 impl LandedWrite {
@@ -144,14 +156,27 @@ impl Line {
     pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>) -> PeerLine {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
-            Box::new(Open { words: Arc::default(), led, followed })
+            Box::new(Open { words: Arc::default(), led, followed, saved: SavedReads::default() })
         });
         PeerLine {
             config: Arc::clone(config),
             words: Arc::clone(&open.words),
             led: open.led.subscribe(),
             followed: open.followed.subscribe(),
+            saved_reads: open.saved.total(),
         }
+    }
+
+    /// A read is about to be sent.
+    pub(super) fn reading(&self, now: LocalInstant, election: &Election) {
+        let Some(open) = self.0.get() else { return };
+        open.saved.reading(now, election.listens().then(|| election.mean_pause()));
+    }
+
+    /// A word of the leader has counted.
+    pub(super) fn heard(&self) {
+        let Some(open) = self.0.get() else { return };
+        open.saved.heard();
     }
 
     /// Waits for the next word. Cancellation safe. A line that is opened meanwhile counts from the next wait.

@@ -128,6 +128,7 @@ async fn a_follower_that_hears_reads_seldom_and_shows_a_lease_that_is_alive() {
     let (mut led, line, lock, handle) = hearing(&store).await;
     carry(&mut led, &line, RETRY * 5).await;
     lock.take_ops();
+    let saved_before = line.saved_reads();
     for _ in 0..60 {
         carry(&mut led, &line, RETRY).await;
         let status = handle.status();
@@ -137,9 +138,16 @@ async fn a_follower_that_hears_reads_seldom_and_shows_a_lease_that_is_alive() {
     }
     let reads = lock.take_ops();
     assert!(reads.iter().all(|op| *op == Op::Get) && (4..=6).contains(&reads.len()), "{reads:?} in two minutes");
+    let saved = line.saved_reads() - saved_before;
     // Without words, the follower polls again.
     sleep(Duration::from_secs(120)).await;
-    assert!(lock.take_ops().len() > 25);
+    let polls = lock.take_ops().len();
+    assert!(polls > 25);
+    let all = saved as usize + reads.len();
+    assert!(all.abs_diff(polls) <= 8, "{saved} saved, {} reads; without words {polls}", reads.len());
+    let saved = line.saved_reads();
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(line.saved_reads(), saved, "a follower that polls saves nothing");
 }
 
 #[tokio::test(start_paused = true)]

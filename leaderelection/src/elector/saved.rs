@@ -1,0 +1,47 @@
+//! The reads that a follower did not send, because it heard from the leader.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
+
+/// The number of reads that words have saved.
+#[derive(Debug, Default)]
+pub(super) struct SavedReads {
+    total: Arc<AtomicU64>,
+    since: Mutex<Since>,
+}
+
+/// The time since the last read.
+#[derive(Debug, Default)]
+struct Since {
+    last: Option<LocalInstant>,
+    has_heard: bool,
+}
+
+impl SavedReads {
+    pub(super) fn total(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.total)
+    }
+
+    /// A word of the leader counted.
+    pub(super) fn heard(&self) {
+        self.with(|since| since.has_heard = true);
+    }
+
+    /// A read is sent. A follower that hears nothing sends one in each `usual_pause`, or is not a follower if that is
+    /// `None`.
+    pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
+        let before = self.with(|since| std::mem::replace(since, Since { last: Some(now), has_heard: false }));
+        let (Some(pause), Some(last), true) = (usual_pause, before.last, before.has_heard) else { return };
+        let usual = now.saturating_since(last).as_nanos() / pause.as_nanos().max(1);
+        let saved = u64::try_from(usual).unwrap_or(u64::MAX).saturating_sub(1);
+        self.total.fetch_add(saved, Ordering::Relaxed);
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Since) -> T) -> T {
+        // No code that could panic runs under the lock.
+        change(&mut self.since.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
