@@ -56,6 +56,35 @@ async fn words_that_the_store_does_not_confirm_hold_no_takeover_back() {
     assert!(counters.get("heard", &["b"]) > 10);
 }
 
+/// The store has confirmed the leader's words, and then the leader's writes land in a copy of the store. This is the
+/// longest delay that words can cause: an infrequent interval until the read that starts the lease of the last write,
+/// and the longer of another interval and the lease.
+#[tokio::test]
+async fn words_that_the_store_no_longer_confirms_hold_a_takeover_back_to_the_bound_of_rule_16() {
+    let interval = LEASE * 2;
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let peers = plain().build().unwrap();
+    let b = Node::start_changed(&store, "b", peers, None, LEASE, |config| config.infrequent_interval(interval));
+    // Five words without a read: the store has confirmed them, so that reads are put off by the whole interval.
+    let (mut reads, mut heard) = (b.store.reads(), 0);
+    while heard < 5 {
+        counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 1).await;
+        heard = if reads == b.store.reads() { heard + 1 } else { 0 };
+        reads = b.store.reads();
+    }
+    a.store.lead_elsewhere().await;
+    let last_write = Instant::now();
+    let before = counters.get("heard", &["b"]);
+    b.leads().await;
+    let took = last_write.elapsed();
+    assert!(took <= interval * 2 + Duration::from_secs(2), "{took:?}");
+    assert!(a.handle.is_leader() && counters.get("heard", &["b"]) > before + 5, "it leads the copy, and says so");
+}
+
 #[tokio::test]
 async fn a_stream_that_was_recorded_is_refused() {
     let recorder = DebuggingRecorder::new();

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, LeaderHandle,
-    ListedObject, MemoryStore, ObjectLock, ObjectStoreBasedLock, PeerAddress, Precondition, StoreError, StoreErrorKind,
-    Version, VersionedObject, async_trait,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    LeaderElectionRecord, LeaderHandle, ListedObject, MemoryStore, ObjectLock, ObjectStoreBasedLock, PeerAddress,
+    Precondition, StoreError, StoreErrorKind, Version, VersionedObject, async_trait,
 };
 use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
 use metrics::LocalRecorderGuard;
@@ -33,6 +33,8 @@ pub(crate) fn key() -> SharedKey {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     inner: MemoryStore,
+    /// What this way leads to in place of the store, once it leads elsewhere.
+    elsewhere: Arc<OnceLock<MemoryStore>>,
     reads: Arc<AtomicU32>,
     is_cut_off: Arc<AtomicBool>,
 }
@@ -51,10 +53,17 @@ impl Store {
         self.is_cut_off.store(is_cut_off, Ordering::SeqCst);
     }
 
-    fn way(&self) -> Result<(), StoreError> {
+    /// Lets this way lead to a copy of the lock from now on.
+    pub(crate) async fn lead_elsewhere(&self) {
+        let (copy, found) = (MemoryStore::new(), self.inner.get(KEY).await.unwrap().unwrap());
+        copy.put(KEY, found.body, &Precondition::Absent).await.unwrap();
+        self.elsewhere.set(copy).unwrap();
+    }
+
+    fn way(&self) -> Result<&MemoryStore, StoreError> {
         match self.is_cut_off.load(Ordering::SeqCst) {
             true => Err(StoreError::new(StoreErrorKind::Ambiguous, "cannot use the store: cut off")),
-            false => Ok(()),
+            false => Ok(self.elsewhere.get().unwrap_or(&self.inner)),
         }
     }
 
@@ -68,13 +77,11 @@ impl Store {
 impl ConditionalStore for Store {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
-        self.way()?;
-        self.inner.get(key).await
+        self.way()?.get(key).await
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        self.way()?;
-        self.inner.put(key, body, precondition).await
+        self.way()?.put(key, body, precondition).await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
@@ -136,6 +143,17 @@ impl Node {
         address: Option<&str>,
         lease: Duration,
     ) -> Self {
+        Self::start_changed(store, identity, peers, address, lease, |config| config)
+    }
+
+    pub(crate) fn start_changed(
+        store: &Store,
+        identity: &str,
+        peers: Peers,
+        address: Option<&str>,
+        lease: Duration,
+        change: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder,
+    ) -> Self {
         let store = store.another_way();
         let lock = ObjectLock::new(store.clone(), KEY, identity);
         let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
@@ -148,7 +166,7 @@ impl Node {
         if let Some(address) = address {
             config = config.advertise(address);
         }
-        let elector = DefaultLeaderElector::new(config.build().unwrap());
+        let elector = DefaultLeaderElector::new(change(config).build().unwrap());
         let (handle, stop) = (elector.handle(), CancellationToken::new());
         let attached = peers.attach(&elector).unwrap();
         let cancel = stop.clone();
