@@ -58,6 +58,13 @@ pub enum Report {
         /// The log's answer in words.
         answer: String,
     },
+    /// The candidate ends, and has heard from leaders so far.
+    Heard {
+        /// The number of words that it heard.
+        words: u64,
+        /// The number of reads of the lock that the words have saved.
+        reads_saved: u64,
+    },
 }
 
 impl Report {

@@ -21,14 +21,14 @@ pub async fn run(name: String, settings: Settings) -> anyhow::Result<()> {
         rest: settings.append_period(),
     };
     let line = settings.peers.then(Line::open).transpose()?;
-    let _attached = candidate
+    let attached = candidate
         .compete(line.as_ref().and_then(Line::address), |elector| {
             tokio::spawn(thaw::watch(elector.handle(), site.log(), name));
             line.as_ref().map(|line| line.attach(elector)).transpose()
         })
         .await?;
     if let Some(line) = line {
-        line.finish().await;
+        line.finish(attached).await;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod line {
 
     use anyhow::Context as _;
     use leaderelection::DefaultLeaderElector;
+    use leaderelection_arena::report::Report;
     use leaderelection_peers::{Attached, DEFAULT_PATH, Peers, SharedKey};
     use tokio::process::Command;
 
@@ -70,7 +71,11 @@ mod line {
             Ok(self.0.attach(elector)?)
         }
 
-        pub async fn finish(self) {
+        /// Ends, and reports what was heard.
+        pub async fn finish(self, attached: Option<Attached>) {
+            if let Some(status) = attached.map(|attached| attached.status()) {
+                Report::Heard { words: status.heard, reads_saved: status.reads_saved }.send();
+            }
             self.0.finish(GRACE).await;
         }
     }
@@ -110,7 +115,7 @@ mod line {
             match *self {}
         }
 
-        pub async fn finish(self) {
+        pub async fn finish(self, _: Option<()>) {
             match self {}
         }
     }

@@ -29,6 +29,12 @@ impl Verdict {
             }
             Err(error) => problems.push(format!("{error:#}")),
         }
+        if let Some((words, saved)) = world.heard {
+            figures.push(("peers", format!("followers heard {words} words, which saved {saved} reads of the lock")));
+            if words == 0 {
+                problems.push("no follower has heard from a leader".to_owned());
+            }
+        }
         Self { figures, problems }
     }
 

@@ -16,6 +16,8 @@ pub struct World {
     pub terms: BTreeMap<u64, Term>,
     /// The claims and the appends, according to the lock and to the candidates' own reports.
     pub evidence: Evidence,
+    /// The words that candidates heard, and the reads that the words saved, if any candidate with peers has ended.
+    pub heard: Option<(u64, u64)>,
     /// The latest failure of a store or a candidate, for a message when the demonstration stands still.
     pub trouble: Option<String>,
 }
@@ -128,6 +130,11 @@ impl World {
             Report::Thawed { leading } => {
                 candidate.frozen = false;
                 candidate.thawed = Some(leading);
+            }
+            Report::Heard { words, reads_saved } => {
+                let (so_far, saved) = self.heard.get_or_insert_default();
+                *so_far += words;
+                *saved += reads_saved;
             }
             Report::TriedStaleToken { refused, answer, .. } => {
                 candidate.stale_append = Some(StaleAppend { refused, answer });
