@@ -3,12 +3,14 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::allow::{AllowList, Allowed};
 use crate::caller::Caller;
 use crate::error::PeersError;
 use crate::key::SharedKey;
 use crate::peers::Peers;
+use crate::renewal::Renewal;
 use crate::served::Served;
 use crate::serving::Serving;
 use crate::tls::Files;
@@ -26,7 +28,11 @@ pub struct PeersBuilder {
     files: Files,
     allowed: Vec<Allowed>,
     plain_http: bool,
+    reload_interval: Duration,
 }
+
+/// The interval at which changed certificates are read, if nothing else is set.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Peers {
     /// Returns a builder of peers.
@@ -38,6 +44,7 @@ impl Peers {
             files: Files::default(),
             allowed: Vec::new(),
             plain_http: false,
+            reload_interval: RELOAD_INTERVAL,
         }
     }
 }
@@ -76,6 +83,13 @@ impl PeersBuilder {
         self
     }
 
+    /// Sets how often the files of certificates are looked at. Changed files are read anew, and connections that begin later
+    /// use them. Files that cannot be used change nothing. The default is a minute.
+    pub fn reload_interval(mut self, interval: Duration) -> Self {
+        self.reload_interval = interval;
+        self
+    }
+
     /// Sets the name that the certificate of every peer has. The default is the host in the advertised address.
     pub fn peer_name(mut self, name: impl Into<String>) -> Self {
         self.files.name = Some(name.into());
@@ -102,7 +116,7 @@ impl PeersBuilder {
     ///
     /// [`PeersError`] names the first wrong setting.
     pub fn build(self) -> Result<Peers, PeersError> {
-        let Self { listen, path, key, files, allowed, plain_http } = self;
+        let Self { listen, path, key, files, allowed, plain_http, reload_interval } = self;
         if !path.starts_with('/') || path.bytes().any(|byte| !byte.is_ascii_graphic() || b"{}?#".contains(&byte)) {
             return Err(PeersError::new("path", format!("({path:?}) must begin with / and be a plain path")));
         }
@@ -121,7 +135,7 @@ impl PeersBuilder {
             let problem = "is missing; a server needs one for TLS, unless plain http is allowed";
             return Err(PeersError::new("certificate", problem));
         }
-        let tls = files.load()?;
+        let renewal = Renewal::new(files, reload_interval)?;
         let served = Arc::new(Served::new(key.clone()));
         let serving = match listen {
             None => None,
@@ -133,10 +147,10 @@ impl PeersBuilder {
                 });
                 let listener = listener.map_err(wrong)?;
                 let routes = crate::server::routes(&path, Arc::clone(&served));
-                Some(Serving::start(listener, tls.server.clone(), routes).map_err(wrong)?)
+                Some(Serving::start(listener, renewal.server(), routes).map_err(wrong)?)
             }
         };
-        let caller = Caller { allowed: AllowList(allowed), plain_http, tls: tls.client, key };
-        Ok(Peers::new(path, served, Arc::new(caller), serving))
+        let caller = Caller { allowed: AllowList(allowed), plain_http, tls: renewal.client(), key };
+        Ok(Peers::new(path, served, Arc::new(caller), serving, renewal))
     }
 }

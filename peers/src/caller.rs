@@ -1,7 +1,6 @@
 //! A call to the address in the record: no further than the allow-list, and with nothing that is secret.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
@@ -13,6 +12,7 @@ use tokio::time::timeout;
 use crate::allow::AllowList;
 use crate::key::SharedKey;
 use crate::refusal::Refusal;
+use crate::renewal::ClientTls;
 use crate::wire::EVENT_STREAM;
 
 /// The time that a peer has to answer: for its name, for the connection and for the head of the answer.
@@ -23,7 +23,7 @@ pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) struct Caller {
     pub(crate) allowed: AllowList,
     pub(crate) plain_http: bool,
-    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub(crate) tls: ClientTls,
     pub(crate) key: Option<SharedKey>,
 }
 
@@ -62,8 +62,9 @@ impl Caller {
             .no_proxy()
             .http1_only()
             .pool_max_idle_per_host(0);
-        match (url.scheme(), &self.tls) {
-            ("https", Some(tls)) => client = client.tls_backend_preconfigured(ClientConfig::clone(tls)),
+        let tls = self.tls.borrow().clone();
+        match (url.scheme(), tls) {
+            ("https", Some(tls)) => client = client.tls_backend_preconfigured(ClientConfig::clone(&tls)),
             ("https", None) => return Err(Refusal::NoAuthority),
             ("http", _) if self.plain_http => {}
             ("http", _) => return Err(Refusal::PlainHttp),

@@ -58,6 +58,7 @@ mod guard;
 mod key;
 mod peers;
 mod refusal;
+mod renewal;
 mod served;
 mod server;
 mod serving;

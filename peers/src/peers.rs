@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 use crate::caller::Caller;
 use crate::error::PeersError;
 use crate::follower::Follower;
+use crate::renewal::Renewal;
 use crate::served::Served;
 use crate::serving::Serving;
 use crate::teller::{PeerStatus, SharedStatus};
@@ -25,6 +26,7 @@ pub struct Peers {
     served: Arc<Served>,
     caller: Arc<Caller>,
     serving: Option<Arc<Serving>>,
+    renewal: Arc<Renewal>,
 }
 
 /// An elector that hears from its peers, and that they hear from. Drop it to end both.
@@ -38,8 +40,14 @@ pub struct Attached {
 }
 
 impl Peers {
-    pub(crate) fn new(path: String, served: Arc<Served>, caller: Arc<Caller>, serving: Option<Serving>) -> Self {
-        Self { path: path.into(), served, caller, serving: serving.map(Arc::new) }
+    pub(crate) fn new(
+        path: String,
+        served: Arc<Served>,
+        caller: Arc<Caller>,
+        serving: Option<Serving>,
+        renewal: Renewal,
+    ) -> Self {
+        Self { path: path.into(), served, caller, serving: serving.map(Arc::new), renewal: Arc::new(renewal) }
     }
 
     /// Lets an elector hear from the leader of its lock, and lets followers of the lock hear from this elector. All
@@ -70,6 +78,7 @@ impl Peers {
         let runtime = runtime::Handle::try_current()
             .map_err(|_| PeersError::new("lock", format!("({lock:?}) has to be attached in a tokio runtime")))?;
         self.served.add(&lock, line.led())?;
+        self.renewal.start(&runtime);
         let status = SharedStatus::default();
         let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller), status.clone());
         let follower = runtime.spawn(follower.follow()).abort_handle();

@@ -2,14 +2,12 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::TokioTimer;
-use rustls::ServerConfig;
 use tokio::runtime;
 use tokio::sync::watch;
 
@@ -31,7 +29,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    pub(crate) fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, routes: Router) -> io::Result<Self> {
+    pub(crate) fn start(listener: TcpListener, tls: Option<RustlsConfig>, routes: Router) -> io::Result<Self> {
         let (is_running, running) = watch::channel(());
         macro_rules! serve {
             ($server:expr, $handle:expr) => {{
@@ -51,10 +49,7 @@ impl Serving {
         let address = listener.local_addr()?;
         let handle = Handle::new();
         match tls {
-            Some(tls) => {
-                let tls = RustlsConfig::from_config(tls);
-                runtime.spawn(serve!(axum_server::from_tcp_rustls(listener, tls)?, handle.clone()))
-            }
+            Some(tls) => runtime.spawn(serve!(axum_server::from_tcp_rustls(listener, tls)?, handle.clone())),
             None => runtime.spawn(serve!(axum_server::from_tcp(listener)?, handle.clone())),
         };
         Ok(Self { address, handle, running })

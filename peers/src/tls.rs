@@ -32,6 +32,12 @@ pub(crate) struct Tls {
 }
 
 impl Files {
+    /// Every file.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let pair = self.certificate.as_ref().map(|(certificate, key)| [certificate, key]);
+        self.authority.iter().chain(pair.into_iter().flatten()).map(|path| &**path)
+    }
+
     /// Reads the files.
     pub(crate) fn load(&self) -> Result<Tls, PeersError> {
         let provider = Arc::new(aws_lc_rs::default_provider());

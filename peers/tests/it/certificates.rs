@@ -61,6 +61,11 @@ impl<'a> Authority<'a> {
         (certificate, self.files.write(&format!("{name}.key"), &key.serialize_pem()))
     }
 
+    /// Replaces the file of another authority by that of this one.
+    pub(crate) fn replace(&self, other: &Authority) {
+        std::fs::copy(&self.path, &other.path).unwrap();
+    }
+
     /// Peers with a certificate of this authority, for mutual TLS.
     pub(crate) fn mutual(&self, name: &str, host: &str) -> PeersBuilder {
         let (certificate, key) = self.sign(name, host, false);

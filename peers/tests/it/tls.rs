@@ -1,5 +1,7 @@
 //! TLS on both sides: who is refused, and why.
 
+use std::time::Duration;
+
 use leaderelection_peers::{Peers, PeersBuilder};
 use metrics_util::debugging::DebuggingRecorder;
 
@@ -34,6 +36,37 @@ async fn peers_of_one_authority_hear_from_each_other() {
     let named = authority.mutual("c", "leader.internal");
     hears(named, authority.mutual("d", "x.internal").peer_name("leader.internal")).await;
     hears(authority.mutual("e", "127.0.0.1").key(key()), authority.mutual("f", "127.0.0.1").key(key())).await;
+}
+
+/// One side has certificates of an authority that the other does not know, until its files are replaced while it runs.
+async fn hears_after_a_renewal(of_the_leader: bool) {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let files = Files::new();
+    let (old, new) = (Authority::new(&files, "old"), Authority::new(&files, "new"));
+    let late = |name: &str| old.mutual(name, "127.0.0.1").reload_interval(Duration::from_millis(20));
+    let good = |name: &str| new.mutual(name, "127.0.0.1");
+    let (leader, follower) = if of_the_leader { (late("a"), good("b")) } else { (good("a"), late("b")) };
+    let store = Store::default();
+    let (peers, url) = listening(leader);
+    let a = Node::start_with(&store, "a", peers, Some(&url), LEASE);
+    a.leads().await;
+    let _b = Node::listening(&store, "b", follower.build().unwrap());
+    counters.reach("refused", &["b", "unknown_issuer"], 1).await;
+    assert_eq!(counters.get("heard", &["b"]), 0);
+    new.replace(&old);
+    new.sign(if of_the_leader { "a" } else { "b" }, "127.0.0.1", false);
+    counters.reach("heard", &["b"], 1).await;
+}
+
+#[tokio::test]
+async fn a_leader_shows_its_renewed_certificate_without_a_restart() {
+    hears_after_a_renewal(true).await;
+}
+
+#[tokio::test]
+async fn a_follower_uses_its_renewed_certificates_without_a_restart() {
+    hears_after_a_renewal(false).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,113 @@
+//! Certificates that are renewed in their files while the process runs.
+
+use std::fs;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use axum_server::tls_rustls::RustlsConfig;
+use rustls::ClientConfig;
+use tokio::runtime;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::time::sleep;
+
+use crate::error::PeersError;
+use crate::tls::{Files, Tls};
+
+/// The settings of calls over TLS, as the files had them last; `None` without an authority.
+pub(crate) type ClientTls = watch::Receiver<Option<Arc<ClientConfig>>>;
+
+/// The files, and those who use what is in them.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    interval: Duration,
+    source: Source,
+    /// Ends with this value.
+    task: OnceLock<AbortHandle>,
+}
+
+#[derive(Clone, Debug)]
+struct Source {
+    files: Files,
+    read: State,
+    client: Arc<watch::Sender<Option<Arc<ClientConfig>>>>,
+    server: Option<RustlsConfig>,
+}
+
+/// What changes with the content of the files: a time and a length for each.
+type State = Vec<Option<(SystemTime, u64)>>;
+
+impl Renewal {
+    /// Reads the files for the first time.
+    pub(crate) fn new(files: Files, interval: Duration) -> Result<Self, PeersError> {
+        if interval.is_zero() {
+            return Err(PeersError::new("reload_interval", "(0s) must be longer; the default is 1m"));
+        }
+        let read = state(&files);
+        let Tls { client, server } = files.load()?;
+        let server = server.map(RustlsConfig::from_config);
+        let source = Source { files, read, client: Arc::new(watch::Sender::new(client)), server };
+        Ok(Self { interval, source, task: OnceLock::new() })
+    }
+
+    pub(crate) fn client(&self) -> ClientTls {
+        self.source.client.subscribe()
+    }
+
+    pub(crate) fn server(&self) -> Option<RustlsConfig> {
+        self.source.server.clone()
+    }
+
+    /// Looks at the files from now on, if there are any.
+    pub(crate) fn start(&self, runtime: &runtime::Handle) {
+        if !self.source.read.is_empty() {
+            self.task.get_or_init(|| runtime.spawn(follow(self.source.clone(), self.interval)).abort_handle());
+        }
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+/// Reads the files again when they have changed. What was read before stays in use while they cannot be used.
+async fn follow(mut source: Source, interval: Duration) {
+    loop {
+        sleep(interval).await;
+        // A file system that hangs must not hold the elector back.
+        let Ok(next) = spawn_blocking(move || source.look()).await else { return };
+        source = next;
+    }
+}
+
+impl Source {
+    fn look(mut self) -> Self {
+        let now = state(&self.files);
+        if self.read != now {
+            // A file that changes after this moment is seen at the next look.
+            self.read = now;
+            match self.files.load() {
+                Ok(Tls { client, server }) => {
+                    self.client.send_replace(client);
+                    if let (Some(known), Some(server)) = (&self.server, server) {
+                        known.reload_from_config(server);
+                    }
+                    tracing::info!("read the certificates for peers anew, because their files have changed");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot use the new certificates for peers; the old ones stay in use");
+                }
+            }
+        }
+        self
+    }
+}
+
+fn state(files: &Files) -> State {
+    let of = |path| fs::metadata(path).and_then(|metadata| Ok((metadata.modified()?, metadata.len()))).ok();
+    files.paths().map(of).collect()
+}
