@@ -16,7 +16,7 @@ use crate::store::Version;
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
 /// moment do not collide.
-pub(super) const SPREAD: u32 = 10;
+pub(super) const SPREAD: u32 = 20;
 
 impl Election {
     /// Takes a read of the object that shows none of the candidate's unanswered writes. The version that the read shows

@@ -105,7 +105,9 @@ impl Election {
         Ok(())
     }
 
-    /// Hears that the peer has nothing to say. This brings a read forward only if the peer's words have put it off.
+    /// Hears that the peer has nothing to say. This brings a read forward only if the peer's words have put it off. If they
+    /// have not, another read of the write that is known would not end the wait earlier, and an unseen write is read as soon
+    /// as without peers.
     fn hear_nothing(&mut self, now: LocalInstant) {
         if self.hearing.as_mut().is_some_and(|hearing| hearing.spares_until.take().is_some()) {
             self.pacing.look_by(now);

@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(8);
 const POLL: Duration = Duration::from_millis(4_400);
 
 /// The longest delay of a takeover by the spread of takeovers.
-const SPREAD: Duration = Duration::from_millis(200);
+const SPREAD: Duration = Duration::from_millis(100);
 
 /// A leader `a`, and a candidate `b` with the interval.
 struct Pair {

@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const SLACK: Duration = Duration::from_secs(2);
 
 /// The longest delay of a takeover by the spread of takeovers.
-const SPREAD: Duration = Duration::from_millis(200);
+const SPREAD: Duration = Duration::from_millis(100);
 
 /// Plants the record of a dead leader, and returns the time that a candidate takes to lead that starts `age` later, and
 /// its requests.

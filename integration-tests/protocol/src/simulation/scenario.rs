@@ -204,7 +204,7 @@ impl Scenario {
     /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
     /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
     /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a
-    /// timeout). The candidate waits for the expiry of that lease, plus the spread of a tenth of a retry
+    /// timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
     /// preferred candidate does not come, the wait is one lease longer. A candidate believes a liar for two infrequent
     /// intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers take less than a second.
@@ -222,7 +222,7 @@ impl Scenario {
             + timeout
             + believes
             + lease * 2
-            + retry / 10
+            + retry / 20
             + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
     }

@@ -298,6 +298,25 @@ fn a_follower_whose_peer_refuses_reads_at_once_and_then_polls() {
     assert_eq!(scene.reads.len(), 3);
 }
 
+/// A leader that dies before a follower has heard a renewal is like one without peers. The wait begins with the first read of
+/// the last write, and another read of the same write would not end the wait earlier.
+#[test]
+fn a_read_at_the_silence_of_a_new_leader_would_bring_no_takeover_forward() {
+    let mut scene = Scene::new(0);
+    let first_read = scene.at();
+    assert_eq!(scene.hear(1), unheard(Unheard::NotNewer), "the stream begins with what the read has shown");
+    scene.pass(SECOND);
+    scene.hear_nothing();
+    assert_eq!(scene.reads.len(), 1);
+    assert_eq!(scene.takeover(), first_read + SECOND * 15, "acts at the expiry itself, and not at the next read");
+    // The same with a read at the moment of the silence.
+    let mut scene = Scene::new(0);
+    scene.pass(SECOND);
+    scene.say(ended());
+    assert_eq!(scene.reads.len(), 2);
+    assert_eq!(scene.takeover(), first_read + SECOND * 15);
+}
+
 #[test]
 fn a_lease_that_was_heard_of_is_waited_for_when_the_object_has_vanished() {
     let mut scene = Scene::confirmed();
@@ -313,7 +332,7 @@ fn a_lease_that_was_heard_of_is_waited_for_when_the_object_has_vanished() {
         scene.acquires, None,
         "the lease that the store showed last is over, and the leader may have renewed it"
     );
-    assert_eq!(scene.takeover(), last_heard + SECOND * 15 + MILLI * 200);
+    assert_eq!(scene.takeover(), last_heard + SECOND * 15 + MILLI * 100);
 }
 
 #[test]
@@ -322,7 +341,7 @@ fn a_store_that_answers_no_read_does_not_keep_the_lease_for_a_dead_leader() {
     scene.hear(3);
     scene.is_silent = true;
     let heard_at = scene.at();
-    assert_eq!(scene.takeover(), heard_at + SECOND * 15 + MILLI * 200);
+    assert_eq!(scene.takeover(), heard_at + SECOND * 15 + MILLI * 100);
 }
 
 #[test]
