@@ -16,7 +16,7 @@ fn main() {
     let commit = env::var(COMMIT).ok().filter(|commit| !commit.is_empty()).or_else(of_package).or_else(of_repository);
     let commit: String = commit.unwrap_or_else(|| "unknown".to_owned()).chars().take(SHORT).collect();
     let has = |feature: &&str| env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase())).is_some();
-    let features: Vec<_> = ["azure", "gcs", "s3"].into_iter().filter(has).collect();
+    let features: Vec<_> = ["azure", "gcs", "kubernetes", "opendal", "s3"].into_iter().filter(has).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
     println!("cargo:rustc-env=BUILT_VERSION={version} (commit {commit}; features: {features})");

@@ -7,6 +7,9 @@
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
 //! | `lease://namespace/name` | `LeaseLocation` | `kubernetes` |
+//! | `oss://bucket/key?endpoint=…&path_style=true&keep=…` | `OpendalLocation` | `opendal-services` |
+//! | `cos://bucket/key?endpoint=…&keep=…` | `OpendalLocation` | `opendal-services` |
+//! | `tos://bucket/key?endpoint=…&region=…` | `OpendalLocation` | `opendal-services` |
 //! | `file:///directory/name` | [`FileLocation`] | |
 //! | `sequenced+file:///directory/name?keep=…` | [`SequencedFileLocation`] | |
 //! | `memory:name` | [`MemoryLocation`] | |
@@ -46,6 +49,8 @@ pub use self::gcs::GcsLocation;
 #[cfg(feature = "kubernetes")]
 pub use self::lease::LeaseLocation;
 pub use self::memory::MemoryLocation;
+#[cfg(feature = "opendal-services")]
+pub use self::opendal::{OpendalLocation, OpendalService};
 #[cfg(feature = "s3")]
 pub use self::s3::S3Location;
 #[cfg(unix)]
@@ -60,6 +65,8 @@ mod gcs;
 #[cfg(feature = "kubernetes")]
 mod lease;
 mod memory;
+#[cfg(feature = "opendal-services")]
+mod opendal;
 mod parts;
 #[cfg(feature = "s3")]
 mod s3;
@@ -85,6 +92,9 @@ pub enum Location {
     /// A Lease of Kubernetes.
     #[cfg(feature = "kubernetes")]
     Lease(LeaseLocation),
+    /// An object in a service that the crate `opendal` reaches.
+    #[cfg(feature = "opendal-services")]
+    Opendal(OpendalLocation),
     /// An object in a local directory.
     #[cfg(unix)]
     File(FileLocation),
@@ -121,6 +131,8 @@ impl Location {
             Self::Azure(location) => Arc::new(location.open()?),
             #[cfg(feature = "kubernetes")]
             Self::Lease(location) => Arc::new(location.open().await?),
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => location.open()?,
             #[cfg(unix)]
             Self::File(location) => Arc::new(location.open()),
             #[cfg(unix)]
@@ -140,17 +152,41 @@ impl Location {
         match self {
             #[cfg(unix)]
             Self::SequencedFile(location) => location.open().history(self.key()).await.map(Some),
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => match location.sequenced()? {
+                Some(store) => store.history(self.key()).await.map(Some),
+                None => Ok(None),
+            },
             _ => Ok(None),
         }
     }
 
-    /// The store below a sequenced lock, which can only create; `None` for every other lock.
-    #[must_use]
-    pub fn create_only(&self) -> Option<Arc<dyn CreateOnlyStore>> {
-        match self {
+    /// Opens the store below a sequenced lock, which can only create; `None` for every other lock.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`open`](Self::open).
+    pub fn create_only(&self) -> Result<Option<Arc<dyn CreateOnlyStore>>, StoreError> {
+        Ok(match self {
             #[cfg(unix)]
             Self::SequencedFile(location) => Some(Arc::new(location.open().objects().clone())),
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => {
+                location.sequenced()?.map(|store| Arc::new(store.objects().clone()) as Arc<dyn CreateOnlyStore>)
+            }
             _ => None,
+        })
+    }
+
+    /// Returns `true` if every write is an object of its own.
+    #[must_use]
+    pub fn is_sequenced(&self) -> bool {
+        match self {
+            #[cfg(unix)]
+            Self::SequencedFile(_) => true,
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => location.service.is_sequenced(),
+            _ => false,
         }
     }
 
@@ -170,6 +206,8 @@ impl Location {
             Self::Azure(location) => Some(location.open()?.container_url().to_owned()),
             #[cfg(feature = "kubernetes")]
             Self::Lease(location) => Some(location.endpoint().await?),
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => Some(location.resolved_endpoint()?),
             #[cfg(unix)]
             Self::File(_) | Self::SequencedFile(_) => None,
             Self::Memory(_) => None,
@@ -197,6 +235,8 @@ impl Location {
             Self::Azure(location) => &mut location.key,
             #[cfg(feature = "kubernetes")]
             Self::Lease(location) => &mut location.key,
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => &mut location.key,
             #[cfg(unix)]
             Self::File(location) => &mut location.key,
             #[cfg(unix)]
@@ -219,6 +259,8 @@ impl Location {
             Self::Azure(location) => &location.key,
             #[cfg(feature = "kubernetes")]
             Self::Lease(location) => &location.key,
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => &location.key,
             #[cfg(unix)]
             Self::File(location) => &location.key,
             #[cfg(unix)]
@@ -241,6 +283,8 @@ impl FromStr for Location {
             Some("az" | "https" | "http") => text.parse().map(Self::Azure),
             #[cfg(feature = "kubernetes")]
             Some("lease") => text.parse().map(Self::Lease),
+            #[cfg(feature = "opendal-services")]
+            Some("oss" | "cos" | "tos") => text.parse().map(Self::Opendal),
             #[cfg(unix)]
             Some("file") => text.parse().map(Self::File),
             #[cfg(unix)]
@@ -254,9 +298,16 @@ impl FromStr for Location {
             Some("az" | "https" | "http") => Err(UrlError::without_feature("azure", "az://account/container/blob")),
             #[cfg(not(feature = "kubernetes"))]
             Some("lease") => Err(UrlError::without_feature("kubernetes", "lease://namespace/name")),
+            #[cfg(not(feature = "opendal-services"))]
+            Some("oss" | "cos" | "tos") => {
+                Err(UrlError::without_feature("opendal-services", "oss://bucket/key?endpoint=https://host"))
+            }
+            Some(scheme @ ("b2" | "obs" | "swift" | "upyun")) => Err(UrlError::without_conditions(scheme)),
             _ => Err(UrlError {
-                problem: "the URL begins with none of s3://, gs://, az://, https://, lease://, file:/// and memory:"
-                    .to_owned(),
+                problem:
+                    "the URL begins with none of s3://, gs://, az://, https://, lease://, oss://, cos://, tos://, \
+                          file:/// and memory:"
+                        .to_owned(),
                 example: "s3://bucket/key or file:///directory/name",
             }),
         }
@@ -274,6 +325,8 @@ impl fmt::Display for Location {
             Self::Azure(location) => location.fmt(f),
             #[cfg(feature = "kubernetes")]
             Self::Lease(location) => location.fmt(f),
+            #[cfg(feature = "opendal-services")]
+            Self::Opendal(location) => location.fmt(f),
             #[cfg(unix)]
             Self::File(location) => location.fmt(f),
             #[cfg(unix)]
@@ -305,6 +358,8 @@ from_each! {
     Azure(AzureLocation),
     #[cfg(feature = "kubernetes")]
     Lease(LeaseLocation),
+    #[cfg(feature = "opendal-services")]
+    Opendal(OpendalLocation),
     #[cfg(unix)]
     File(FileLocation),
     #[cfg(unix)]
@@ -328,5 +383,15 @@ impl UrlError {
     fn without_feature(feature: &str, example: &'static str) -> Self {
         let problem = format!("this program was built without the feature {feature} of leaderelection-backends");
         Self { problem, example }
+    }
+
+    /// The error of a service that `opendal` reaches and that holds no lock.
+    fn without_conditions(scheme: &str) -> Self {
+        let problem = format!(
+            "{scheme}:// holds no lock: through opendal, this service can neither create nor replace an object on a \
+             condition; use a service that can, and if this one also speaks S3's protocol, run leaderelect probe on its \
+             s3:// URL first"
+        );
+        Self { problem, example: "oss://bucket/key?endpoint=https://host or s3://bucket/key?endpoint=https://host" }
     }
 }

@@ -20,7 +20,7 @@ use crate::timing::duration;
 /// Show who led when, and why each term ended
 ///
 /// Only a lock with one object per write keeps its history, such as
-/// sequenced+file:///directory/name?keep=1000. The candidates choose with keep how many writes stay. At one
+/// sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://. The candidates choose with keep how many writes stay. At one
 /// renewal in 2s, 1000 writes are half an hour; a term whose renewals are gone is not shown.
 ///
 /// SINCE and RENEWED are by the clocks of the holders. ENDED comes from the records: a release, by the holder or
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 fn keeps_none(lock: &OperatorLock) -> Failure {
     Failure::usage(format!(
         "{lock} keeps no history: every write replaces the record before it; a history needs a lock with one object per \
-         write, such as sequenced+file:///directory/name?keep=1000"
+         write, such as sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
     ))
 }
 

@@ -54,6 +54,7 @@ use crate::output::{Output, OutputArgs};
 ///     gs://bucket/object
 ///     az://account/container/blob
 ///     lease://namespace/name (feature kubernetes)
+///     oss://bucket/key?endpoint=https://host (feature opendal; also cos, tos)
 ///     https://account.blob.core.windows.net/container/blob?SAS
 ///     file:///directory/name
 ///     sequenced+file:///directory/name?keep=1000

@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .rounds(args.rounds.into())
         .request_timeout(timings.request_timeout())
         .time_limit(args.time_limit);
-    let report = match args.lock.location().create_only() {
+    let report = match args.lock.location().create_only()? {
         Some(objects) => probe_create_only(objects, &config).await,
         None => probe(lock.store().clone(), &config).await,
     };

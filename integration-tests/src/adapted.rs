@@ -1,18 +1,20 @@
 //! Stores that a program reaches by the crates of others, for tests of the adapters in any process.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
+use leaderelection::sequenced::SequencedStore;
 use leaderelection_backends::object_store::ObjectStoreAdapter;
-use leaderelection_backends::opendal::OpendalAdapter;
+use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{ObjectStore, RetryConfig};
 use opendal::Operator;
 use opendal::layers::RetryLayer;
-use opendal::services::{Azblob, S3};
+use opendal::services::{Azblob, Fs, Oss, S3};
 use serde::{Deserialize, Serialize};
 
 /// A bucket or container of a server that the tests have started.
@@ -40,6 +42,30 @@ pub enum Place {
         /// The account's key, or a SAS, whose signature covers no address: a proxy needs one.
         key_or_sas: String,
     },
+    /// The bucket of a server that can only create.
+    Oss {
+        /// The address, such as `http://127.0.0.1:31234`.
+        endpoint: String,
+        /// The number of newest objects that a write keeps.
+        keep: u64,
+    },
+    /// A local directory, by a service that can only create.
+    Directory {
+        /// The path.
+        path: PathBuf,
+        /// The number of newest objects that a write keeps.
+        keep: u64,
+    },
+}
+
+impl Place {
+    /// The address of the server, if there is one.
+    pub fn endpoint(&mut self) -> Option<&mut String> {
+        match self {
+            Self::S3 { endpoint, .. } | Self::Azure { endpoint, .. } | Self::Oss { endpoint, .. } => Some(endpoint),
+            Self::Directory { .. } => None,
+        }
+    }
 }
 
 /// The crate whose store is adapted.
@@ -72,9 +98,13 @@ impl Adapted {
     /// If the settings are invalid.
     #[must_use]
     pub fn open(&self) -> Arc<dyn ConditionalStore> {
-        match self.by {
-            By::ObjectStore => Arc::new(ObjectStoreAdapter::new(object_store(&self.place, self.retries))),
-            By::Opendal => {
+        match (self.by, &self.place) {
+            (By::Opendal, Place::Oss { keep, .. } | Place::Directory { keep, .. }) => {
+                let objects = OpendalObjects::new(opendal(&self.place, self.retries));
+                Arc::new(SequencedStore::new(objects.expect("the service can create on a condition")).keep(*keep))
+            }
+            (By::ObjectStore, _) => Arc::new(ObjectStoreAdapter::new(object_store(&self.place, self.retries))),
+            (By::Opendal, _) => {
                 let adapter = OpendalAdapter::new(opendal(&self.place, self.retries));
                 Arc::new(adapter.expect("the service can create and replace on a condition"))
             }
@@ -100,7 +130,7 @@ impl FromStr for Adapted {
 ///
 /// # Panics
 ///
-/// If the settings are invalid.
+/// If the settings are invalid, or if that crate has no such store.
 #[must_use]
 pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
     let usual = RetryConfig::default();
@@ -129,6 +159,7 @@ pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
                 .build()
                 .expect("settings of a store"),
         ),
+        Place::Oss { .. } | Place::Directory { .. } => panic!("object_store can elect nobody at {place:?}"),
     }
 }
 
@@ -162,6 +193,15 @@ pub fn opendal(place: &Place, retries: bool) -> Operator {
                 _ => service.account_key(key_or_sas),
             })
         }
+        Place::Oss { endpoint, .. } => Operator::new(
+            Oss::default()
+                .endpoint(endpoint)
+                .addressing_style("path")
+                .bucket("bucket")
+                .access_key_id("key")
+                .access_key_secret("secret"),
+        ),
+        Place::Directory { path, .. } => Operator::new(Fs::default().root(path.to_str().expect("a path that is text"))),
     };
     let operator = operator.expect("settings of a service");
     if retries { operator.layer(RetryLayer::new()) } else { operator }

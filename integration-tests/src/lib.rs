@@ -9,6 +9,8 @@ use leaderelection::Timings;
 pub mod adapted;
 #[cfg(unix)]
 pub mod crash;
+#[cfg(feature = "adapters")]
+pub mod place;
 #[cfg(unix)]
 pub mod program;
 pub mod proxy;

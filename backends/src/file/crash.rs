@@ -8,6 +8,9 @@ pub(super) fn point() {}
 pub(super) use tests::point;
 
 #[cfg(test)]
+mod sequenced;
+
+#[cfg(test)]
 mod tests {
     use std::path::Path;
     use std::process::{Command, ExitStatus, Stdio, exit};
@@ -24,7 +27,7 @@ mod tests {
     const DIRECTORY: &str = "LEADERELECTION_TEST_DIRECTORY";
     const BODY: &str = "LEADERELECTION_TEST_BODY";
     /// The status of a process that died at its point.
-    const DIED: i32 = 77;
+    pub(super) const DIED: i32 = 77;
 
     /// The number of points until this process dies; 0 if it does not.
     static POINTS_LEFT: AtomicU32 = AtomicU32::new(0);
@@ -48,10 +51,10 @@ mod tests {
         object.write(body.as_bytes(), &condition).unwrap().as_str().parse().unwrap()
     }
 
-    /// Writes in a process of its own, which dies at the `nth` point.
-    fn write_and_die(directory: &Path, body: &str, nth: u32) -> ExitStatus {
+    /// Runs `test` in a process of its own, which writes and dies at the `nth` point.
+    pub(super) fn write_and_die(test: &str, directory: &Path, body: &str, nth: u32) -> ExitStatus {
         let mut child = Command::new(env::current_exe().unwrap());
-        child.args(["--exact", TEST]).stdout(Stdio::null()).stderr(Stdio::null());
+        child.args(["--exact", test]).stdout(Stdio::null()).stderr(Stdio::null());
         child.env(DIES_AT, nth.to_string()).env(DIRECTORY, directory).env(BODY, body).status().unwrap()
     }
 
@@ -86,7 +89,7 @@ mod tests {
                 newest += 1;
             }
             let before = body(path);
-            let status = write_and_die(path, next, nth);
+            let status = write_and_die(TEST, path, next, nth);
 
             let after = body(path);
             let written = (!next.is_empty()).then(|| (next.to_owned(), newest + 1));
@@ -110,14 +113,21 @@ mod tests {
         unreachable!("a write has a last point")
     }
 
-    #[test]
-    fn a_process_that_dies_between_any_two_steps_spoils_nothing() {
+    /// Lets this process do the work in which it has to die, if it was started for that.
+    pub(super) fn die(work: impl FnOnce(&Path, &str)) {
         if let Ok(nth) = env::var(DIES_AT) {
             let (directory, body) = (env::var_os(DIRECTORY).unwrap(), env::var(BODY).unwrap());
             POINTS_LEFT.store(nth.parse().unwrap(), Ordering::Relaxed);
-            write(Path::new(&directory), &body);
+            work(Path::new(&directory), &body);
             exit(0);
         }
+    }
+
+    #[test]
+    fn a_process_that_dies_between_any_two_steps_spoils_nothing() {
+        die(|directory, body| {
+            write(directory, body);
+        });
         let create = dies_everywhere(History { writes: 0, deleted: false }, "the first");
         let update = dies_everywhere(History { writes: 2, deleted: false }, "an update");
         let delete = dies_everywhere(History { writes: 2, deleted: false }, "");

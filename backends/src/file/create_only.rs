@@ -73,6 +73,7 @@ impl CreateOnlyStore for CreateOnlyDirectory {
         let (root, name) = (self.0.named_directory()?.clone(), self.name(prefix));
         let (prefix, object) = (prefix.to_owned(), name.clone());
         let list = move || {
+            crash::point();
             let mut entries = Vec::new();
             let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
             walk(&root, folder, &prefix, &mut entries).map_err(|error| refused("list", &name, error))?;
@@ -82,9 +83,12 @@ impl CreateOnlyStore for CreateOnlyDirectory {
     }
 
     async fn remove(&self, key: &str) -> Result<(), StoreError> {
-        self.with_path(key, |_, path, name| match fs::remove_file(path) {
-            Err(error) if !is_absence(&error) => Err(refused("remove", name, error)),
-            _ => Ok(()),
+        self.with_path(key, |_, path, name| {
+            crash::point();
+            match fs::remove_file(path) {
+                Err(error) if !is_absence(&error) => Err(refused("remove", name, error)),
+                _ => Ok(()),
+            }
         })
         .await
     }
@@ -128,6 +132,7 @@ fn create(root: &Path, path: &Path, name: &str, content: &[u8]) -> Result<(), St
         crash::point();
         sharing::share(&file, folder)?;
         file.write_all(content)?;
+        crash::point();
         file.sync_all()
     };
     let published = write().map_err(|error| refused("write", name, error)).and_then(|()| {
@@ -141,6 +146,7 @@ fn create(root: &Path, path: &Path, name: &str, content: &[u8]) -> Result<(), St
             Err(error) => Err(ambiguous(name, "it could not be published", error)),
         }
     });
+    crash::point();
     // A draft that stays behind does no harm.
     let _ = fs::remove_file(&draft);
     published?;

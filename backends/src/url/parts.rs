@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
 
 /// Refuses an invalid name of `what`, such as a bucket, an account or a container. `missing` is the error for an empty
 /// name.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "opendal-services", feature = "s3"))]
 pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), String> {
     match name {
         "" => Err(missing.to_owned()),
@@ -57,9 +57,44 @@ pub(super) fn check_name(name: &str, what: &str, missing: &str) -> Result<(), St
 }
 
 /// Returns `true` if `name` is a valid name of a bucket, an account, a container or a host.
-#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "opendal-services", feature = "s3"))]
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte))
+}
+
+/// Refuses what is no endpoint. `credentials` says where credentials belong.
+#[cfg(any(feature = "opendal-services", feature = "s3"))]
+pub(super) fn checked_endpoint(endpoint: &str, credentials: &str) -> Result<String, String> {
+    let url = url::Url::parse(endpoint).map_err(|error| format!("the endpoint is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("the endpoint starts with neither http:// nor https://".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("credentials do not belong in an endpoint, set {credentials}"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("an endpoint has neither a query nor a fragment; parameters of ours are joined by &".to_owned());
+    }
+    Ok(endpoint.to_owned())
+}
+
+/// Checks a region, which becomes part of the host's name and of the signed text.
+#[cfg(any(feature = "opendal-services", feature = "s3"))]
+pub(super) fn checked_region(region: &str) -> Result<String, String> {
+    let is_label = (1..=63).contains(&region.len())
+        && !region.starts_with('-')
+        && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_label.then(|| region.to_owned()).ok_or_else(|| "the region is not the name of one".to_owned())
+}
+
+#[cfg(any(feature = "opendal-services", feature = "s3"))]
+pub(super) fn checked_flag(name: &str, value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| format!("{name} is neither true nor false"))
+}
+
+/// Reads the number of newest objects that a write keeps.
+pub(super) fn checked_keep(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|keep| *keep > 0)
 }
 
 /// A key in its URL encoding.

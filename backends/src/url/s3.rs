@@ -8,11 +8,14 @@ use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalculation, ResponseChecksumValidation};
-use url::{Url, form_urlencoded};
+use url::form_urlencoded;
 
 use super::UrlError;
-use super::parts::{Parts, check_name, escaped};
+use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_region, escaped};
 use crate::s3::S3Store;
+
+/// The place of credentials.
+const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID or a profile";
 
 const EXAMPLE: &str = "s3://bucket/key?region=eu-central-1 or s3://bucket/key?endpoint=http://127.0.0.1:8333";
 
@@ -78,7 +81,7 @@ impl S3Location {
     ///
     /// If the name of the region is invalid.
     pub fn with_region(mut self, region: &str) -> Result<Self, UrlError> {
-        self.region = Some(checked_region(region)?);
+        self.region = Some(checked_region(region).map_err(wrong)?);
         Ok(self)
     }
 
@@ -89,7 +92,7 @@ impl S3Location {
     /// If the endpoint is not a URL of the scheme http or https, or if the endpoint has credentials, a query or a
     /// fragment.
     pub fn with_endpoint(mut self, endpoint: &str) -> Result<Self, UrlError> {
-        self.endpoint = Some(checked_endpoint(endpoint)?);
+        self.endpoint = Some(checked_endpoint(endpoint, CREDENTIALS).map_err(wrong)?);
         self.path_style = true;
         Ok(self)
     }
@@ -152,8 +155,10 @@ impl FromStr for S3Location {
             match &*name {
                 "region" => location = location.with_region(&value)?,
                 "endpoint" => location = location.with_endpoint(&value)?,
-                "path_style" => path_style = Some(checked_flag("path_style", &value)?),
-                "bare_etags" => location = location.with_bare_etags(checked_flag("bare_etags", &value)?),
+                "path_style" => path_style = Some(checked_flag("path_style", &value).map_err(wrong)?),
+                "bare_etags" => {
+                    location = location.with_bare_etags(checked_flag("bare_etags", &value).map_err(wrong)?);
+                }
                 _ => return Err(wrong("a parameter other than region, endpoint, path_style and bare_etags")),
             }
         }
@@ -182,32 +187,6 @@ impl fmt::Display for S3Location {
         let separator = if query.is_empty() { "" } else { "?" };
         write!(f, "s3://{}/{}{separator}{query}", self.bucket, escaped(&self.key))
     }
-}
-
-/// Checks the region, which becomes part of the host's name and of the signed text.
-fn checked_region(region: &str) -> Result<String, UrlError> {
-    let is_label = (1..=63).contains(&region.len())
-        && !region.starts_with('-')
-        && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    is_label.then(|| region.to_owned()).ok_or_else(|| wrong("the region is not the name of one"))
-}
-
-fn checked_endpoint(endpoint: &str) -> Result<String, UrlError> {
-    let url = Url::parse(endpoint).map_err(|error| wrong(format!("the endpoint is not a URL: {error}")))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("the endpoint starts with neither http:// nor https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("credentials do not belong in an endpoint, set AWS_ACCESS_KEY_ID or a profile"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("an endpoint has neither a query nor a fragment; parameters of ours are joined by &"));
-    }
-    Ok(endpoint.to_owned())
-}
-
-fn checked_flag(name: &str, value: &str) -> Result<bool, UrlError> {
-    value.parse().map_err(|_| wrong(format!("{name} is neither true nor false")))
 }
 
 fn wrong(problem: impl Into<String>) -> UrlError {

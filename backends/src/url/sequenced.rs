@@ -7,6 +7,7 @@ use leaderelection::sequenced::{DEFAULT_KEEP, SequencedStore};
 
 use super::UrlError;
 use super::file::FileLocation;
+use super::parts::checked_keep;
 use crate::file::CreateOnlyDirectory;
 
 const EXAMPLE: &str = "sequenced+file:///directory/name?keep=100";
@@ -51,8 +52,7 @@ impl FromStr for SequencedFileLocation {
         let keep = match query.map(|query| query.strip_prefix("keep=")) {
             None => DEFAULT_KEEP,
             Some(keep) => keep
-                .and_then(|keep| keep.parse().ok())
-                .filter(|keep| *keep > 0)
+                .and_then(checked_keep)
                 .ok_or_else(|| wrong("the only parameter is keep, a number of at least 1"))?,
         };
         let file = file.parse().map_err(|UrlError { problem, .. }| UrlError { problem, example: EXAMPLE })?;

@@ -20,6 +20,12 @@ const CANONICAL: &[&str] = &[
     "https://account.blob.core.chinacloudapi.cn/$root/%25",
     #[cfg(feature = "kubernetes")]
     "lease://kube-system/scheduler",
+    #[cfg(feature = "opendal-services")]
+    "oss://bucket/a%20b?endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=true&keep=100",
+    #[cfg(feature = "opendal-services")]
+    "cos://bucket-1250000000/locks/scheduler",
+    #[cfg(feature = "opendal-services")]
+    "tos://bucket/locks/scheduler?region=cn-shanghai",
     #[cfg(unix)]
     "file:///var/lib/my%20service/scheduler",
     #[cfg(unix)]
@@ -137,6 +143,15 @@ fn another_key_is_another_object_of_the_same_store() {
         assert_ne!(other, location);
         assert_eq!(other.with_key(location.key()), location);
         assert_eq!(parse(&other.to_string()), Ok(other));
+    }
+}
+
+#[test]
+fn a_service_that_holds_no_lock_is_refused_by_name() {
+    for scheme in ["b2", "obs", "swift", "upyun"] {
+        let error = parse(&format!("{scheme}://secret/secret")).unwrap_err();
+        assert!(error.starts_with(&format!("{scheme}:// holds no lock: ")), "{error}");
+        assert!(error.contains("run leaderelect probe") && !error.contains("secret"), "{error}");
     }
 }
 

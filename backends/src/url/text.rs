@@ -53,6 +53,8 @@ as_url!(super::MemoryLocation, without secrets);
 as_url!(super::GcsLocation, without secrets);
 #[cfg(feature = "kubernetes")]
 as_url!(super::LeaseLocation, without secrets);
+#[cfg(feature = "opendal-services")]
+as_url!(super::OpendalLocation, without secrets);
 #[cfg(feature = "s3")]
 as_url!(super::S3Location, without secrets);
 #[cfg(feature = "azure")]

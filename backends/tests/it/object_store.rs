@@ -1,5 +1,6 @@
 //! The adapter for stores of `object_store`, in memory.
 
+mod contest;
 mod faulty;
 
 use std::sync::Arc;

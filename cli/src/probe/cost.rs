@@ -60,7 +60,7 @@ impl Cost {
         // A candidate waits a retry period and, on average, half of the jitter in addition.
         let rest = 1.0 + JITTER_FACTOR / 2.0;
         let polls = f64::from(args.followers) * rounds / rest;
-        let is_sequenced = location.create_only().is_some();
+        let is_sequenced = location.is_sequenced();
         Self {
             followers: args.followers,
             retry,

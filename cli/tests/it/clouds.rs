@@ -1,4 +1,4 @@
-//! The commands on Azure's, Google's and Kubernetes' protocols.
+//! The commands on the protocols of Azure, Google, Kubernetes and Alibaba OSS.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,13 +6,19 @@ use std::process::Command;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use leaderelection_integration_tests::servers::oss::Oss;
 use serde_json::Value;
 
 use crate::support::{Ended, LONG, Running, end_of, leaderelect, run};
 
 /// Everything but the probe, which writes more often than a server with a limit lets it.
 fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access: impl Fn(Command) -> Command) {
-    let lock = format!("{prefix}a");
+    with_parameters(prefix, "", secret, with_access);
+}
+
+/// The same on URLs with parameters, which begin with a question mark.
+fn with_parameters(prefix: &str, query: &str, secret: Option<&str>, with_access: impl Fn(Command) -> Command) {
+    let lock = format!("{prefix}a{query}");
     let end = |args: &[&str]| -> Ended { end_of(with_access(leaderelect(args))) };
     let options = [&LONG[..], &["--identity", "node-1"]].concat();
     let work = ["sh", "-c", "echo $LEADERELECTION_LOCK $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
@@ -21,7 +27,7 @@ fn run_status_list_and_transfer(prefix: &str, secret: Option<&str>, with_access:
 
     let status: Value = serde_json::from_str(&end(&["status", "-o", "json", &lock]).stdout).unwrap();
     assert_eq!((&status["holder"], &status["fencingToken"]), (&"node-1".into(), &0.into()), "{status}");
-    let listed = end(&["list", prefix]);
+    let listed = end(&["list", &format!("{prefix}{query}")]);
     assert!(listed.stdout.contains("node-1"), "{listed:?}");
     let transferred = end(&["transfer", "--yes", "--to", "node-2", &lock]);
     assert_eq!(transferred.code, Some(0), "{transferred:?}");
@@ -68,4 +74,40 @@ fn on_kubernetes() {
         command.env("KUBECONFIG", kubeconfig.path());
         command
     });
+}
+
+/// The endpoint is in the environment first, and in the URL then.
+#[test]
+fn on_oss() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(Oss::start());
+    let secret = "a-secret-of-oss";
+    let with_access = |mut command: Command| {
+        command.envs([("ALIBABA_CLOUD_ACCESS_KEY_ID", "key"), ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", secret)]);
+        command
+    };
+    with_parameters("oss://bucket/locks/", "?path_style=true&keep=1000", Some(secret), |mut command| {
+        command.env("OSS_ENDPOINT", server.url());
+        with_access(command)
+    });
+
+    let lock = format!("oss://bucket/locks/a?path_style=true&endpoint={}", server.url());
+    let told = end_of(with_access(leaderelect(["history", "-o", "json", &lock])));
+    let terms: Vec<Value> = told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ends: Vec<_> = terms.iter().map(|term| (&term["holder"], &term["ended"]["how"])).collect();
+    assert_eq!(ends, [(&"node-1".into(), &"handedOver".into()), (&"node-2".into(), &"released".into())], "{told:?}");
+
+    let told = end_of(with_access(leaderelect(["probe", "-o", "json", &lock])));
+    let probed: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!((&probed["verdict"], &probed["kind"]), (&"fit".into(), &"createOnly".into()), "{told:?}");
+}
+
+#[test]
+fn a_service_that_holds_no_lock_is_refused_by_name() {
+    let told = end_of(leaderelect(["status", "obs://bucket/locks/a"]));
+    assert_eq!(told.code, Some(64), "{told:?}");
+    assert!(told.stderr.contains("obs:// holds no lock"), "{told:?}");
+    let told = end_of(leaderelect(["status", "oss://bucket/locks/a"]));
+    assert_eq!(told.code, Some(64), "{told:?}");
+    assert!(told.stderr.contains("OSS_ENDPOINT"), "{told:?}");
 }

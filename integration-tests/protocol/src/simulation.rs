@@ -5,9 +5,13 @@
 //! their clocks have different rates. Work and callbacks misbehave. A day takes a second, because time passes
 //! only while every task waits. All choices come from one seed, so every seed has exactly one history.
 //!
+//! The same candidates compete for a sequenced lock: every request of a call then has a fate of its own, and somebody removes
+//! old objects as soon as there are any.
+//!
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod campaign;
+mod carry;
 pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
@@ -15,12 +19,14 @@ mod gate;
 mod job;
 mod listener;
 mod node;
+mod numbers;
 pub(crate) mod object;
 mod operator;
 mod oracle;
 mod peers;
 mod run;
 pub(crate) mod scenario;
+mod sequenced;
 mod standstill;
 mod store;
 mod store_clock;
@@ -32,4 +38,4 @@ mod world;
 
 pub use campaign::{Campaign, Outcome};
 pub use oracle::{Property, Stats, Violation};
-pub use run::{RUN_LENGTH, Run, run};
+pub use run::{Layout, RUN_LENGTH, Run, run};

@@ -8,7 +8,7 @@ use leaderelection::{DefaultLeaderElector, ObjectLock, Timings};
 use leaderelection_arena::candidate::Candidate;
 use leaderelection_arena::fenced_log::FencedLog;
 use leaderelection_backends::url::Location;
-use leaderelection_integration_tests::adapted::Adapted;
+use leaderelection_integration_tests::place::Place;
 use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
 /// The number of entries, and of reports, that a leader writes in a retry period.
@@ -21,7 +21,6 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Parser)]
 struct Args {
     /// The lock's URL, or its place in a store of another crate.
-    #[arg(value_parser = Place::parse)]
     lock: Place,
     /// The candidate's identity.
     identity: String,
@@ -36,26 +35,10 @@ struct Args {
     log: Option<Location>,
 }
 
-/// The place of a lock.
-#[derive(Clone)]
-enum Place {
-    Url(Location),
-    Adapted(Adapted),
-}
-
-impl Place {
-    fn parse(text: &str) -> anyhow::Result<Self> {
-        Ok(if text.starts_with('{') { Self::Adapted(text.parse()?) } else { Self::Url(text.parse()?) })
-    }
-}
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let Args { lock: place, identity, timings, peer_key, log } = Args::parse();
-    let (store, key) = match &place {
-        Place::Url(location) => (location.open().await?, location.key()),
-        Place::Adapted(adapted) => (adapted.open(), adapted.key.as_str()),
-    };
+    let (store, key) = place.open().await?;
     let log = match log {
         None => FencedLog::new(Arc::clone(&store), format!("{key}-log")),
         Some(log) => FencedLog::new(log.open().await?, log.key()),

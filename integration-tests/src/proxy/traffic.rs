@@ -114,6 +114,10 @@ impl Request {
     }
 
     fn demands_absence(&self) -> bool {
+        // Every write of a sequenced lock creates an object. The first one has the number 1.
+        if self.headers.contains_key("x-oss-forbid-overwrite") {
+            return self.target.ends_with("/00000000000000000001");
+        }
         self.headers.contains_key("if-none-match") || self.target.contains("ifGenerationMatch=0")
             // A Lease is updated with PUT.
             || self.method == Method::POST && self.lease().is_some()

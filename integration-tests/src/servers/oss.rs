@@ -36,6 +36,8 @@ pub struct Oss {
 
 #[derive(Debug, Default)]
 struct Objects {
+    /// The bucket keeps versions, so that the condition of a creation has no effect.
+    has_versions: bool,
     content: Mutex<BTreeMap<String, Bytes>>,
 }
 
@@ -46,9 +48,22 @@ impl Oss {
     ///
     /// If there is no port left.
     pub async fn start() -> Self {
+        Self::of(Objects::default()).await
+    }
+
+    /// Starts a server with a bucket that has versions, where OSS ignores the condition of a creation.
+    ///
+    /// # Panics
+    ///
+    /// If there is no port left.
+    pub async fn with_versions() -> Self {
+        Self::of(Objects { has_versions: true, ..Objects::default() }).await
+    }
+
+    async fn of(objects: Objects) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
-        let objects = Arc::new(Objects::default());
+        let objects = Arc::new(objects);
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let objects = Arc::clone(&objects);
@@ -107,7 +122,7 @@ impl Objects {
             return refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented");
         }
         let mut objects = self.lock();
-        if objects.contains_key(key) {
+        if objects.contains_key(key) && !self.has_versions {
             return refused(StatusCode::CONFLICT, "FileAlreadyExists");
         }
         objects.insert(key.to_owned(), body);

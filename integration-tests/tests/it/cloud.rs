@@ -61,6 +61,11 @@ pub(crate) trait Service: Send + Sync {
         true
     }
 
+    /// Returns `true` if a call sends at most one request.
+    fn sends_one_request(&self) -> bool {
+        self.makes_one_attempt()
+    }
+
     /// The text between a folder and a name in it.
     fn separator(&self) -> &'static str {
         "/"
@@ -105,6 +110,11 @@ impl Cloud {
         Self::of(Through::azure(By::ObjectStore, false).await)
     }
 
+    /// Azurite by `object_store`, with the retries that it has by default.
+    pub(crate) async fn object_store_azure_with_retries() -> Arc<Self> {
+        Self::of(Through::azure(By::ObjectStore, true).await)
+    }
+
     /// SeaweedFS by `opendal`, without a retry layer.
     pub(crate) async fn opendal_s3() -> Arc<Self> {
         Self::of(Through::s3(By::Opendal, false).await)
@@ -118,6 +128,16 @@ impl Cloud {
     /// Azurite by `opendal`, without a retry layer.
     pub(crate) async fn opendal_azure() -> Arc<Self> {
         Self::of(Through::azure(By::Opendal, false).await)
+    }
+
+    /// A server that can only create by `opendal`, whose old objects stay.
+    pub(crate) async fn opendal_oss() -> Arc<Self> {
+        Self::of(Through::oss(1000, false).await)
+    }
+
+    /// The same server, where every write removes all earlier ones at once.
+    pub(crate) async fn opendal_oss_swept() -> Arc<Self> {
+        Self::of(Through::oss(1, false).await)
     }
 
     pub(crate) async fn kube() -> Arc<Self> {
@@ -150,6 +170,10 @@ impl Cloud {
 
     pub(crate) fn makes_one_attempt(&self) -> bool {
         self.service.makes_one_attempt()
+    }
+
+    pub(crate) fn sends_one_request(&self) -> bool {
+        self.service.sends_one_request()
     }
 
     pub(crate) fn holds_only_records(&self) -> bool {

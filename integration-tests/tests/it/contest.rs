@@ -18,13 +18,16 @@ use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::cloud::Cloud;
 
-use cluster::{Cluster, Site};
+use cluster::{Cluster, Layout, Site};
 
 const CONTENDERS: usize = 5;
 
 /// The number of rounds of chaos. A round takes about half a second, and longer if a contender ends in good
 /// order.
 const ROUNDS: usize = 32;
+
+/// The number of rounds on a store that another crate reaches, where others contend on the same server for longer.
+const FEW_ROUNDS: usize = 12;
 
 /// The time that requests, timers and a busy machine may add to the protocol's bounds.
 const TOLERANCE: Duration = Duration::from_secs(2);
@@ -49,22 +52,43 @@ async fn on_gcs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_object_store_with_its_retries() {
-    contest(Site::Cloud(Cloud::object_store_s3_with_retries().await)).await;
+    few_rounds(Site::Cloud(Cloud::object_store_s3_with_retries().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3_by_object_store() {
+    few_rounds(Site::Cloud(Cloud::object_store_s3().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_azure_by_object_store_with_its_retries() {
+    few_rounds(Site::Cloud(Cloud::object_store_azure_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_object_store() {
-    contest(Site::Cloud(Cloud::object_store_azure().await)).await;
+    few_rounds(Site::Cloud(Cloud::object_store_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_opendal_with_its_retries() {
-    contest(Site::Cloud(Cloud::opendal_s3_with_retries().await)).await;
+    few_rounds(Site::Cloud(Cloud::opendal_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_opendal() {
-    contest(Site::Cloud(Cloud::opendal_azure().await)).await;
+    few_rounds(Site::Cloud(Cloud::opendal_azure().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3_by_opendal() {
+    few_rounds(Site::Cloud(Cloud::opendal_s3().await)).await;
+}
+
+/// One object per write. Every write removes all earlier ones at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_service_that_can_only_create() {
+    few_rounds(Site::Cloud(Cloud::opendal_oss_swept().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,16 +98,30 @@ async fn on_leases_of_kubernetes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory() {
-    contest(Site::Directory(tempfile::tempdir().expect("a directory"))).await;
+    contest(Site::directory(Layout::File)).await;
 }
 
 /// One object per write. Every write removes all earlier ones at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory_that_can_only_create() {
-    contest(Site::CreateOnlyDirectory(tempfile::tempdir().expect("a directory"))).await;
+    contest(Site::directory(Layout::CreateOnly)).await;
+}
+
+/// The same, by another crate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_directory_by_opendal() {
+    few_rounds(Site::directory(Layout::Opendal)).await;
 }
 
 async fn contest(site: Site) {
+    run(site, ROUNDS).await;
+}
+
+async fn few_rounds(site: Site) {
+    run(site, FEW_ROUNDS).await;
+}
+
+async fn run(site: Site, rounds: usize) {
     let seed = std::env::var(SEED_VARIABLE).map_or_else(
         |_| u64::from_str_radix(&unique_name(), 16).expect("a hexadecimal number"),
         |seed| seed.parse().expect("a number"),
@@ -91,7 +129,7 @@ async fn contest(site: Site) {
     println!("to have the same chaos again, set {SEED_VARIABLE}={seed}");
     let began = Instant::now();
     let mut cluster = Cluster::start(site, CONTENDERS).await;
-    chaos::reign(&mut cluster, &mut Xoshiro256PlusPlus::seed_from_u64(seed), ROUNDS).await;
+    chaos::reign(&mut cluster, &mut Xoshiro256PlusPlus::seed_from_u64(seed), rounds).await;
 
     cluster.calm_down().await;
     let calm = SystemClock.now();

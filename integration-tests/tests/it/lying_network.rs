@@ -123,6 +123,11 @@ on_one_server! { object_store_azure:
     wire::the_sdk_makes_exactly_one_attempt,
 }
 
+on_one_server! { object_store_azure_with_retries:
+    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+}
+
 on_one_server! { object_store_s3_with_retries:
     acquiring::a_won_create_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
@@ -152,4 +157,13 @@ on_one_server! { opendal_s3_with_retries:
     acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
     renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
     releasing::a_release_without_a_good_answer_is_confirmed,
+}
+
+// Every call of a sequenced lock is several requests, so the test of one attempt does not fit it.
+on_one_server! { opendal_oss:
+    acquiring::a_won_takeover_makes_a_leader_and_not_a_candidate_that_waits_a_lease_behind_itself,
+    renewing::a_renewal_without_a_good_answer_is_not_a_lost_lease,
+    releasing::a_release_without_a_good_answer_is_confirmed,
+    cut_off::a_store_that_hangs_cannot_keep_a_leader_past_its_deadline,
+    probing::the_probe_finds_the_server_itself_fit,
 }

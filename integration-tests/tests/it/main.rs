@@ -1,6 +1,7 @@
 //! The crates on real servers and in real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adapters;
 mod ages;
 mod azure;
 mod calls;
@@ -18,8 +19,6 @@ mod harness;
 mod kube;
 mod logs;
 mod lying_network;
-mod object_store;
-mod opendal;
 mod real_service;
 mod s3;
 mod url;

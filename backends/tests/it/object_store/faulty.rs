@@ -56,8 +56,13 @@ pub(super) struct Faulty {
 
 impl Faulty {
     pub(super) fn new(faults: impl IntoIterator<Item = Fault>) -> Self {
+        Self::on(InMemory::new(), faults)
+    }
+
+    /// A client of a store that others use, too.
+    pub(super) fn on(inner: InMemory, faults: impl IntoIterator<Item = Fault>) -> Self {
         let faults = Mutex::new(faults.into_iter().collect());
-        Self { inner: InMemory::new(), faults, attempts: watch::Sender::default(), running: Arc::default() }
+        Self { inner, faults, attempts: watch::Sender::default(), running: Arc::default() }
     }
 
     /// The number of calls that have neither an answer nor been given up.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use leaderelection_protocol_tests::simulation::{Campaign, run};
+use leaderelection_protocol_tests::simulation::{Campaign, Layout, run};
 
 /// Simulates elections with many faults, and checks the promises of the library.
 ///
@@ -12,6 +12,9 @@ use leaderelection_protocol_tests::simulation::{Campaign, run};
 /// line, `violated: <property> seed: <seed>`, and ends with status 1.
 #[derive(Debug, Parser)]
 struct Arguments {
+    /// Simulate a lock with one object per write, in a store that can only create
+    #[arg(long)]
+    sequenced: bool,
     /// The number of hours to simulate
     #[arg(long, default_value_t = 2000.0)]
     hours: f64,
@@ -34,9 +37,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let layout = if arguments.sequenced { Layout::Sequenced } else { Layout::OneObject };
     let failed = match arguments.seed {
         Some(seed) => {
-            let run = run(seed, Some(arguments.lines));
+            let run = run(layout, seed, Some(arguments.lines));
             println!("{}", run.story);
             run.violation.map(|violation| {
                 println!("{violation}");
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         }
         None => {
             let campaign = Campaign {
+                layout,
                 simulated: Duration::from_secs_f64(arguments.hours * 3600.0),
                 time_limit: arguments.seconds.map_or(Duration::MAX, Duration::from_secs_f64),
                 first_seed: arguments.first_seed,

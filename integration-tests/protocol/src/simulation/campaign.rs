@@ -8,11 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::oracle::Stats;
-use super::run::{Run, run};
+use super::run::{Layout, Run, run};
 
 /// A number of runs with successive seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
+    /// The way in which the lock is stored.
+    pub layout: Layout,
     /// The amount of time to simulate.
     pub simulated: Duration,
     /// The limit in real time, after which the campaign stops.
@@ -26,6 +28,8 @@ pub struct Campaign {
 /// The result of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
+    /// The way in which the lock was stored.
+    pub layout: Layout,
     /// The number of seeds that were run.
     pub seeds: u64,
     /// The amount of simulated time.
@@ -50,7 +54,7 @@ impl Campaign {
             for _ in 0..self.threads.unwrap_or(cores).get() {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        let run = run(next_seed.fetch_add(1, Ordering::Relaxed), None);
+                        let run = run(self.layout, next_seed.fetch_add(1, Ordering::Relaxed), None);
                         let mut outcome = outcome.lock().unwrap();
                         outcome.add(run);
                         let enough = outcome.simulated >= self.simulated || start.elapsed() >= self.time_limit;
@@ -62,6 +66,7 @@ impl Campaign {
             }
         });
         let mut outcome = outcome.into_inner().unwrap();
+        outcome.layout = self.layout;
         outcome.took = start.elapsed();
         outcome
     }
@@ -101,6 +106,7 @@ impl fmt::Display for Outcome {
             jobs,
             repetitions,
             words,
+            late_creations,
         } = self.stats;
         write!(
             f,
@@ -108,15 +114,16 @@ impl fmt::Display for Outcome {
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
              {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions, \
              {strangers} writes of strangers, {jobs} jobs done, {repetitions} of them again, \
-             {words} words of peers",
+             {words} words of peers, {late_creations} late creations",
             self.took.as_secs_f64(),
             self.seeds
         )?;
         let Some(Run { seed, violation: Some(violation), story, .. }) = &self.failed else { return Ok(()) };
+        let sequenced = if self.layout == Layout::Sequenced { " --sequenced" } else { "" };
         write!(
             f,
             "\n\n{story}\nseed {seed} violates {violation}\nreplay it: cargo run --release -p \
-             leaderelection-protocol-tests --features check --bin simulate -- --seed {seed}"
+             leaderelection-protocol-tests --features check --bin simulate --{sequenced} --seed {seed}"
         )
     }
 }

@@ -79,11 +79,11 @@ impl Fate {
     pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
         let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
-        let longest = longest.saturating_sub(Duration::from_millis(5));
+        let longest = longest.saturating_sub(Duration::from_millis(5)) / scenario.parts();
         let total = match dice.below(20) {
             0 if !scenario.operator_deletes => longest,
             1 if !scenario.operator_deletes => dice.up_to(longest),
-            _ => dice.up_to(longest.min(QUICK)),
+            _ => dice.up_to(longest.min(QUICK / scenario.parts())),
         };
         let arrives = dice.up_to(total);
         let returns = total.saturating_sub(arrives);

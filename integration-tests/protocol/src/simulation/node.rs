@@ -98,7 +98,7 @@ impl Process {
         let shared_dice = Arc::new(Mutex::new(dice.fork()));
         let worker =
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
-        let connection = Connection { world: Arc::clone(world), client: Client::Process { node, id } };
+        let connection = Connection::new(world, Client::Process { node, id });
         let lock = ObjectLock::new(connection, "lock", identity.clone());
         let timings = world.scenario.timings_of_a_process(dice);
         let Timings { lease, deadline, retry, timeout, follower } = timings;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, Precondition, Version, VersionedObject};
 
+use super::numbers::Numbers;
+use super::scenario::Scenario;
 use super::store_clock::StoreClocks;
 use super::timeline::WriteNumber;
 
@@ -25,6 +27,8 @@ pub(super) struct Object {
     versions_by_content: bool,
     /// The clocks by which the store tells ages; `None` if it tells none.
     clocks: Option<StoreClocks>,
+    /// The objects of a store that can only create; `None` for a store that writes on a condition.
+    numbers: Option<Numbers>,
 }
 
 /// One state of the object.
@@ -34,18 +38,30 @@ pub(super) struct State {
     pub(super) number: WriteNumber,
     pub(super) holder: String,
     /// The `Last-Modified` of the state.
-    written: Option<Duration>,
+    pub(super) written: Option<Duration>,
 }
 
 impl Object {
-    pub(super) fn new(versions_by_content: bool, clocks: Option<StoreClocks>) -> Self {
-        Self { now: None, past: VecDeque::new(), replaced: None, writes: 0, versions_by_content, clocks }
+    pub(super) fn new(scenario: &Scenario, clocks: Option<StoreClocks>) -> Self {
+        let (versions_by_content, numbers) =
+            (scenario.versions_by_content, scenario.sequenced.map(|_| Numbers::default()));
+        Self { now: None, past: VecDeque::new(), replaced: None, writes: 0, versions_by_content, clocks, numbers }
+    }
+
+    /// The objects of a sequenced lock.
+    pub(super) fn numbers(&mut self) -> &mut Numbers {
+        self.numbers.as_mut().expect("a sequenced lock")
+    }
+
+    /// Returns the time that a server tells.
+    pub(super) fn header(&mut self) -> Option<Duration> {
+        self.clocks.as_mut().map(StoreClocks::header)
     }
 
     /// Returns a state as a server shows it now, with its age.
     pub(super) fn show(&mut self, state: Option<State>) -> Option<State> {
         let mut state = state?;
-        let now = self.clocks.as_mut().map(StoreClocks::header);
+        let now = self.header();
         state.object.age = now.zip(state.written).map(|(now, written)| now.saturating_sub(written));
         Some(state)
     }
@@ -102,18 +118,23 @@ impl Object {
         true
     }
 
-    fn replace(&mut self, body: Bytes, holder: String) -> Version {
+    /// Replaces the state, whatever it is.
+    pub(super) fn replace(&mut self, body: Bytes, holder: String) -> Version {
         self.replaced = None;
         self.writes += 1;
         let version = if self.versions_by_content { content_hash(&body) } else { self.writes };
         let version = Version::new(format!("{version:x}"));
         let object = VersionedObject::new(body, version.clone());
-        let written = self.clocks.as_mut().map(StoreClocks::header);
+        let written = self.header();
         self.remember(Some(State { object, number: self.writes, holder, written }));
         version
     }
 
     fn remember(&mut self, next: Option<State>) {
+        if self.numbers.is_some() {
+            let written = self.header();
+            self.numbers().append(next.clone(), written);
+        }
         self.past.push_front(std::mem::replace(&mut self.now, next));
         self.past.truncate(REMEMBERED_STATES);
     }

@@ -89,7 +89,7 @@ async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
 }
 
 fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
-    let connection = Connection { world: Arc::clone(world), client: Client::Operator(plan) };
+    let connection = Connection::new(world, Client::Operator(plan));
     let limit = TimeLimit::new(world.scenario.timings.timeout).on_clock(TokioClock::new());
     Bounded::new(ObjectLock::new(connection, "lock", "operator"), limit)
 }

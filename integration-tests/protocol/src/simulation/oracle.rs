@@ -19,6 +19,7 @@ use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 use super::clock::TrueTime;
 use super::faults::Refusal;
 use super::scenario::{Liar, Scenario, Timings};
+use super::store::Client;
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
 use super::vandal::Spoilt;
 pub(super) use interventions::Told;
@@ -89,6 +90,11 @@ pub enum Property {
     LooksAllTheSame,
     /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
     FailedWorkEndsTerm,
+    /// The highest number of a sequenced lock is never removed.
+    HighestStays,
+    /// A read of a sequenced lock shows what was the lock's newest write at some moment of the call, and a write that is
+    /// acknowledged was the newest one.
+    OneHistory,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -151,6 +157,8 @@ pub struct Stats {
     pub repetitions: u64,
     /// Words of peers that reached a candidate.
     pub words: u64,
+    /// Creations that landed at a number that had been removed.
+    pub late_creations: u64,
 }
 
 impl AddAssign for Stats {
@@ -170,6 +178,7 @@ impl AddAssign for Stats {
         self.jobs += other.jobs;
         self.repetitions += other.repetitions;
         self.words += other.words;
+        self.late_creations += other.late_creations;
     }
 }
 
@@ -253,7 +262,23 @@ impl Oracle {
         self.log(now, by, Event::Arrived { request, effect });
     }
 
-    pub(super) fn wrote(
+    /// Records a write that takes effect.
+    pub(super) fn wrote_by(
+        &mut self,
+        now: TrueTime,
+        client: Client,
+        request: (RequestId, TrueTime),
+        record: &LeaderElectionRecord,
+    ) {
+        match client {
+            Client::Process { id, .. } => self.wrote(now, id, request, record),
+            Client::Operator(plan) => self.intervened(now, plan, record),
+            Client::Stranger => self.stranger_wrote(now, record),
+            Client::Sweeper => self.violated(now, Property::NoErasure, "the sweeper writes"),
+        }
+    }
+
+    fn wrote(
         &mut self,
         now: TrueTime,
         by: ProcessId,
@@ -320,7 +345,7 @@ impl Oracle {
     }
 
     /// Records a write of a candidate of another library.
-    pub(super) fn stranger_wrote(&mut self, now: TrueTime, record: &LeaderElectionRecord) {
+    fn stranger_wrote(&mut self, now: TrueTime, record: &LeaderElectionRecord) {
         self.stats.strangers += 1;
         self.object.remember(None, now, record);
     }

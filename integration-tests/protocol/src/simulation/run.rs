@@ -16,6 +16,7 @@ use super::operator;
 use super::oracle::{Property, Stats, Violation};
 use super::peers;
 use super::scenario::{NODES, Scenario};
+use super::sequenced;
 use super::stranger;
 use super::vandal;
 use super::world::World;
@@ -40,19 +41,32 @@ pub struct Run {
     pub story: String,
 }
 
-/// Runs the history of `seed`, and returns its last `lines` events even without a violation.
-#[must_use]
-pub fn run(seed: u64, lines: Option<usize>) -> Run {
-    // A multi-threaded runtime or a running clock would allow several histories.
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-    runtime.block_on(history(seed, lines))
+/// The way in which the lock is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One object, which is written on a condition.
+    #[default]
+    OneObject,
+    /// One object per write, in a store that can only create.
+    Sequenced,
 }
 
-async fn history(seed: u64, lines: Option<usize>) -> Run {
+/// Runs the history of `seed`, and returns its last `lines` events even without a violation.
+#[must_use]
+pub fn run(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
+    // A multi-threaded runtime or a running clock would allow several histories.
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(history(layout, seed, lines))
+}
+
+async fn history(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
     const LINES_OF_A_FAILURE: usize = 120;
 
     let mut dice = Dice::new(seed);
-    let scenario = Scenario::draw(&mut dice);
+    let scenario = match layout {
+        Layout::OneObject => Scenario::draw(&mut dice),
+        Layout::Sequenced => Scenario::draw_sequenced(&mut dice),
+    };
     let conditions = format!("{scenario:#?}\n");
     let world = World::new(scenario, RUN_LENGTH, &mut dice);
     let listener = Listener::new(&world);
@@ -68,6 +82,7 @@ async fn history(seed: u64, lines: Option<usize>) -> Run {
     tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
     tasks.spawn(job::let_nights_pass(Arc::clone(&world), dice.fork()));
     tasks.spawn(peers::lie_without_end(Arc::clone(&world), dice.fork()));
+    tasks.spawn(sequenced::sweep_without_end(Arc::clone(&world), dice.fork()));
     tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;

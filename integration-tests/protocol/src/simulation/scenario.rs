@@ -73,7 +73,23 @@ pub(crate) struct Scenario {
     pub(crate) store_clock_slack: Option<Duration>,
     /// Leaders tell the other candidates of their writes.
     pub(crate) peers: Option<Peers>,
+    /// The store can only create, and the lock has one object per write.
+    pub(crate) sequenced: Option<Sequenced>,
 }
+
+/// A lock in a store that can only create.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequenced {
+    /// The number of newest objects that a write keeps.
+    pub(crate) keep: u64,
+    /// Somebody removes all objects but the newest as soon as there are any.
+    pub(crate) sweeps: bool,
+    /// A creation may be delivered twice. Then a read may show for a while what is older.
+    pub(crate) repeats: bool,
+}
+
+/// The number of requests by which a call of a sequenced lock may be longer than a call with one request.
+const PARTS: u32 = 16;
 
 /// The channel by which candidates hear from leaders.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +197,20 @@ impl Scenario {
                 .then(|| Duration::from_secs(dice.pick(&[1, 1, 2, 5, 20]))),
             // All candidates must read a lease before the object is deleted.
             peers: (!operator_deletes && dice.chance(0.4)).then(|| Peers::draw(&timings, dice)),
+            sequenced: None,
         }
+    }
+
+    /// Draws conditions for a sequenced lock.
+    pub(crate) fn draw_sequenced(dice: &mut Dice) -> Self {
+        let scenario = Self::draw(dice);
+        let (keep, sweeps) = (dice.pick(&[1, 1, 2, 2, 5, 40]), dice.chance(0.8));
+        Self { sequenced: Some(Sequenced { keep, sweeps, repeats: dice.chance(0.5) }), ..scenario }
+    }
+
+    /// The part of a call's time that one request may take.
+    pub(crate) fn parts(&self) -> u32 {
+        if self.sequenced.is_some() { PARTS } else { 1 }
     }
 
     pub(crate) fn all_timings(&self) -> impl Iterator<Item = Timings> {

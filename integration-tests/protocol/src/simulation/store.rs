@@ -1,29 +1,31 @@
 //! The unreliable way to the object.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::carry::{self, Answer, Request};
+use super::clock::TrueTime;
+use super::faults::{Falsehood, Refusal};
+use super::object::{State, parse};
+use super::oracle::Property;
+use super::scenario::Sequenced;
+use super::sequenced::{KEY, Wire};
+use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent};
+use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::sequenced::SequencedStore;
 use leaderelection::{
     ConditionalStore, LeaderElectionRecord, ListedObject, Precondition, StoreError, StoreErrorKind, Version,
     VersionedObject,
 };
-use tokio::sync::oneshot;
-use tokio::time::sleep;
-
-use super::clock::TrueTime;
-use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
-use super::object::{State, parse};
-use super::oracle::Property;
-use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent};
-use super::world::World;
 
 /// The store as one process reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    pub(super) world: Arc<World>,
-    pub(super) client: Client,
+    world: Arc<World>,
+    client: Client,
+    /// The calls of a store that can only create; `None` for a store that writes on a condition.
+    sequenced: Option<SequencedStore<Wire>>,
 }
 
 /// The sender of requests.
@@ -35,19 +37,22 @@ pub(super) enum Client {
     Operator(PlanId),
     /// A candidate of another library.
     Stranger,
+    /// The sweeper of a store that can only create.
+    Sweeper,
 }
 
 impl Client {
-    fn process(self) -> Option<ProcessId> {
+    pub(super) fn process(self) -> Option<ProcessId> {
         match self {
             Self::Process { id, .. } => Some(id),
-            Self::Operator(_) | Self::Stranger => None,
+            Self::Operator(_) | Self::Stranger | Self::Sweeper => None,
         }
     }
 }
 
-const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
+pub(super) const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
 
+#[derive(Clone)]
 enum Op {
     Get,
     Put { body: Bytes, precondition: Precondition, record: Box<LeaderElectionRecord> },
@@ -60,14 +65,20 @@ enum Done {
 }
 
 /// A request in flight.
+#[derive(Clone)]
 struct Parcel {
+    way: Connection,
     op: Op,
     id: RequestId,
     sent: TrueTime,
-    fate: Fate,
 }
 
 impl Connection {
+    pub(super) fn new(world: &Arc<World>, client: Client) -> Self {
+        let sequenced = world.scenario.sequenced.map(|Sequenced { keep, .. }| Wire::new(world, client).store(keep));
+        Self { world: Arc::clone(world), client, sequenced }
+    }
+
     async fn call(&self, op: Op) -> Result<Done, StoreError> {
         let sent = match &op {
             Op::Get => Sent::Read,
@@ -84,17 +95,17 @@ impl Connection {
         if let Client::Process { node, .. } = self.client {
             self.world.nodes[node].sends.notify_waiters();
         }
-        let fate = self.world.fate(self.client);
         let mut says = None;
         if let (Client::Process { node, id }, Op::Put { record, .. }) = (self.client, &op) {
             says = self.world.sends_write((node, id), record);
         }
-        let parcel = Parcel { op, id, sent: self.world.now(), fate };
-        let (tell, told) = oneshot::channel();
-        // A task of its own carries the request, because the request stays in flight if its sender gives up or
-        // dies.
-        tokio::spawn(self.clone().carry(parcel, tell));
-        let Ok(answer) = told.await else { return std::future::pending().await };
+        let answer = match &self.sequenced {
+            None => {
+                let parcel = Parcel { way: self.clone(), op, id, sent: self.world.now() };
+                carry::send(parcel, self.world.fate(self.client)).await
+            }
+            Some(store) => self.ask_one_by_one(store, op, id).await,
+        };
         if let Some(process) = self.client.process() {
             if let (Some(says), Ok(Done::Put { .. })) = (says, &answer) {
                 self.world.say(says);
@@ -123,50 +134,30 @@ impl Connection {
         })
     }
 
-    async fn carry(self, parcel: Parcel, tell: oneshot::Sender<Result<Done, Refusal>>) {
-        let fate = parcel.fate;
-        let Some(arrives) = fate.arrives else { return };
-        travel(arrives).await;
-        let (answer, honest) = match (self.world.outage(), fate.reply) {
-            (Some(Outage::Silent), _) => return,
-            (Some(Outage::Refusing(refusal)), _) | (None, Reply::Refuse(refusal)) => (Err(refusal), false),
-            (Some(Outage::Lying(refusal)), _) | (None, Reply::Lie(refusal)) => {
-                let _ = self.apply(&parcel);
-                (Err(refusal), false)
+    /// Sends the requests of a sequenced lock, each with a fate of its own.
+    async fn ask_one_by_one(&self, store: &SequencedStore<Wire>, op: Op, id: RequestId) -> Result<Done, Refusal> {
+        let wire = store.objects();
+        wire.begin(id);
+        let answer = match op {
+            Op::Get => store.get(KEY).await.map(|found| Done::Got(wire.saw(found))),
+            Op::Put { body, precondition, record } => {
+                let written = store.put(KEY, body.clone(), &precondition).await;
+                written.map(|version| {
+                    wire.wrote(&version, &body);
+                    Done::Put { version, holder: record.holder_identity }
+                })
             }
-            (None, Reply::Honest) => (self.apply(&parcel), true),
-            (None, Reply::OfSecond) => {
-                let _ = self.apply(&parcel);
-                travel(fate.again.unwrap_or_default()).await;
-                (self.apply(&parcel), matches!(parcel.op, Op::Get))
-            }
-            (None, Reply::False(falsehood)) => (self.deceive(&parcel, falsehood), false),
         };
-        let id = parcel.id;
-        if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
-            let copy = self.clone();
-            tokio::spawn(async move {
-                travel(again).await;
-                let _ = copy.apply(&parcel);
-            });
-        }
-        self.answer(id, answer, honest, fate.returns, tell).await;
+        let answer = answer.map_err(|error| Refusal { kind: error.kind(), retry_after: error.retry_after() });
+        let error = answer.as_ref().err().copied();
+        // A write that others have overtaken has to be looked at.
+        let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+        self.heard(id, error, wire.was_honest() && is_plain);
+        answer
     }
 
-    async fn answer(
-        &self,
-        id: RequestId,
-        answer: Result<Done, Refusal>,
-        honest: bool,
-        returns: Option<Duration>,
-        tell: oneshot::Sender<Result<Done, Refusal>>,
-    ) {
-        let Some(returns) = returns else { return };
-        travel(returns).await;
-        if self.world.link(self.client) != Link::Up {
-            return;
-        }
-        let error = answer.as_ref().err().copied();
+    /// Records an answer that reaches the sender.
+    fn heard(&self, id: RequestId, error: Option<Refusal>, honest: bool) {
         self.world.oracle(|oracle, now| {
             oracle.answered(now, self.client.process(), id, error, honest);
             let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
@@ -174,34 +165,28 @@ impl Connection {
                 oracle.lied_to_operator(plan);
             }
         });
-        // The sender may no longer wait for the answer.
-        let _ = tell.send(answer);
+    }
+}
+
+impl Request for Parcel {
+    type Done = Done;
+
+    fn world(&self) -> &Arc<World> {
+        &self.way.world
     }
 
-    /// Tells the sender something false about the object.
-    fn deceive(&self, parcel: &Parcel, Falsehood { applied, age }: Falsehood) -> Result<Done, Refusal> {
-        if let Op::Get = parcel.op {
-            let mut object = self.world.object.lock().unwrap();
-            let shown = age.and_then(|age| object.earlier(age)).cloned();
-            let shown = object.show(shown);
-            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
-            self.world.oracle(|oracle, now| {
-                oracle.arrived(now, self.client.process(), parcel.id, effect);
-                if let Some(process) = self.client.process() {
-                    oracle.deceived(process, parcel.id);
-                }
-            });
-            return Ok(Done::Got(shown));
-        }
-        if applied {
-            let _ = self.apply(parcel);
-        }
-        Err(CONFLICT)
+    fn client(&self) -> Client {
+        self.way.client
     }
 
-    fn apply(&self, parcel: &Parcel) -> Result<Done, Refusal> {
-        let mut object = self.world.object.lock().unwrap();
-        let (effect, done) = match &parcel.op {
+    fn is_read(&self) -> bool {
+        matches!(self.op, Op::Get)
+    }
+
+    fn apply(&self) -> Answer<Done> {
+        let Self { way: Connection { world, client, .. }, op, id, sent } = self;
+        let mut object = world.object.lock().unwrap();
+        let (effect, done) = match op {
             Op::Get => {
                 let found = object.now().cloned();
                 (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.show(found))))
@@ -214,23 +199,38 @@ impl Connection {
                 }
             },
         };
-        self.world.oracle(|oracle, now| {
-            oracle.arrived(now, self.client.process(), parcel.id, effect);
-            if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, &parcel.op) {
-                match self.client {
-                    Client::Process { id, .. } => oracle.wrote(now, id, (parcel.id, parcel.sent), record),
-                    Client::Operator(plan) => oracle.intervened(now, plan, record),
-                    Client::Stranger => oracle.stranger_wrote(now, record),
-                }
+        world.oracle(|oracle, now| {
+            oracle.arrived(now, client.process(), *id, effect);
+            if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, op) {
+                oracle.wrote_by(now, *client, (*id, *sent), record);
             }
         });
         done
     }
-}
 
-async fn travel(time: Duration) {
-    if !time.is_zero() {
-        sleep(time).await;
+    fn deceive(&self, Falsehood { applied, age }: Falsehood) -> Answer<Done> {
+        if let Op::Get = self.op {
+            let Connection { world, client, .. } = &self.way;
+            let mut object = world.object.lock().unwrap();
+            let shown = age.and_then(|age| object.earlier(age)).cloned();
+            let shown = object.show(shown);
+            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
+            world.oracle(|oracle, now| {
+                oracle.arrived(now, client.process(), self.id, effect);
+                if let Some(process) = client.process() {
+                    oracle.deceived(process, self.id);
+                }
+            });
+            return Ok(Done::Got(shown));
+        }
+        if applied {
+            let _ = self.apply();
+        }
+        Err(CONFLICT)
+    }
+
+    fn answered(&self, answer: &Answer<Done>, honest: bool) {
+        self.way.heard(self.id, answer.as_ref().err().copied(), honest);
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn compete_at_times(world: Arc<World>, clock: NodeClock, mut di
     }
     let lease = world.scenario.timings.lease;
     let limit = TimeLimit::new(world.scenario.timings.timeout).on_clock(clock.clone());
-    let connection = Connection { world: Arc::clone(&world), client: Client::Stranger };
+    let connection = Connection::new(&world, Client::Stranger);
     let lock = Bounded::new(ObjectLock::new(connection, "lock", IDENTITY), limit);
     loop {
         world.until_calm(false).await;

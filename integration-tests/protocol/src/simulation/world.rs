@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) stranger: NodeClock,
     pub(super) object: Mutex<Object>,
     pub(super) peers: Channel,
+    /// Tells the sweeper of a new object.
+    pub(super) created: Notify,
     origin: Instant,
     /// The choices of the requests' fates.
     fates: Mutex<Dice>,
@@ -82,7 +84,7 @@ impl World {
             let clock = NodeClock::draw(origin, length, scenario.rates, dice);
             StoreClocks::draw(clock, slack, dice)
         });
-        let mut object = Object::new(scenario.versions_by_content, clocks);
+        let mut object = Object::new(&scenario, clocks);
         let mut oracle = Oracle::new(scenario.clone());
         if let Some(token) = scenario.first_token {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
@@ -95,6 +97,7 @@ impl World {
             stranger,
             object: Mutex::new(object),
             peers: Channel::new(dice.fork()),
+            created: Notify::new(),
             origin,
             fates: Mutex::new(dice.fork()),
             standstills: Mutex::new(dice.fork()),
@@ -168,7 +171,7 @@ impl World {
             let share = match client {
                 _ if self.is_calm() => 0.0,
                 Client::Process { .. } => self.scenario.trouble.of_requests(),
-                Client::Operator(_) | Client::Stranger => Trouble::Much.of_requests(),
+                Client::Operator(_) | Client::Stranger | Client::Sweeper => Trouble::Much.of_requests(),
             };
             if dice.chance(share) {
                 Fate::bad(&self.scenario, &mut dice)
@@ -203,7 +206,7 @@ impl World {
     pub(super) fn link(&self, client: Client) -> Link {
         match client {
             Client::Process { node, .. } => *self.nodes[node].link.lock().unwrap(),
-            Client::Operator(_) | Client::Stranger => Link::Up,
+            Client::Operator(_) | Client::Stranger | Client::Sweeper => Link::Up,
         }
     }
 

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use leaderelection::ConditionalStore;
 use leaderelection_integration_tests::adapted::{Adapted, By, Place};
-use leaderelection_integration_tests::proxy::sign::Signer;
+use leaderelection_integration_tests::proxy::sign::{Signer, unsigned};
+use leaderelection_integration_tests::servers::oss::Oss;
 
 use super::azure::{Azure, azurite};
 use super::s3::{S3, seaweedfs};
 use super::{Environment, Service};
 
 pub(crate) struct Through {
-    /// The same server, reached by its cloud's own crate.
-    service: Box<dyn Service>,
+    address: String,
+    signer: Signer,
     store: Adapted,
+    /// A server that ends with this value.
+    _server: Option<Oss>,
 }
 
 impl Through {
@@ -23,7 +26,7 @@ impl Through {
         let server = seaweedfs().await;
         let [(_, access_key), (_, secret_key)] = server.environment().map(|(name, value)| (name, value.to_owned()));
         let place = Place::S3 { endpoint: server.url(), bucket: "bucket".to_owned(), access_key, secret_key };
-        Self { service: Box::new(S3::on(server)), store: Adapted { by, place, retries, key: String::new() } }
+        Self::of(&S3::on(server), by, place, retries)
     }
 
     /// Azurite, by another crate than Microsoft's.
@@ -35,7 +38,21 @@ impl Through {
             container: "container".to_owned(),
             key_or_sas: server.sas("rwdlc"),
         };
-        Self { service: Box::new(Azure::on(server)), store: Adapted { by, place, retries, key: String::new() } }
+        Self::of(&Azure::on(server), by, place, retries)
+    }
+
+    /// A server of its own that can only create.
+    pub(crate) async fn oss(keep: u64, retries: bool) -> Self {
+        let server = Oss::start().await;
+        let (address, place) = (server.url(), Place::Oss { endpoint: server.url(), keep });
+        let store = Adapted { by: By::Opendal, place, retries, key: String::new() };
+        Self { address, signer: unsigned(), store, _server: Some(server) }
+    }
+
+    /// The same server as that of a service of ours, by another crate.
+    fn of(service: &impl Service, by: By, place: Place, retries: bool) -> Self {
+        let store = Adapted { by, place, retries, key: String::new() };
+        Self { address: service.address(), signer: service.signer(), store, _server: None }
     }
 
     /// The place without a proxy.
@@ -45,8 +62,7 @@ impl Through {
 
     fn by(&self, proxy: &str, key: &str) -> Adapted {
         let mut store = Adapted { key: key.to_owned(), ..self.store.clone() };
-        let (Place::S3 { endpoint, .. } | Place::Azure { endpoint, .. }) = &mut store.place;
-        proxy.clone_into(endpoint);
+        proxy.clone_into(store.place.endpoint().expect("a server"));
         store
     }
 }
@@ -58,7 +74,7 @@ impl Service for Through {
     }
 
     fn address(&self) -> String {
-        self.service.address()
+        self.address.clone()
     }
 
     fn folder(&self) -> Option<&str> {
@@ -66,7 +82,7 @@ impl Service for Through {
     }
 
     fn signer(&self) -> Signer {
-        self.service.signer()
+        Arc::clone(&self.signer)
     }
 
     async fn store(&self) -> Arc<dyn ConditionalStore> {
@@ -81,12 +97,17 @@ impl Service for Through {
         (self.by(proxy, key).to_string(), Vec::new())
     }
 
-    /// Deletions with a condition are refused without a request.
+    /// Deletions with a condition are refused without a request, or are writes.
     fn is_all_http(&self) -> bool {
         false
     }
 
     fn makes_one_attempt(&self) -> bool {
         !self.store.retries
+    }
+
+    /// A call of a sequenced lock is several requests.
+    fn sends_one_request(&self) -> bool {
+        self.makes_one_attempt() && !matches!(self.store.place, Place::Oss { .. })
     }
 }

@@ -1,16 +1,18 @@
 //! The contenders: processes, each behind a network of its own.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::Timings;
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::sequenced::SequencedStore;
-use leaderelection::{ConditionalStore, Timings};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_arena::process::Process;
 use leaderelection_arena::report::Report;
-use leaderelection_backends::file::{CreateOnlyDirectory, FileStore};
+use leaderelection_backends::file::FileStore;
+use leaderelection_integration_tests::adapted::{self, Adapted, By};
+use leaderelection_integration_tests::place::Place;
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
@@ -28,8 +30,40 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The place of the lock.
 pub(super) enum Site {
     Cloud(Arc<Cloud>),
-    Directory(TempDir),
-    CreateOnlyDirectory(TempDir),
+    Directory(TempDir, Layout),
+}
+
+/// The layout of a lock in a directory.
+#[derive(Clone, Copy)]
+pub(super) enum Layout {
+    /// That of `FileStore`.
+    File,
+    /// One object per write. Every write removes all earlier ones at once.
+    CreateOnly,
+    /// The same, by the service `fs` of `opendal`.
+    Opendal,
+}
+
+impl Site {
+    pub(super) fn directory(layout: Layout) -> Self {
+        Self::Directory(tempfile::tempdir().expect("a directory"), layout)
+    }
+}
+
+impl Layout {
+    /// The place of a lock, for another process.
+    fn place(self, directory: &Path, key: &str) -> Place {
+        let path = directory.display();
+        let url = match self {
+            Self::File => format!("file://{path}/{key}"),
+            Self::CreateOnly => format!("sequenced+file://{path}/{key}?keep=1"),
+            Self::Opendal => {
+                let place = adapted::Place::Directory { path: directory.to_owned(), keep: 1 };
+                return Place::Adapted(Adapted { by: By::Opendal, place, retries: false, key: key.to_owned() });
+            }
+        };
+        Place::Url(url.parse().expect("a URL"))
+    }
 }
 
 pub(super) struct Cluster {
@@ -59,7 +93,7 @@ impl Cluster {
         let quick = timings(3000, 2000, 300);
         let (key, timings) = match &site {
             Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
-            Site::Directory(_) | Site::CreateOnlyDirectory(_) => (unique_name(), quick),
+            Site::Directory(..) => (unique_name(), quick),
         };
         let log = match &site {
             Site::Cloud(cloud) if cloud.holds_only_records() => Some(tempfile::tempdir().expect("a directory")),
@@ -69,7 +103,7 @@ impl Cluster {
         for slot in 0..size {
             let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
-                Site::Directory(_) | Site::CreateOnlyDirectory(_) => None,
+                Site::Directory(..) => None,
             };
             let identity = format!("contender-{slot}");
             let (number, process) = cluster.spawn(&identity, proxy.as_ref());
@@ -82,11 +116,8 @@ impl Cluster {
     fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> (usize, Process) {
         let (url, environment) = match (&self.site, proxy) {
             (Site::Cloud(cloud), Some(proxy)) => cloud.url_by(proxy, &self.key),
-            (Site::Directory(directory), _) => {
-                (format!("file://{}/{}", directory.path().display(), self.key), Vec::new())
-            }
-            (Site::CreateOnlyDirectory(directory), _) => {
-                (format!("sequenced+file://{}/{}?keep=1", directory.path().display(), self.key), Vec::new())
+            (Site::Directory(directory, layout), _) => {
+                (layout.place(directory.path(), &self.key).to_string(), Vec::new())
             }
             (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
         };
@@ -241,9 +272,8 @@ impl Cluster {
         }
         let store = match &self.site {
             Site::Cloud(cloud) => cloud.store().await,
-            Site::Directory(directory) => Arc::new(FileStore::new(directory.path())) as Arc<dyn ConditionalStore>,
-            Site::CreateOnlyDirectory(directory) => {
-                Arc::new(SequencedStore::new(CreateOnlyDirectory::new(directory.path())))
+            Site::Directory(directory, layout) => {
+                layout.place(directory.path(), &self.key).open().await.expect("a store").0
             }
         };
         FencedLog::new(store, format!("{}-log", self.key)).entries().await.expect("a log")

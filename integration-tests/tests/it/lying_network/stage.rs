@@ -60,8 +60,8 @@ impl Stage {
         let elector = Arc::new(DefaultLeaderElector::new(config));
         let cancel = CancellationToken::new();
         let (handle, deadline) = (elector.handle(), self.timings.renew_deadline());
-        let makes_one_attempt = self.cloud.makes_one_attempt();
-        Candidate { proxy, handle, deadline, elector, journal, calls, makes_one_attempt, cancel, running: None }
+        let sends_one_request = self.cloud.sends_one_request();
+        Candidate { proxy, handle, deadline, elector, journal, calls, sends_one_request, cancel, running: None }
     }
 
     /// Returns the stored record.
@@ -116,7 +116,7 @@ pub(super) struct Candidate {
     elector: Arc<DefaultLeaderElector>,
     journal: Arc<Journal>,
     calls: Arc<AtomicUsize>,
-    makes_one_attempt: bool,
+    sends_one_request: bool,
     cancel: CancellationToken,
     running: Option<JoinHandle<Result<RunOutcome, StoreUnfit>>>,
 }
@@ -211,7 +211,7 @@ impl Candidate {
     pub(super) fn check(&self) {
         let (traffic, calls) = (self.proxy.traffic(), self.calls.load(Ordering::SeqCst));
         assert!(
-            !self.makes_one_attempt || traffic.len() <= calls,
+            !self.sends_one_request || traffic.len() <= calls,
             "{} requests for {calls} calls: {traffic:#?}",
             traffic.len()
         );

@@ -59,12 +59,14 @@ pub struct Place {
     pub body: Bytes,
     /// The number of looks since the last listing. None of them has found anything new.
     pub unlisted: u8,
+    /// The write of this number has left objects that are old, and so the next write removes some of them.
+    pub has_old: bool,
 }
 
 impl Place {
     /// A place that a listing has just shown to be the highest.
     pub(super) fn listed(number: Number, body: Bytes) -> Self {
-        Self { number, body, unlisted: 0 }
+        Self { number, body, unlisted: 0, has_old: false }
     }
 
     /// The same place for a look that has to list, because a write may have landed since.

@@ -9,6 +9,9 @@ use crate::store::{StoreError, StoreErrorKind};
 /// The part of the kept objects that may be too many, so that not every write of a long history lists all of it.
 const SURPLUS: u64 = 8;
 
+/// The largest number of objects that a write removes, so that a sweep takes no longer than a request may.
+const MOST_REMOVALS: usize = 16;
+
 /// The reason for which a write has not landed, or is not known to have landed.
 #[derive(Debug)]
 pub enum WriteError {
@@ -35,6 +38,8 @@ pub struct Write {
     expected: Option<Number>,
     body: Bytes,
     keep: u64,
+    /// The last write of this process has left objects that are old.
+    sweeps: bool,
     step: Step,
 }
 
@@ -47,6 +52,8 @@ enum Step {
     Sweep {
         number: Number,
         old: Vec<Number>,
+        /// More objects are old than this write removes.
+        leaves_some: bool,
     },
 }
 
@@ -56,6 +63,7 @@ impl Write {
     /// A place that a listing has shown, or that this process has written, saves the look.
     #[must_use]
     pub fn begin(known: Option<Place>, expected: Option<Number>, body: Bytes, keep: u64) -> (Self, Ask) {
+        let sweeps = known.as_ref().is_some_and(|place| place.has_old);
         let is_known = |place: &Place| Some(place.number) == expected && place.exists() && place.unlisted == 0;
         let next = known.as_ref().filter(|place| is_known(place)).and_then(|place| place.number.next());
         let (step, ask) = match next {
@@ -65,7 +73,7 @@ impl Write {
                 (Step::Look(look), ask)
             }
         };
-        (Self { expected, body, keep, step }, ask)
+        (Self { expected, body, keep, sweeps, step }, ask)
     }
 
     /// Takes the answer to the last request.
@@ -94,13 +102,13 @@ impl Write {
                     Err(error) => Next::Done(Err(WriteError::Confirm(error))),
                 }
             }
-            Step::Sweep { number, old } => {
+            Step::Sweep { number, old, leaves_some } => {
                 // What is newer stays as long as something older stays, or a reader at the older place would take the
                 // newer one for one that was never created.
                 if answer.is_err() {
                     old.clear();
                 }
-                sweep(*number, old, &self.body)
+                sweep(*number, old, *leaves_some, &self.body)
             }
         }
     }
@@ -117,7 +125,7 @@ impl Write {
 
     fn confirm(&mut self, number: Number) -> Next<Result<Place, WriteError>> {
         self.step = Step::Confirm(number);
-        let sweeps = number.get().is_multiple_of((self.keep / SURPLUS).max(1));
+        let sweeps = self.sweeps || number.get().is_multiple_of((self.keep / SURPLUS).max(1));
         Next::Ask(Ask::List(if sweeps { None } else { Some(Number::new(number.get() - 1)) }))
     }
 
@@ -127,16 +135,19 @@ impl Write {
         }
         numbers.retain(|old| old.get() <= number.get().saturating_sub(self.keep));
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let next = sweep(number, &mut numbers, &self.body);
-        self.step = Step::Sweep { number, old: numbers };
+        let surplus = numbers.len().saturating_sub(MOST_REMOVALS);
+        numbers.drain(..surplus);
+        let leaves_some = surplus > 0;
+        let next = sweep(number, &mut numbers, leaves_some, &self.body);
+        self.step = Step::Sweep { number, old: numbers, leaves_some };
         next
     }
 }
 
 /// Removes the oldest number, or ends the write if none is old.
-fn sweep(number: Number, old: &mut Vec<Number>, body: &Bytes) -> Next<Result<Place, WriteError>> {
+fn sweep(number: Number, old: &mut Vec<Number>, leaves_some: bool, body: &Bytes) -> Next<Result<Place, WriteError>> {
     match old.pop() {
         Some(oldest) => Next::Ask(Ask::Remove(oldest)),
-        None => Next::Done(Ok(Place::listed(number, body.clone()))),
+        None => Next::Done(Ok(Place { has_old: leaves_some, ..Place::listed(number, body.clone()) })),
     }
 }

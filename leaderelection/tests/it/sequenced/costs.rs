@@ -92,6 +92,27 @@ async fn a_year_of_renewals_leaves_the_kept_objects() {
     }
 }
 
+/// A sweep that is longer than a request may take would make every write an ambiguous one.
+#[tokio::test(start_paused = true)]
+async fn no_write_removes_more_than_a_few_objects() {
+    let (objects, requests) = counted(&MemoryCreateOnlyStore::new());
+    let long = SequencedStore::new(objects.clone()).keep(1000);
+    for _ in 0..200 {
+        write(&long, "renewal").await.unwrap();
+    }
+    for (keep, left) in [(100, 100..=112), (2, 2..=2)] {
+        let shorter = SequencedStore::new(objects.clone()).keep(keep);
+        for _ in 0..40 {
+            kinds(&requests);
+            write(&shorter, "renewal").await.unwrap();
+            let removals = kinds(&requests).matches('d').count();
+            assert!(removals <= 16, "{removals} removals by one write");
+        }
+        let count = objects.keys().len();
+        assert!(left.contains(&count), "{count} objects are left of {keep}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_long_history_is_not_listed_by_every_write() {
     let (objects, requests) = counted(&MemoryCreateOnlyStore::new());

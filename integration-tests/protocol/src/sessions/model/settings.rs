@@ -2,14 +2,8 @@
 
 use super::world::{Setup, Slow};
 
-/// A setup with a name.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The name.
-    pub name: &'static str,
-    /// The setup.
-    pub setup: Setup,
-}
+/// A setup of this model.
+pub type Question = crate::exploring::Question<Setup>;
 
 /// Returns the setups in which a test run checks every promise, and nothing else.
 pub fn standard() -> Vec<Question> {

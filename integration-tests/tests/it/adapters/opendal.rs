@@ -10,99 +10,26 @@ use leaderelection::{
     ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version, with_causes,
 };
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
-use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_store, probe};
-use leaderelection_integration_tests::adapted::{By, Place, opendal};
+use leaderelection_conformance::{ProbeConfig, Verdict, check_store, probe};
+use leaderelection_integration_tests::adapted::{Place, opendal};
 use leaderelection_integration_tests::servers::oss::Oss;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
-use leaderelection_integration_tests::servers::unique_name;
 use opendal::Operator;
-use opendal::services::{Fs, Oss as OssService};
+use opendal::services::Fs;
 use tokio_util::sync::CancellationToken;
 
-use crate::cloud::adapted::Through;
-
-/// A few rounds suffice, because the stores of the clouds' own crates have raced on these servers already.
-const EFFORT: Effort = Effort { rounds: 2, racers: 16 };
+use super::{EFFORT, scripted};
 
 fn on(place: &Place, retries: bool) -> OpendalAdapter {
     OpendalAdapter::new(opendal(place, retries)).expect("it can replace")
 }
 
-fn scripted(server: &ScriptedServer) -> Place {
-    let [bucket, access_key, secret_key] = ["bucket", "key", "secret"].map(str::to_owned);
-    Place::S3 { endpoint: server.url(), bucket, access_key, secret_key }
-}
-
-async fn places() -> [(&'static str, Place); 2] {
-    [
-        ("SeaweedFS", Through::s3(By::Opendal, false).await.place().clone()),
-        ("Azurite", Through::azure(By::Opendal, false).await.place().clone()),
-    ]
-}
-
 fn in_a_directory(directory: &Path) -> Operator {
-    Operator::new(Fs::default().root(directory.to_str().expect("a path that is text"))).expect("a directory")
+    opendal(&Place::Directory { path: directory.to_owned(), keep: 1 }, false)
 }
 
 fn on_oss(server: &Oss) -> Operator {
-    opendal::install_default();
-    let service = OssService::default().endpoint(&server.url()).addressing_style("path").bucket("bucket");
-    Operator::new(service.access_key_id("key").access_key_secret("secret")).expect("settings of a service")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_store_keeps_its_contract() {
-    let checks = places()
-        .await
-        .map(|(_, place)| tokio::spawn(async move { check_store(on(&place, false), &unique_name(), EFFORT).await }));
-    for check in checks {
-        check.await.expect("it keeps its contract");
-    }
-}
-
-#[tokio::test]
-async fn keys_come_back_the_same_from_a_listing() {
-    for (server, place) in places().await {
-        let (store, folder) = (on(&place, false), unique_name());
-        let keys = ["a b", "a%20b", "a&b=c", "a+b", "a~b", "b/c", "ä"].map(|name| format!("{folder}/{name}"));
-        for key in &keys {
-            store.put(key, "{}".into(), &Precondition::Absent).await.expect("written");
-        }
-        let listed = store.list(&format!("{folder}/")).await.expect("a listing");
-        assert_eq!(ListedObject::keys(listed), keys, "{server}");
-        let begun = store.list(&format!("{folder}/a%")).await.expect("a listing");
-        assert_eq!(ListedObject::keys(begun), keys[1..2], "{server}");
-    }
-}
-
-#[tokio::test]
-async fn a_missing_bucket_or_container_is_fatal() {
-    for (server, mut place) in places().await {
-        let (Place::S3 { bucket: name, .. } | Place::Azure { container: name, .. }) = &mut place;
-        *name = format!("no-such-{}", unique_name());
-        let store = on(&place, false);
-        let errors = [
-            store.get("folder/key").await.expect_err("nowhere"),
-            store.put("folder/key", "{}".into(), &Precondition::Absent).await.expect_err("nowhere"),
-            store.list("folder/").await.expect_err("nowhere"),
-        ];
-        for error in errors {
-            assert_eq!(error.kind(), StoreErrorKind::Fatal, "{server}: {error:?}");
-            assert!(error.to_string().contains("there is no such bucket or container"), "{server}: {error}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_retry_layer_turns_a_success_into_a_conflict() {
-    for (retries, kind, requests) in [(false, StoreErrorKind::Ambiguous, 1), (true, StoreErrorKind::Conflict, 2)] {
-        let server = ScriptedServer::start([Answer::new(500), Answer::new(412)].map(Into::into)).await;
-        let store = on(&scripted(&server), retries);
-        let error = store.put("key", "{}".into(), &Precondition::Absent).await.expect_err("an error");
-        assert_eq!(error.kind(), kind, "{error:?}");
-        assert_eq!(server.requests().len(), requests);
-        assert!(server.requests().iter().all(|request| request.header("if-none-match") == Some("*")));
-    }
+    opendal(&Place::Oss { endpoint: server.url(), keep: 1 }, false)
 }
 
 #[tokio::test]
@@ -192,6 +119,15 @@ async fn the_server_ignores_no_condition_silently() {
     objects.create("key", "{}\n".into()).await.expect("created");
     let error = objects.create("key", "{}\n".into()).await.expect_err("there is one");
     assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error:?}");
+}
+
+/// As a bucket of OSS that has, or once had, versions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_probe_finds_a_bucket_with_versions() {
+    let server = Oss::with_versions().await;
+    let objects = OpendalObjects::new(on_oss(&server)).expect("it claims to create");
+    let report = probe(SequencedStore::new(objects), &ProbeConfig::default()).await;
+    assert_eq!(report.verdict(), Verdict::Unfit, "{report}");
 }
 
 /// With this setting, OpenDAL looks first and renames later, so that two creators succeed.

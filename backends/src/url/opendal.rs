@@ -1,0 +1,315 @@
+//! `oss://`, `cos://` and `tos://` URLs.
+
+use std::env;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use leaderelection::sequenced::{DEFAULT_KEEP, SequencedStore};
+use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use opendal::Operator;
+use opendal::services::{Cos, Oss, Tos};
+use url::form_urlencoded;
+
+use super::UrlError;
+use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped};
+use crate::opendal::{OpendalAdapter, OpendalObjects};
+use crate::request::Words;
+
+const EXAMPLE: &str = "oss://bucket/key?endpoint=https://oss-cn-hangzhou.aliyuncs.com, \
+                       cos://bucket/key?endpoint=https://cos.ap-singapore.myqcloud.com or \
+                       tos://bucket/key?region=cn-beijing";
+
+/// A service that the crate `opendal` reaches, and that a URL can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpendalService {
+    /// Alibaba OSS, which can only create. Credentials: `ALIBABA_CLOUD_ACCESS_KEY_ID` and
+    /// `ALIBABA_CLOUD_ACCESS_KEY_SECRET`, or a role.
+    Oss,
+    /// Tencent COS, which can only create. Credentials: `TENCENTCLOUD_SECRET_ID` and `TENCENTCLOUD_SECRET_KEY`, or a
+    /// role.
+    Cos,
+    /// Volcengine TOS, which can create and replace. Credentials: `TOS_ACCESS_KEY_ID` and `TOS_SECRET_ACCESS_KEY`.
+    Tos,
+}
+
+/// An object in a service of the crate `opendal`: `oss://bucket/key?endpoint=…&path_style=true&keep=…`,
+/// `cos://bucket/key?endpoint=…&keep=…` or `tos://bucket/key?endpoint=…&region=…`.
+///
+/// Credentials come from the environment, as `opendal` finds them. OSS and COS can only create, so a lock there has one
+/// object per write.
+///
+/// ```
+/// use leaderelection_backends::url::OpendalLocation;
+///
+/// let location: OpendalLocation = "oss://bucket/locks/scheduler?endpoint=https://oss-cn-hangzhou.aliyuncs.com".parse()?;
+/// assert_eq!((location.bucket.as_str(), location.key.as_str()), ("bucket", "locks/scheduler"));
+/// # Ok::<(), leaderelection_backends::url::UrlError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpendalLocation {
+    /// The service.
+    pub service: OpendalService,
+    /// The bucket.
+    pub bucket: String,
+    /// The object's key.
+    pub key: String,
+    /// The service's address in the bucket's region; `None` for the environment's address: `OSS_ENDPOINT`,
+    /// `COS_ENDPOINT` or `TOS_ENDPOINT`. TOS has an address for each [`region`](Self::region) without it.
+    pub endpoint: Option<String>,
+    /// The bucket's region, by which TOS signs. Without it, the region is `cn-beijing`.
+    pub region: Option<String>,
+    /// `true` if the bucket is part of the path and not of the host name, on OSS.
+    pub path_style: bool,
+    /// The number of newest objects that every write keeps, on OSS and COS. More of them are a history.
+    pub keep: u64,
+}
+
+impl OpendalService {
+    const ALL: [Self; 3] = [Self::Oss, Self::Cos, Self::Tos];
+
+    /// The scheme of the service's URLs.
+    #[must_use]
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Oss => "oss",
+            Self::Cos => "cos",
+            Self::Tos => "tos",
+        }
+    }
+
+    /// Returns `true` if the service can only create, so that a lock there has one object per write.
+    #[must_use]
+    pub fn is_sequenced(self) -> bool {
+        matches!(self, Self::Oss | Self::Cos)
+    }
+
+    fn endpoint_variable(self) -> &'static str {
+        match self {
+            Self::Oss => "OSS_ENDPOINT",
+            Self::Cos => "COS_ENDPOINT",
+            Self::Tos => "TOS_ENDPOINT",
+        }
+    }
+
+    fn credentials(self) -> &'static str {
+        match self {
+            Self::Oss => "ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET",
+            Self::Cos => "TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY",
+            Self::Tos => "TOS_ACCESS_KEY_ID and TOS_SECRET_ACCESS_KEY",
+        }
+    }
+
+    /// The parameters of the service's URLs.
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Oss => &["endpoint", "keep", "path_style"],
+            Self::Cos => &["endpoint", "keep"],
+            Self::Tos => &["endpoint", "region"],
+        }
+    }
+}
+
+impl OpendalLocation {
+    /// Opens the store in this bucket, with the environment's credentials.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if there is no endpoint, or if the settings are invalid. Nothing is sent.
+    pub fn open(&self) -> Result<Arc<dyn ConditionalStore>, StoreError> {
+        Ok(match self.sequenced()? {
+            Some(store) => Arc::new(store),
+            None => Arc::new(OpendalAdapter::new(self.operator()?)?),
+        })
+    }
+
+    /// Opens the store as [`open`](Self::open) does, if the service can only create.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`open`](Self::open).
+    pub fn sequenced(&self) -> Result<Option<SequencedStore<OpendalObjects>>, StoreError> {
+        if !self.service.is_sequenced() {
+            return Ok(None);
+        }
+        Ok(Some(SequencedStore::new(OpendalObjects::new(self.operator()?)?).keep(self.keep)))
+    }
+
+    /// The address that [`open`](Self::open) uses, which the environment may name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] if there is none, or if the environment's address is invalid.
+    pub fn resolved_endpoint(&self) -> Result<String, StoreError> {
+        let (service, variable) = (self.service, self.service.endpoint_variable());
+        let wrong = |problem: String| StoreError::new(StoreErrorKind::Fatal, format!("{self}: {problem}"));
+        let named = self.endpoint.clone().or_else(|| env::var(variable).ok().filter(|endpoint| !endpoint.is_empty()));
+        match named {
+            Some(endpoint) => checked_endpoint(&endpoint, service.credentials())
+                .map_err(|problem| wrong(format!("{problem}; correct the parameter endpoint, or {variable}"))),
+            None if service == OpendalService::Tos => {
+                Ok(format!("https://tos-{}.volces.com", self.region.as_deref().unwrap_or("cn-beijing")))
+            }
+            None => Err(wrong(format!("there is no endpoint; name it by the parameter endpoint, or by {variable}"))),
+        }
+    }
+
+    fn operator(&self) -> Result<Operator, StoreError> {
+        opendal::install_default();
+        let (bucket, endpoint) = (&*self.bucket, &*self.resolved_endpoint()?);
+        let built = match self.service {
+            OpendalService::Oss => {
+                let style = if self.path_style { "path" } else { "virtual" };
+                Operator::new(Oss::default().bucket(bucket).endpoint(endpoint).addressing_style(style))
+            }
+            OpendalService::Cos => Operator::new(Cos::default().bucket(bucket).endpoint(endpoint)),
+            OpendalService::Tos => {
+                let region = self.region.as_deref().unwrap_or_default();
+                Operator::new(Tos::default().bucket(bucket).endpoint(endpoint).region(region))
+            }
+        };
+        built.map_err(|error| {
+            let message = format!("{self}: no client can be made; check the URL, and the environment's settings");
+            Words::add_to(Words::of(error.message()), StoreError::new(StoreErrorKind::Fatal, message))
+        })
+    }
+}
+
+impl FromStr for OpendalLocation {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Self, UrlError> {
+        let is_named =
+            |service: &OpendalService| text.strip_prefix(service.scheme()).is_some_and(|rest| rest.starts_with("://"));
+        let Some(service) = OpendalService::ALL.into_iter().find(is_named) else {
+            return Err(wrong("the URL does not begin with oss://, cos:// or tos://"));
+        };
+        let Parts { authority: bucket, path: key, query } = Parts::parse(text, service.scheme(), EXAMPLE)?;
+        if bucket.contains(':') {
+            return Err(wrong("a port belongs in the endpoint, not behind the bucket"));
+        }
+        check_name(bucket, "bucket", "no bucket").map_err(wrong)?;
+        if key.is_empty() {
+            return Err(wrong("no key behind the bucket"));
+        }
+        let (bucket, keep) = (bucket.to_owned(), DEFAULT_KEEP);
+        let mut location = Self { service, bucket, key, endpoint: None, region: None, path_style: false, keep };
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match &*name {
+                name if !service.parameters().contains(&name) => {
+                    let (scheme, known) = (service.scheme(), service.parameters().join(", "));
+                    return Err(wrong(format!("{scheme}:// has no other parameters than these: {known}")));
+                }
+                "endpoint" => {
+                    location.endpoint = Some(checked_endpoint(&value, service.credentials()).map_err(wrong)?);
+                }
+                "region" => location.region = Some(checked_region(&value).map_err(wrong)?),
+                "path_style" => location.path_style = checked_flag("path_style", &value).map_err(wrong)?,
+                _ => {
+                    location.keep = checked_keep(&value).ok_or_else(|| wrong("keep is no number of at least 1"))?;
+                }
+            }
+        }
+        Ok(location)
+    }
+}
+
+impl fmt::Display for OpendalLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in [("endpoint", &self.endpoint), ("region", &self.region)] {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        if self.path_style {
+            query.append_pair("path_style", "true");
+        }
+        if self.keep != DEFAULT_KEEP {
+            query.append_pair("keep", &self.keep.to_string());
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        write!(f, "{}://{}/{}{separator}{query}", self.service.scheme(), self.bucket, escaped(&self.key))
+    }
+}
+
+fn wrong(problem: impl Into<String>) -> UrlError {
+    UrlError { problem: problem.into(), example: EXAMPLE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<OpendalLocation, String> {
+        text.parse().map_err(|error: UrlError| error.to_string())
+    }
+
+    #[test]
+    fn reads_every_part() {
+        let expected = OpendalLocation {
+            service: OpendalService::Oss,
+            bucket: "bucket".to_owned(),
+            key: "a b/c".to_owned(),
+            endpoint: Some("http://127.0.0.1:1".to_owned()),
+            region: None,
+            path_style: true,
+            keep: 100,
+        };
+        assert_eq!(parse("oss://bucket/a%20b/c?endpoint=http://127.0.0.1:1&path_style=true&keep=100"), Ok(expected));
+        let tos = parse("tos://bucket/key?region=cn-shanghai").unwrap();
+        assert_eq!(tos.resolved_endpoint().unwrap(), "https://tos-cn-shanghai.volces.com");
+    }
+
+    #[test]
+    fn a_wrong_url_is_shown_a_right_one_and_never_repeated() {
+        for (text, problem) in [
+            ("bucket/secret", "does not begin with oss://"),
+            ("oss:///secret", "no bucket"),
+            ("cos://bucket", "no key"),
+            ("oss://user:secret@bucket/key", "credentials"),
+            ("oss://bucket:80/secret", "port"),
+            ("tos://my secret/key", "not the name of one"),
+            ("oss://bucket/key?secret=1", "no other parameters than these: endpoint, keep, path_style"),
+            ("oss://bucket/key?access_key_secret=secret", "no other parameters"),
+            ("cos://bucket/key?path_style=true", "no other parameters than these: endpoint, keep"),
+            ("tos://bucket/key?keep=5", "no other parameters than these: endpoint, region"),
+            ("oss://bucket/key?keep=0", "at least 1"),
+            ("oss://bucket/key?path_style=secret", "path_style"),
+            ("oss://bucket/key?endpoint=ftp://secret", "neither http:// nor https://"),
+            ("oss://bucket/key?endpoint=http://user:secret@host", "set ALIBABA_CLOUD_ACCESS_KEY_ID"),
+            ("cos://bucket/key?endpoint=http://user:secret@host", "set TENCENTCLOUD_SECRET_ID"),
+            ("tos://bucket/key?endpoint=http://user:secret@host", "set TOS_ACCESS_KEY_ID"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+            assert!(error.contains("oss://bucket/key?endpoint="), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_service_decides_between_one_object_and_one_per_write() {
+        for (url, is_sequenced) in [
+            ("oss://bucket/key?endpoint=http://127.0.0.1:1", true),
+            ("cos://bucket/key?endpoint=http://127.0.0.1:1", true),
+            ("tos://bucket/key?endpoint=http://127.0.0.1:1", false),
+        ] {
+            let location = parse(url).unwrap();
+            assert_eq!(location.sequenced().unwrap().is_some(), is_sequenced, "{url}");
+            // A service is refused here that has lost, in another version of `opendal`, what this service promises.
+            let store = location.open().unwrap();
+            assert!(store.describe("key").starts_with(location.service.scheme()), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_missing_endpoint_says_where_it_belongs() {
+        let error = parse("cos://bucket/key").unwrap().open().unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Fatal);
+        assert!(error.to_string().contains("by the parameter endpoint, or by COS_ENDPOINT"), "{error}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The unreliable way of a request to the store, and of its answer back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
+use super::store::Client;
+use super::world::World;
+
+/// The answer to a request.
+pub(super) type Answer<T> = Result<T, Refusal>;
+
+/// A request of one kind to the store, and its effect.
+pub(super) trait Request: Send + 'static {
+    /// The result of a request that does not fail.
+    type Done: Send;
+
+    fn world(&self) -> &Arc<World>;
+
+    fn client(&self) -> Client;
+
+    /// Returns `true` if the request changes nothing.
+    fn is_read(&self) -> bool;
+
+    /// Carries out the request.
+    fn apply(&self) -> Answer<Self::Done>;
+
+    /// Returns something false about the object.
+    fn deceive(&self, falsehood: Falsehood) -> Answer<Self::Done>;
+
+    /// Records an answer that arrives, whether its sender still waits or not.
+    fn answered(&self, answer: &Answer<Self::Done>, honest: bool);
+}
+
+/// Sends a request, and waits for its answer, which may not come.
+pub(super) async fn send<R: Request + Clone + Sync>(request: R, fate: Fate) -> Answer<R::Done>
+where
+    R::Done: 'static,
+{
+    let (tell, told) = oneshot::channel();
+    // A task of its own carries the request, because the request stays in flight if its sender gives up or dies.
+    tokio::spawn(carry(request, fate, tell));
+    match told.await {
+        Ok(answer) => answer,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+async fn carry<R: Request + Clone + Sync>(request: R, fate: Fate, tell: oneshot::Sender<Answer<R::Done>>) {
+    let Some(arrives) = fate.arrives else { return };
+    travel(arrives).await;
+    let (answer, honest) = match (request.world().outage(), fate.reply) {
+        (Some(Outage::Silent), _) => return,
+        (Some(Outage::Refusing(refusal)), _) | (None, Reply::Refuse(refusal)) => (Err(refusal), false),
+        (Some(Outage::Lying(refusal)), _) | (None, Reply::Lie(refusal)) => {
+            let _ = request.apply();
+            (Err(refusal), false)
+        }
+        (None, Reply::Honest) => (request.apply(), true),
+        (None, Reply::OfSecond) => {
+            let _ = request.apply();
+            travel(fate.again.unwrap_or_default()).await;
+            (request.apply(), request.is_read())
+        }
+        (None, Reply::False(falsehood)) => (request.deceive(falsehood), false),
+    };
+    if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
+        let copy = request.clone();
+        tokio::spawn(async move {
+            travel(again).await;
+            let _ = copy.apply();
+        });
+    }
+    let Some(returns) = fate.returns else { return };
+    travel(returns).await;
+    if request.world().link(request.client()) != Link::Up {
+        return;
+    }
+    request.answered(&answer, honest);
+    // The sender may no longer wait for the answer.
+    let _ = tell.send(answer);
+}
+
+async fn travel(time: Duration) {
+    if !time.is_zero() {
+        sleep(time).await;
+    }
+}
