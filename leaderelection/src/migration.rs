@@ -100,12 +100,7 @@ impl Migration {
         }
     }
 
-    async fn put(
-        &self,
-        half: Half,
-        record: &LeaderElectionRecord,
-        expected: &Versions,
-    ) -> Result<Version, LockError> {
+    async fn put(&self, half: Half, record: &LeaderElectionRecord, expected: &Versions) -> Result<Version, LockError> {
         match expected.get(half) {
             None => self.lock(half).create(record).await,
             Some(version) => self.lock(half).update(record, version).await,

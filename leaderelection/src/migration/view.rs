@@ -190,9 +190,10 @@ impl View {
             });
         }
         if let Some((record, shown)) = &self.shown {
-            let goes_on = |half: Option<&LeaderElectionRecord>, is_own, before: Option<&Version>, now: Option<&Version>| {
-                is_own || before == now || half.is_some_and(|half| is_annotation(half, record))
-            };
+            let goes_on =
+                |half: Option<&LeaderElectionRecord>, is_own, before: Option<&Version>, now: Option<&Version>| {
+                    is_own || before == now || half.is_some_and(|half| is_annotation(half, record))
+                };
             if goes_on(old.as_ref(), old_own.is_some(), shown.old.as_ref(), versions.old.as_ref())
                 && goes_on(new.as_ref(), new_own.is_some(), shown.new.as_ref(), versions.new.as_ref())
             {
@@ -248,7 +249,8 @@ fn of_others(others: [Option<LeaderElectionRecord>; 2], highest: u64, versions: 
     let lease = others.iter().flatten().filter(|half| !half.is_released()).map(|half| half.lease_duration).max();
     let [old, new] = others;
     // The later term has the higher token.
-    let rank = |half: &Option<LeaderElectionRecord>| half.as_ref().map(|half| (!half.is_released(), half.leader_transitions));
+    let rank =
+        |half: &Option<LeaderElectionRecord>| half.as_ref().map(|half| (!half.is_released(), half.leader_transitions));
     let (front, back) = if rank(&old) > rank(&new) { (old, new) } else { (new, old) };
     let front = front.unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE));
     LeaderElectionRecord {

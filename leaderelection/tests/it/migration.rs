@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore, Migration,
-    ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
+    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
+    Migration, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
 };
 use tokio::task::JoinHandle;
 use tokio::time::sleep;

@@ -15,6 +15,10 @@ pub struct Question {
 pub fn standard() -> Vec<Question> {
     use Phase::{Both, New, Old};
     vec![
+        question(
+            "one that holds both",
+            Setup { phases: vec![Both], leases: vec![3], faults: 3, crashes: 0, horizon: 3, ..faulty() },
+        ),
         question("two that hold both", Setup { phases: vec![Both, Both], crashes: 0, horizon: 6, ..faulty() }),
         question(
             "two that hold both, and a crash",
@@ -24,7 +28,10 @@ pub fn standard() -> Vec<Question> {
         question("both and the new lock", Setup { phases: vec![Both, New], tokens: [Some(2), Some(3)], ..faulty() }),
         question("unequal leases", Setup { phases: vec![Old, Both], leases: vec![5, 3], ..faulty() }),
         question("the move", rolling(Old, Direction::Forward)),
-        question("the move, and a crash", Setup { phases: vec![Both, Old], crashes: 1, ..rolling(Old, Direction::Forward) }),
+        question(
+            "the move, and a crash",
+            Setup { phases: vec![Both, Old], crashes: 1, ..rolling(Old, Direction::Forward) },
+        ),
         question("the way back", Setup { tokens: [Some(2), Some(6)], ..rolling(New, Direction::Back) }),
     ]
 }

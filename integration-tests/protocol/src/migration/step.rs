@@ -73,7 +73,8 @@ impl World {
         let Some(next) = setup.rolls.and_then(|direction| node.phase.next(direction)) else { return false };
         let is_last = next != Phase::Both;
         let is_left = self.nodes.iter().all(|other| other.phase == Phase::Both || other.phase == next);
-        !is_last || (setup.all_at_once || is_left) && (setup.hasty || self.led != Some(opposite(next)) && self.led.is_some())
+        !is_last
+            || (setup.all_at_once || is_left) && (setup.hasty || self.led != Some(opposite(next)) && self.led.is_some())
     }
 
     pub(super) fn take(&mut self, setup: &Setup, action: Action) {
@@ -158,7 +159,12 @@ impl World {
                     self.idle = 0;
                 }
                 Effect::Stop { reason, .. } => {
-                    if matches!(reason, EndReason::TakenOver { by } if by == NAMES[index]) {
+                    // Nobody empties or deletes a lock that another process holds.
+                    let is_own = match reason {
+                        EndReason::TakenOver { by } => by == NAMES[index],
+                        reason => matches!(reason, EndReason::Emptied | EndReason::Deleted),
+                    };
+                    if is_own {
                         self.violation.get_or_insert(Violation::LostToItself);
                     }
                     let Node { election, ids, .. } = &mut self.nodes[index];
