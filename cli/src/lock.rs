@@ -45,6 +45,11 @@ impl LockUrl {
         }
     }
 
+    /// Returns the parser of a further lock of a candidate. Error messages do not repeat the URL.
+    pub(crate) fn shared_parser() -> impl TypedValueParser<Value = Self> {
+        QuietParser(Self::parse_shared)
+    }
+
     /// Opens the lock for the candidate `identity`.
     pub(crate) async fn open(&self, identity: impl Into<String>) -> Result<Lock, Failure> {
         self.0.lock(identity).await.map_err(wrong_settings)

@@ -1,5 +1,6 @@
 //! `leaderelect run`: runs a command while this process leads, and never while it does not.
 
+mod also;
 mod channel;
 mod command;
 mod course;
@@ -30,6 +31,7 @@ use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{DefaultLeaderElector, EndReason, JobId, LeaderCallbacks, LeaderElectionConfig};
 use tokio_util::sync::CancellationToken;
 
+use self::also::Also;
 use self::command::CommandLine;
 use self::course::Ended;
 use self::election::{Election, ElectionEnd};
@@ -90,6 +92,8 @@ pub(crate) use self::terminal::write_from_the_background;
 pub(crate) struct Args {
     #[command(flatten)]
     lock: CandidateLock,
+    #[command(flatten)]
+    also: Also,
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
     once: bool,
@@ -157,7 +161,10 @@ Examples:
   A service of which one instance works:
     leaderelect run --campaign --lock s3://bucket/locks/worker -- worker
   Three workers at a time, numbered from 0 to 2:
-    leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker";
+    leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker
+  The second of three rollouts from a Lease of Kubernetes to a bucket:
+    leaderelect run --campaign --lock s3://bucket/locks/worker \\
+        --also lease://default/worker -- worker";
 
 impl Args {
     /// The longest time without leadership; `None` means no limit.
@@ -198,6 +205,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     if args.notify.is_given() {
         command.hide(&VARIABLES);
     }
+    let elected = args.also.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.
     let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
@@ -213,7 +221,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut peers = None;
     let election = match args.slots {
         None => {
-            let config = LeaderElectionConfig::builder(lock.clone(), callbacks(&job, &identity, output, &notifier))
+            let config = LeaderElectionConfig::builder(elected.clone(), callbacks(&job, &identity, output, &notifier))
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
@@ -236,7 +244,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let first_look = async {
         match args.slots {
             None => {
-                let record = first_look::record(&lock, &timings, looking).await?;
+                let record = first_look::record(&elected, &timings, looking).await?;
                 let done = record.as_ref().zip(args.once_for.as_ref()).is_some_and(|(record, job)| record.is_done(job));
                 if done {
                     return Ok(first_look::Seen::Done);
@@ -266,7 +274,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     notifier.follows(&args.lock.to_string());
     if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
-        output.say(format_args!("competing for {} as {identity}", args.lock));
+        output.say(format_args!("competing for {} as {identity}", args.also.with(&args.lock)));
     }
 
     let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));

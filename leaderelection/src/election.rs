@@ -62,6 +62,8 @@ pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, RunOutcome, Term, Write};
 pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard, WorkEnd};
 pub use machine::Election;
+#[cfg(feature = "migration")]
+pub(crate) use phase::is_annotation;
 pub use reason::{BeginReason, EndReason};
 pub use rules::Rules;
 pub use visitor::Visitor;

@@ -89,4 +89,16 @@ impl LeaderElectionRecord {
         done.truncate(REMEMBERED_JOBS);
         self.unknown.set(COMPLETED_JOBS, &done);
     }
+
+    /// Adds the unknown fields of another record that this record does not have, and the marks of its jobs.
+    #[cfg(feature = "migration")]
+    pub(crate) fn keep_unknown_of(&mut self, other: &Self) {
+        let mut done = self.completed_jobs();
+        done.extend(other.completed_jobs().into_iter().filter(|job| !self.completed_jobs().contains(job)));
+        done.truncate(REMEMBERED_JOBS);
+        self.unknown.add_missing(&other.unknown);
+        if !done.is_empty() {
+            self.unknown.set(COMPLETED_JOBS, &done);
+        }
+    }
 }

@@ -106,6 +106,11 @@ mod job;
 mod leadership;
 mod lock;
 mod memory;
+#[cfg(feature = "unstable-election")]
+pub mod migration;
+#[cfg(all(feature = "migration", not(feature = "unstable-election")))]
+#[allow(dead_code, unreachable_pub, reason = "explorers of the protocol use more of it than the lock")]
+mod migration;
 mod object_lock;
 mod observation;
 mod observe;
@@ -156,6 +161,8 @@ pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use leadership::Leadership;
 pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 pub use memory::{MemoryLock, MemoryStore};
+#[cfg(feature = "migration")]
+pub use migration::Migration;
 pub use object_lock::ObjectLock;
 pub use observation::{LastError, ObservedLease};
 pub use observe::{Observation, Observer, observe};

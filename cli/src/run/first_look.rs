@@ -1,15 +1,16 @@
 //! A first read of the lock, before the wait for leadership begins.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
-    Bounded, LeaderElectionRecord, LockError, ObjectStoreBasedLock as _, StoreErrorKind, TimeLimit, Timings,
+    Bounded, LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreErrorKind, TimeLimit, Timings,
 };
 use tokio::time::sleep;
 
 use crate::exit::{Exit, Failure};
-use crate::lock::{Lock, LockUrl};
+use crate::lock::LockUrl;
 
 /// The time for which an unreadable lock is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub(super) enum Seen {
 
 /// Returns the record of the lock, as `until_read` does.
 pub(super) async fn record(
-    lock: &Lock,
+    lock: &Arc<dyn ObjectStoreBasedLock>,
     timings: &Timings,
     patience: Patience,
 ) -> Result<Option<LeaderElectionRecord>, Failure> {

@@ -21,6 +21,7 @@ mod list;
 mod logs;
 mod loss;
 mod metrics;
+mod migration;
 mod notify;
 mod once;
 mod other_user;

@@ -4,6 +4,7 @@
 
 pub mod costs;
 pub mod exploring;
+pub mod migration;
 pub mod model;
 pub mod reach;
 pub mod sequenced;

@@ -234,7 +234,7 @@ impl Hold {
 
 /// Returns `true` if `record` is the write `earlier` with another next leader (rule 14). Fields that this library does
 /// not know may differ too.
-pub(super) fn is_annotation(record: &LeaderElectionRecord, earlier: &LeaderElectionRecord) -> bool {
+pub(crate) fn is_annotation(record: &LeaderElectionRecord, earlier: &LeaderElectionRecord) -> bool {
     // The times are not compared, because JSON keeps fewer of their digits.
     record.write_id.is_some()
         && record.write_id == earlier.write_id

@@ -33,6 +33,14 @@ impl UnknownFields {
         }
     }
 
+    /// Adds the fields that are missing here.
+    #[cfg(feature = "migration")]
+    pub(crate) fn add_missing(&mut self, other: &Self) {
+        for (name, value) in &other.0 {
+            self.0.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
     /// Returns a field that is a whole number.
     #[cfg(feature = "sessions")]
     pub(crate) fn number(&self, name: &str) -> Option<u64> {

@@ -15,6 +15,7 @@ mod history;
 mod identity_clash;
 mod lifecycle;
 mod metrics;
+mod migration;
 mod new_leader;
 mod observe;
 mod observers;

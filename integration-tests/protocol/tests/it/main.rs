@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{Write, stderr};
 
 mod costs;
+mod migration;
 mod model;
 mod sequenced;
 mod sessions;

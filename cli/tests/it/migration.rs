@@ -1,0 +1,191 @@
+//! A move from a Lease of Kubernetes to a local directory and back, by three replicas that are rolled one by one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::support::{Ended, Lines, Place, Running, end, end_of, leaderelect};
+
+const TIMINGS: [&str; 6] = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
+const LEASE: Duration = Duration::from_secs(6);
+
+/// The longest time until a candidate looks again, and the spread of takeovers.
+const POLL: Duration = Duration::from_millis(460);
+
+/// The longest pause between two entries of one leader, on a machine that is busy.
+const PACE: Duration = Duration::from_millis(500);
+
+const LEASE_URL: &str = "lease://default/worker";
+
+/// The log of the leaders. The file system orders the entries.
+const WORK: &str = r#"while echo "$LEADERELECTION_FENCING_TOKEN $LEADERELECTION_IDENTITY $(date +%s%N)" >>"$0"
+do sleep 0.05; done"#;
+
+/// One entry of the log.
+#[derive(Clone, Debug)]
+struct Entry {
+    token: u64,
+    writer: String,
+    at: Duration,
+}
+
+/// The locks, the log, and the replicas.
+struct Service {
+    // Dropped first, so that nobody loses its locks before it ends.
+    replicas: Vec<Running>,
+    api: KubeApi,
+    kubeconfig: NamedTempFile,
+    log: PathBuf,
+    place: Place,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Service {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let api = runtime.block_on(KubeApi::start());
+        let kubeconfig = NamedTempFile::new().unwrap();
+        fs::write(kubeconfig.path(), api.kubeconfig().to_string()).unwrap();
+        let place = Place::new();
+        let log = place.path("log");
+        fs::write(&log, "").unwrap();
+        Self { replicas: Vec::new(), api, kubeconfig, log, place, _runtime: runtime }
+    }
+
+    fn bucket(&self) -> String {
+        self.place.lock("worker")
+    }
+
+    fn command(&self, locks: &[&str], identity: &str) -> Command {
+        let work = ["--", "sh", "-c", WORK, self.log.to_str().unwrap()];
+        let args = [&["run", "--campaign", "--identity", identity], locks, &TIMINGS, &work].concat();
+        let mut command = leaderelect(args);
+        command.env("KUBECONFIG", self.kubeconfig.path());
+        command
+    }
+
+    /// Replaces the replicas one by one, each after the one before has read the locks. Then waits until one of the new
+    /// replicas has led.
+    fn roll(&mut self, phase: &str, locks: &[&str]) {
+        for replica in 0..3 {
+            if self.replicas.len() == 3 {
+                let old = self.replicas.remove(0);
+                old.signal(Signal::TERM);
+                drop(old.end());
+            }
+            let mut new = Running::of(self.command(locks, &format!("{phase}-{replica}")));
+            let is_first = self.replicas.is_empty();
+            new.wait_for_note(if is_first { "leading" } else { "waiting: " });
+            self.replicas.push(new);
+        }
+        self.wait_for_leader(phase);
+    }
+
+    /// Waits for an entry of a replica of this phase, at the end of the log.
+    fn wait_for_leader(&self, phase: &str) {
+        let mut tail = Command::new("tail");
+        tail.args(["-n", "1", "-f"]).arg(&self.log).stdout(Stdio::piped());
+        let mut tail = Kill(tail.spawn().unwrap());
+        let mut lines = Lines::of(tail.0.stdout.take().unwrap());
+        let is_of = |line: &str| line.split(' ').nth(1).is_some_and(|writer| writer.starts_with(phase)).then_some(());
+        lines.wait_for(is_of).expect("a leader of this phase");
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        read(&self.log)
+    }
+}
+
+/// A process that is killed when dropped.
+struct Kill(Child);
+
+impl Drop for Kill {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn read(log: &Path) -> Vec<Entry> {
+    let text = fs::read_to_string(log).unwrap();
+    let entry = |line: &str| {
+        let mut fields = line.split(' ');
+        let token = fields.next()?.parse().ok()?;
+        let writer = fields.next()?.to_owned();
+        Some(Entry { token, writer, at: Duration::from_nanos(fields.next()?.parse().ok()?) })
+    };
+    text.lines().map(|line| entry(line).unwrap_or_else(|| panic!("{line:?} is no entry"))).collect()
+}
+
+/// Judges the log: tokens never go back, no two writers have one token, and no gap is longer than a lease.
+fn judge(entries: &[Entry]) {
+    for pair in entries.windows(2) {
+        let [before, after] = pair else { unreachable!() };
+        assert!(after.token >= before.token, "a token went back: {before:?}, {after:?}");
+        assert!(after.token > before.token || after.writer == before.writer, "two led at once: {before:?}, {after:?}");
+        let gap = after.at.saturating_sub(before.at);
+        assert!(gap <= LEASE + POLL + PACE, "a gap of {gap:?}: {before:?}, {after:?}");
+    }
+}
+
+fn status(service: &Service, url: &str) -> Value {
+    let mut command = leaderelect(["status", "-o", "json", url]);
+    command.env("KUBECONFIG", service.kubeconfig.path());
+    let Ended { stdout, stderr, .. } = end_of(command);
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"))
+}
+
+#[test]
+fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
+    let mut service = Service::new();
+    // Whatever led before on the Lease has left its count.
+    service.api.plant(
+        "worker",
+        serde_json::json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "worker", "namespace": "default"},
+            "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 41},
+        }),
+    );
+    let bucket = service.bucket();
+    let old = ["--lock", LEASE_URL];
+    let both = ["--lock", &bucket, "--also", LEASE_URL];
+    let new = ["--lock", &bucket];
+    service.roll("old", &old);
+    service.roll("both", &both);
+    // What an operator looks at before the next rollout: one leader, who holds both.
+    let [lease, record] = [LEASE_URL, &bucket].map(|url| status(&service, url));
+    assert_eq!((&lease["holder"], &lease["fencingToken"]), (&record["holder"], &record["fencingToken"]), "{lease}");
+    // A crash costs one lease.
+    let leader = lease["holder"].as_str().unwrap().strip_prefix("both-").unwrap().parse::<usize>().unwrap();
+    let crashed = service.replicas.remove(leader);
+    crashed.signal(Signal::KILL);
+    crashed.end();
+    let again = Running::of(service.command(&both, "both-again"));
+    service.replicas.insert(leader, again);
+    service.roll("new", &new);
+    let there = service.entries().len();
+    service.roll("both", &both);
+    service.roll("old", &old);
+    let entries = service.entries();
+    judge(&entries);
+    assert!(entries[0].token == 42 && entries.len() > there, "{:?}", entries[0]);
+    let phases = ["old-", "both-", "new-"].map(|phase| entries.iter().any(|entry| entry.writer.starts_with(phase)));
+    assert_eq!(phases, [true; 3]);
+}
+
+#[test]
+fn the_old_lock_is_not_the_new_one() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let ended = end(&["run", "--lock", &lock, "--also", &lock, "--", "true"]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("--also names the lock of --lock"), "{ended:?}");
+}

@@ -1,0 +1,15 @@
+//! A model of processes that move from one lock to another, for exploring the real `View` of a `Migration` with the real
+//! state machine of the election.
+//!
+//! Each process uses the old lock, both locks, or the new one. The requests to the two locks interleave in every order, and
+//! a write of both may stop between its halves: the process crashes, or a request is lost, doubted, or late. Processes are
+//! rolled from one phase to the next by the rule of the rollouts. The model asks whether two processes lead at a time,
+//! whether a token goes back, whether a leader loses its term without a reason, and whether a gap is longer than a lease.
+
+mod settings;
+mod step;
+mod world;
+
+pub use settings::{Question, broken, standard};
+pub use step::Action;
+pub use world::{Call, Direction, Node, Phase, Put, Setup, Stored, Violation, World};
