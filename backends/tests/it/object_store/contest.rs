@@ -8,7 +8,6 @@ use std::time::Duration;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig};
 use leaderelection_backends::object_store::{ObjectStoreAdapter, ObjectStoreLock};
 use object_store::memory::InMemory;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -17,15 +16,15 @@ use super::faulty::{Fault, Faulty};
 
 const CANDIDATES: usize = 5;
 
-/// The number of terms of a contest.
-const TERMS: usize = 40;
+/// The number of terms of each candidate, after which it leaves the others alone.
+const TERMS: usize = 8;
 
 /// The common knowledge of all candidates.
 #[derive(Default)]
 struct Arena {
     leading: AtomicUsize,
     /// The tokens of the terms so far, and the breaches.
-    tokens: watch::Sender<Vec<u64>>,
+    tokens: Mutex<Vec<u64>>,
     breaches: Mutex<Vec<String>>,
 }
 
@@ -34,29 +33,34 @@ impl Arena {
         if self.leading.fetch_add(1, Ordering::SeqCst) > 0 {
             self.breaches.lock().unwrap().push(format!("two leaders, one of them with token {token}"));
         }
-        self.tokens.send_modify(|tokens| {
+        {
+            let mut tokens = self.tokens.lock().unwrap();
             if tokens.last().is_some_and(|last| *last >= token) {
                 self.breaches.lock().unwrap().push(format!("token {token} after {tokens:?}"));
             }
             tokens.push(token);
-        });
+        }
         tokio::task::yield_now().await;
         self.leading.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 async fn contest(repeats: bool) {
-    let (store, arena, cancel) = (InMemory::new(), Arc::new(Arena::default()), CancellationToken::new());
+    let (store, arena) = (InMemory::new(), Arc::new(Arena::default()));
     let mut candidates = JoinSet::new();
     for candidate in 0..CANDIDATES {
         let faults = iter::repeat_n(Fault::Repeated, if repeats { 10_000 } else { 0 });
         let client = Arc::new(Faulty::on(store.clone(), faults));
         let lock = ObjectStoreLock::new(ObjectStoreAdapter::new(client), "lock", format!("candidate-{candidate}"));
-        let arena = Arc::clone(&arena);
-        // The work ends at once, and so does the term.
+        let (arena, term) = (Arc::clone(&arena), Arc::new(Mutex::new(CancellationToken::new())));
+        let own = Arc::clone(&term);
+        // The work ends its own term.
         let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| {
-            let arena = Arc::clone(&arena);
-            async move { arena.lead(leadership.fencing_token()).await }
+            let (arena, own) = (Arc::clone(&arena), Arc::clone(&own));
+            async move {
+                arena.lead(leadership.fencing_token()).await;
+                own.lock().unwrap().cancel();
+            }
         });
         let config = LeaderElectionConfig::builder(lock, callbacks)
             .lease_duration(Duration::from_secs(60))
@@ -65,16 +69,22 @@ async fn contest(repeats: bool) {
             .release_on_cancel(true)
             .build()
             .unwrap();
-        let cancel = cancel.clone();
-        candidates.spawn(async move { DefaultLeaderElector::new(config).campaign(cancel).await.unwrap() });
+        candidates.spawn(async move {
+            let elector = DefaultLeaderElector::new(config);
+            for _ in 0..TERMS {
+                let next = CancellationToken::new();
+                next.clone_into(&mut term.lock().unwrap());
+                elector.run(next).await.unwrap();
+            }
+        });
     }
-    let mut tokens = arena.tokens.subscribe();
-    let enough = tokens.wait_for(|tokens| tokens.len() >= TERMS);
-    timeout(Duration::from_secs(60), enough).await.expect("terms in time").expect("kept");
-    cancel.cancel();
-    while let Some(ended) = candidates.join_next().await {
-        ended.unwrap();
-    }
+    let all = async {
+        while let Some(ended) = candidates.join_next().await {
+            ended.unwrap();
+        }
+    };
+    timeout(Duration::from_secs(60), all).await.expect("terms in time");
+    assert_eq!(arena.tokens.lock().unwrap().len(), CANDIDATES * TERMS);
     assert_eq!(*arena.breaches.lock().unwrap(), Vec::<String>::new());
 }
 
