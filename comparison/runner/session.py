@@ -1,0 +1,111 @@
+"""A run: which trials are missing, and the order in which they happen."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+
+from .contestants import faketime
+from .faults import FAULTS, SHIFTS, trial
+from .fleet import Fleet, Timings
+from .idle import measure
+
+# A fifth of client-go's defaults, so that a run has many trials.
+SHORT = Timings(3000, 2000, 400)
+# The defaults of client-go and of this library.
+DEFAULTS = Timings(15_000, 10_000, 2000)
+# The attempts at a trial that the fleet did not let happen.
+ATTEMPTS = 3
+
+
+@dataclass
+class Plan:
+    """The settings of a run."""
+
+    trials: int
+    lanes: int
+    idle_seconds: int
+    faults: list
+
+
+def not_possible(contestant, fault):
+    """The reason for which a contestant has no trials of a fault; None if it has."""
+    if fault.needs_network and contestant.store == "file":
+        return "no network is between a file and its readers"
+    if fault.has_shifted_clocks and contestant.languages - {"go"} and not faketime():
+        return "libfaketime is not installed: apt-get install faketime"
+    return None
+
+
+def missing(table, contestant, faults, trials):
+    """The trials that no row has yet. The faults take turns, in an order that is the same for all contestants."""
+    order = [(fault, number) for number in range(trials) for fault in faults]
+    return [(fault, number) for fault, number in order
+            if not not_possible(contestant, fault) and not table.has(contestant.key, fault.key, number)]
+
+
+async def run_trials(place, contestants, table, plan):
+    """All contestants at the same time: each has fleets of its own, and their processes mostly sleep."""
+    tasks = []
+    for contestant in contestants:
+        plain = [fault for fault in plan.faults if not fault.has_shifted_clocks]
+        shifted = [fault for fault in plan.faults if fault.has_shifted_clocks]
+        queue = missing(table, contestant, plain, plan.trials)
+        for number in range(plan.lanes if queue else 0):
+            tasks.append(lane(place, contestant, f"{contestant.key}-{number}", (0, 0, 0), queue, table))
+        if queue := missing(table, contestant, shifted, plan.trials):
+            tasks.append(lane(place, contestant, f"{contestant.key}-clock", SHIFTS, queue, table))
+    await asyncio.gather(*tasks)
+
+
+async def lane(place, contestant, name, shifts, queue, table):
+    """Takes trials from the queue until it is empty."""
+    # The fleets do not act in step.
+    await asyncio.sleep(random.uniform(0, 3))
+    fleet, failures = None, 0
+    while queue:
+        fault, number = queue.pop(0)
+        try:
+            if fleet is None:
+                fleet = Fleet(place, contestant, f"{name}-{random.randrange(1 << 32):08x}", SHORT, shifts)
+                await fleet.start()
+            row = await asyncio.wait_for(trial(fleet, fault), 300)
+        except (RuntimeError, OSError, asyncio.TimeoutError) as error:
+            print(f"{contestant.key}: {fault.key}: {error or 'no end within 300 s'}", flush=True)
+            failures += 1
+            if failures < ATTEMPTS:
+                queue.insert(0, (fault, number))
+            else:
+                failures = 0
+            if fleet:
+                await fleet.stop()
+            fleet = None
+            continue
+        failures = 0
+        table.add({"contestant": contestant.key, "fault": fault.key, "trial": number, "lease_ms": SHORT.lease, **row})
+    if fleet:
+        await fleet.stop()
+
+
+async def run_idle(place, contestants, table, plan):
+    """Measures all contestants at the same time, at the default timings."""
+    await asyncio.gather(*(idle(place, each, table, plan.idle_seconds) for each in contestants
+                           if len(set(each.drivers)) == 1 and not table.has(each.key, "follower")))
+
+
+async def idle(place, contestant, table, seconds):
+    await asyncio.sleep(random.uniform(0, 3))
+    for attempt in range(ATTEMPTS):
+        fleet = Fleet(place, contestant, f"{contestant.key}-idle-{attempt}", DEFAULTS)
+        try:
+            await fleet.start()
+            rows = await measure(fleet, seconds)
+        finally:
+            await fleet.stop()
+        if rows:
+            for row in rows:
+                table.add({"contestant": contestant.key, **row})
+            return
+        print(f"{contestant.key}: the leader changed while nothing happened", flush=True)
+
+
+ALL_FAULTS = FAULTS
