@@ -74,6 +74,8 @@ class Log:
 
     def __init__(self, path):
         self.path, self.entries = path, []
+        # What the runner asks for many times a second.
+        self.starts, self.ready, self.last_work = [], {}, None
         path.touch()
         self.file, self.rest = open(path, encoding="ascii"), ""
 
@@ -81,16 +83,21 @@ class Log:
         """Reads what is new, and returns all entries so far."""
         text = self.rest + self.file.read()
         *lines, self.rest = text.split("\n")
-        self.entries += filter(None, map(parse, lines))
+        for entry in filter(None, map(parse, lines)):
+            self.entries.append(entry)
+            if entry.event == "start":
+                self.starts.append(entry)
+            if entry.event == "ready":
+                self.ready[entry.identity] = entry.at
+            if is_work(entry):
+                self.last_work = entry
         return self.entries
 
     def forget(self, before):
-        """Drops entries that no question is about any more. The beginning of the running term stays."""
-        latest = {}
-        for entry in self.entries:
-            if entry.event == "start":
-                latest[entry.identity] = entry
-        self.entries = [entry for entry in self.entries if entry.at >= before or entry in latest.values()]
+        """Drops entries that no question is about any more. The last beginning of every candidate's term stays."""
+        latest = {entry.identity: entry for entry in self.starts}
+        self.entries = [entry for entry in self.entries if entry.at >= before or entry is latest.get(entry.identity)]
+        self.starts = [entry for entry in self.entries if entry.event == "start"]
 
     def close(self):
         self.file.close()

@@ -72,7 +72,7 @@ async def trial(fleet, fault):
         "from": kind(fleet, leader.identity),
         "to": begun and kind(fleet, begun.identity),
     }
-    fleet.log.forget(until - 60 * NANOS)
+    fleet.log.forget(until - 5 * NANOS)
     return row
 
 

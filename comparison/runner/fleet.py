@@ -6,9 +6,9 @@ import secrets
 import signal
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from .entries import Log, is_work, next_leader
+from .entries import Log, next_leader
 from .kube import kubeconfig
 from .process import end_with_parent
 from .proxy import Proxy
@@ -40,7 +40,6 @@ class Candidate:
     identity: str
     process: subprocess.Popen
     proxy: Proxy | None
-    ready_at: int | None = field(default=None)
 
     def signal(self, number):
         if self.process.poll() is None:
@@ -112,13 +111,11 @@ class Fleet:
 
     def leader(self):
         """The candidate that works now, if one does."""
-        now = time.monotonic_ns()
-        for entry in reversed(self.log.read()):
-            if now - entry.at > 10 * WORK_MS * MILLI:
-                return None
-            if is_work(entry):
-                return self.by_identity(entry.identity)
-        return None
+        self.log.read()
+        last = self.log.last_work
+        if last is None or time.monotonic_ns() - last.at > 10 * WORK_MS * MILLI:
+            return None
+        return self.by_identity(last.identity)
 
     def by_identity(self, identity):
         return next((each for each in self.candidates.values() if each.identity == identity), None)
@@ -137,20 +134,19 @@ class Fleet:
         return self.leader()
 
     def is_settled(self, leader):
-        now, calm = time.monotonic_ns(), 3 * self.timings.retry * MILLI
-        began = None
-        for entry in self.log.entries:
-            if entry.event == "start":
-                began = entry.at if entry.identity == leader.identity else None
-            if entry.event == "ready" and (candidate := self.by_identity(entry.identity)):
-                candidate.ready_at = entry.at
-        ready = [each.ready_at for each in self.candidates.values()]
-        return began is not None and None not in ready and now - max(began, *ready) > calm
+        began, ready = self.log.starts[-1:], [self.log.ready.get(each.identity) for each in self.candidates.values()]
+        if not began or began[0].identity != leader.identity or None in ready:
+            return False
+        return time.monotonic_ns() - max(began[0].at, *ready) > 3 * self.timings.retry * MILLI
 
     async def next_after(self, leader, since, limit):
         """The first entry of the next leader. None if there is none within the limit."""
-        await self.wait_until(lambda: next_leader(self.log.read(), leader.identity, since), limit)
-        return next_leader(self.log.entries, leader.identity, since)
+        def found():
+            self.log.read()
+            return next_leader(self.log.starts, leader.identity, since)
+
+        await self.wait_until(found, limit)
+        return found()
 
     def last_renewal(self, candidate):
         """The moment of a candidate's last write to the store."""

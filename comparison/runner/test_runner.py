@@ -78,9 +78,11 @@ class Questions(unittest.TestCase):
 
     def test_what_is_forgotten_does_not_change_the_judgement(self):
         with tempfile.TemporaryDirectory() as folder:
-            read = entries.Log(Path(folder) / "log")
-            read.entries = log((1, "a", "start"), (2, "a", "work"), (3, "b", "start"), (4, "b", "work"), (9, "a", "work"))
-            before = entries.wrong_entries(read.entries)
+            path = Path(folder) / "log"
+            read = entries.Log(path)
+            path.write_text("1 a 7 start\n2 a 7 work\n3 b 8 start\n4 b 8 work\n9 a 7 work\n")
+            before = entries.wrong_entries(read.read())
+            self.assertEqual(len(before), 1)
             read.forget(8)
             self.assertEqual(len(read.entries), 3)
             self.assertEqual(entries.wrong_entries(read.entries), before)

@@ -23,17 +23,17 @@ pub struct Options {
     /// The file of the log
     #[arg(long)]
     log: PathBuf,
-    #[arg(long = "lease-ms", value_parser = millis)]
     /// The lease duration
+    #[arg(long = "lease-ms", value_parser = millis)]
     pub lease: Duration,
-    #[arg(long = "renew-ms", value_parser = millis)]
     /// The renew deadline
+    #[arg(long = "renew-ms", value_parser = millis)]
     pub renew: Duration,
-    #[arg(long = "retry-ms", value_parser = millis)]
     /// The retry period
+    #[arg(long = "retry-ms", value_parser = millis)]
     pub retry: Duration,
-    #[arg(long = "work-ms", value_parser = millis)]
     /// The time between two entries
+    #[arg(long = "work-ms", value_parser = millis)]
     pub work: Duration,
 }
 
@@ -80,7 +80,13 @@ impl Log {
 
     /// Does the work of a leader every `period`, until `leads` says no, or until `end` completes. The end may come in the middle
     /// of a pause.
-    pub async fn work(&self, token: Option<u64>, period: Duration, leads: impl Fn() -> bool, end: impl Future<Output = ()>) {
+    pub async fn work(
+        &self,
+        token: Option<u64>,
+        period: Duration,
+        leads: impl Fn() -> bool,
+        end: impl Future<Output = ()>,
+    ) {
         let work = async {
             let mut event = "start";
             while leads() {
