@@ -1,5 +1,8 @@
 """The electors that are compared, their builds, and the commands of their drivers."""
 
+import errno
+import glob
+import json
 import os
 import shutil
 import subprocess
@@ -93,8 +96,6 @@ NEVER = {
 
 def faketime():
     """The library that shifts the clock of programs that ask libc for the time; None if it is not installed."""
-    import glob
-
     return next(iter(glob.glob(FAKETIME)), None)
 
 
@@ -153,8 +154,6 @@ class Builds:
             "}()\n")
         overlay = folder / "overlay.json"
         replaced = {str(source): str(folder / "time.go"), str(source.with_name("zz_offset.go")): str(folder / "offset.go")}
-        import json
-
         overlay.write_text(json.dumps({"Replace": replaced}))
         return overlay
 
@@ -164,7 +163,11 @@ class Builds:
 
     def servers(self):
         folder = self.target / "servers"
-        if not all((folder / name).exists() for name in ("etcd", "kube-apiserver")):
+        is_built = all((folder / name).exists() for name in ("etcd", "kube-apiserver"))
+        for program in ("openssl",) if is_built else ("openssl", "go"):
+            if not shutil.which(program):
+                raise FileNotFoundError(errno.ENOENT, "not installed", program)
+        if not is_built:
             run([ROOT / "comparison/build-servers", folder], ROOT, {})
 
 
@@ -187,7 +190,3 @@ def skip_reason(contestant, builds):
     needed = contestant.languages | ({"servers"} if contestant.store == "kube" else set())
     reasons = {builds.skipped[name] for name in needed if name in builds.skipped}
     return "; ".join(sorted(reasons)) or None
-
-
-def has(program):
-    return shutil.which(program) is not None

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 
 from .contestants import faketime
-from .faults import FAULTS, SHIFTS, trial
+from .faults import SHIFTS, trial
 from .fleet import Fleet, Timings
 from .idle import measure
 
@@ -107,5 +107,3 @@ async def idle(place, contestant, table, seconds):
             return
         print(f"{contestant.key}: the leader changed while nothing happened", flush=True)
 
-
-ALL_FAULTS = FAULTS
