@@ -75,7 +75,7 @@ class Log:
     def __init__(self, path):
         self.path, self.entries = path, []
         # What the runner asks for many times a second.
-        self.starts, self.ready, self.last_work = [], {}, None
+        self.starts, self.ready, self.last_work = [], {}, {}
         path.touch()
         self.file, self.rest = open(path, encoding="ascii"), ""
 
@@ -90,7 +90,7 @@ class Log:
             if entry.event == "ready":
                 self.ready[entry.identity] = entry.at
             if is_work(entry):
-                self.last_work = entry
+                self.last_work[entry.identity] = entry.at
         return self.entries
 
     def forget(self, before):

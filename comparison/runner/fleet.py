@@ -96,7 +96,7 @@ class Fleet:
             return {**self.place.seaweed.environment(), "COMPARISON_S3": proxy.url}
         if driver.store == "kube":
             path = self.folder / f"kubeconfig-{proxy.url.rsplit(':', 1)[1]}"
-            path.write_text(kubeconfig(proxy.url, self.place.kube.token))
+            path.write_text(kubeconfig(proxy.url))
             return {"KUBECONFIG": str(path)}
         return {}
 
@@ -110,12 +110,16 @@ class Fleet:
         return True
 
     def leader(self):
-        """The candidate that works now, if one does."""
+        """The candidate that began the last term, if it still works."""
         self.log.read()
-        last = self.log.last_work
-        if last is None or time.monotonic_ns() - last.at > 10 * WORK_MS * MILLI:
+        last = self.log.starts[-1:]
+        if not last or self.quiet_for(last[0].identity) > 10 * WORK_MS:
             return None
-        return self.by_identity(last.identity)
+        return self.by_identity(last[0].identity)
+
+    def quiet_for(self, identity):
+        """The time since a candidate's last entry, in milliseconds."""
+        return (time.monotonic_ns() - self.log.last_work.get(identity, 0)) / MILLI
 
     def by_identity(self, identity):
         return next((each for each in self.candidates.values() if each.identity == identity), None)
@@ -134,10 +138,14 @@ class Fleet:
         return self.leader()
 
     def is_settled(self, leader):
-        began, ready = self.log.starts[-1:], [self.log.ready.get(each.identity) for each in self.candidates.values()]
-        if not began or began[0].identity != leader.identity or None in ready:
+        """Whether all have seen this leader, and no leader of the past goes on working."""
+        ready = [self.log.ready.get(each.identity) for each in self.candidates.values()]
+        if None in ready:
             return False
-        return time.monotonic_ns() - max(began[0].at, *ready) > 3 * self.timings.retry * MILLI
+        calm = 3 * self.timings.retry
+        others = [each for each in self.log.last_work if each != leader.identity]
+        since = max(self.log.starts[-1].at, *ready)
+        return time.monotonic_ns() - since > calm * MILLI and all(self.quiet_for(each) > calm for each in others)
 
     async def next_after(self, leader, since, limit):
         """The first entry of the next leader. None if there is none within the limit."""

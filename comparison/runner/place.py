@@ -29,7 +29,7 @@ class Place:
         """A way to the server. The proxy adds the latency of a region, and speaks plain HTTP with the candidate."""
         if store == "s3":
             return Proxy(self.seaweed.url, self.latency)
-        return Proxy(self.kube.url, self.latency, self.kube.context)
+        return Proxy(self.kube.url, self.latency, self.kube.context, self.kube.token)
 
     def stop(self):
         for server in (self.seaweed, self.kube):

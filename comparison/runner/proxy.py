@@ -62,8 +62,10 @@ def kind(method, target):
 class Proxy:
     """A proxy on a port of its own."""
 
-    def __init__(self, upstream, latency, context=None):
+    def __init__(self, upstream, latency, context=None, token=None):
         self.upstream, self.latency, self.context = urlsplit(upstream), latency, context
+        # The proxy speaks for the candidate, because not every client sends a token over plain HTTP.
+        self.headers = [f"Authorization: Bearer {token}\r\n".encode()] if token else []
         self.loses_answers = False
         # Set while the proxy is silent, and done when the silence ends. The requests that wait for that are counted.
         self.silence, self.waiting = None, 0
@@ -133,6 +135,8 @@ class Proxy:
         await self.pause()
         self.counts[kind(method, target)] += 1
         reader, writer = upstream
+        if self.headers:
+            request.headers = [each for each in request.headers if not each.lower().startswith(b"authorization:")] + self.headers
         writer.write(request.to_bytes())
         await writer.drain()
         answer = await read_head(reader)

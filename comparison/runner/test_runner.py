@@ -173,22 +173,23 @@ class Network(unittest.TestCase):
     """The proxy in front of a server that remembers what it was told."""
 
     def setUp(self):
-        self.told = []
+        self.told, self.heads = [], []
 
     async def answer(self, reader, writer):
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")):
                 length = next((int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0)
+                self.heads.append(head)
                 self.told.append(head.split(b" ")[0].decode() + " " + (await reader.readexactly(length)).decode())
                 writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         writer.close()
 
-    def through(self, test, latency=0):
+    def through(self, test, **options):
         async def run():
             server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
-            proxy = await Proxy(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", latency).start()
+            proxy = await Proxy(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 0, **options).start()
             try:
                 await test(proxy)
             finally:
@@ -234,6 +235,14 @@ class Network(unittest.TestCase):
             self.assertIn(b"ok", (await self.ask(proxy, self.PUT))[0])
 
         self.through(test)
+
+    def test_the_token_is_that_of_the_proxy(self):
+        async def test(proxy):
+            await self.ask(proxy, self.GET.replace(b"Host: x", b"Host: x\r\nauthorization: other"))
+            self.assertEqual(self.heads[0].count(b"\r\nAuthorization: Bearer secret\r\n"), 1)
+            self.assertNotIn(b"other", self.heads[0])
+
+        self.through(test, token="secret")
 
     def test_silence_reaches_neither_side_and_ends_with_the_connection(self):
         async def test(proxy):

@@ -68,7 +68,8 @@ METHOD = """
 - Every contestant has its own elections, two at a time, and the trials of all contestants happen in the same order at the same
   time.
 - A candidate competes again after a term. A killed candidate is replaced by one with a name of its own, as a pod is.
-- client-go runs with `ReleaseOnCancel`, and its work ends before the cancellation, as its documentation demands.
+- client-go runs with `ReleaseOnCancel`, and its work ends before the cancellation, as its documentation demands. One contestant runs
+  without it, which is client-go's default.
 - client-go on S3 has a `resourcelock.Interface` of this comparison, whose writes are conditional on the ETag.
 - kube-leader-election is called every retry period, and its last answer counts, as in its own example.
 - kubert renews so early that it renews as often as the others.

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/klog/v2"
 )
 
 // Options are the arguments that every driver takes.
@@ -23,9 +22,10 @@ type Options struct {
 	Lock, Identity, Log string
 	Lease, Renew, Retry time.Duration
 	Work                time.Duration
+	Keep                bool
 }
 
-// Parse reads the arguments. Errors of the elector are not logged, because the trials cause many.
+// Parse reads the arguments.
 func Parse() Options {
 	var options Options
 	millis := func(name string, usage string) *int64 { return flag.Int64(name, 0, usage) }
@@ -36,9 +36,8 @@ func Parse() Options {
 	renew := millis("renew-ms", "the renew deadline")
 	retry := millis("retry-ms", "the retry period")
 	work := millis("work-ms", "the time between two entries")
+	flag.BoolVar(&options.Keep, "keep", false, "never release the lock")
 	flag.Parse()
-	klog.SetOutput(io.Discard)
-	klog.LogToStderr(false)
 	options.Lease = time.Duration(*lease) * time.Millisecond
 	options.Renew = time.Duration(*renew) * time.Millisecond
 	options.Retry = time.Duration(*retry) * time.Millisecond
@@ -107,7 +106,7 @@ func Run(options Options, lock resourcelock.Interface) {
 			LeaseDuration:   options.Lease,
 			RenewDeadline:   options.Renew,
 			RetryPeriod:     options.Retry,
-			ReleaseOnCancel: true,
+			ReleaseOnCancel: !options.Keep,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: work.lead,
 				OnStoppedLeading: func() {},
