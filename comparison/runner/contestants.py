@@ -41,8 +41,7 @@ class Driver:
             return {}
         if self.language == "go":
             return {"COMPARISON_WALL_CLOCK_OFFSET": str(seconds)}
-        return {"LD_PRELOAD": str(faketime()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "DONT_FAKE_MONOTONIC": "1"}
+        return {"LD_PRELOAD": str(faketime()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
 @dataclass(frozen=True)

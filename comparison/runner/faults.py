@@ -43,15 +43,14 @@ BY_KEY = {fault.key: fault for fault in FAULTS}
 
 async def trial(fleet, fault):
     """Lets a fault happen to the leader. Returns the columns of the row."""
-    started = time.monotonic_ns()
-    await fleet.replace_the_dead()
     # Some fleets with wrong clocks never settle.
-    leader = await fleet.settled(8 if fault.has_shifted_clocks else 30)
+    limit = 8 if fault.has_shifted_clocks else 30
+    leader = await fleet.settled(limit)
     if leader is None:
         raise RuntimeError(f"{fleet.contestant.key}: nobody leads before the fault {fault.key}; see {fleet.folder}")
+    started = time.monotonic_ns()
     if fault.has_shifted_clocks:
         await asyncio.sleep(fleet.timings.lease / 1000)
-        leader = fleet.leader() or leader
     await asyncio.sleep(random.uniform(0, fleet.timings.retry / 1000))
     leader = fleet.leader() or leader
     if leader.process.poll() is not None:
@@ -60,6 +59,9 @@ async def trial(fleet, fault):
     renewed = fleet.last_renewal(leader)
     begun = await HAPPEN[fault.key](fleet, leader, at)
     until = time.monotonic_ns()
+    # A leader of the past that goes on does so because of this fault.
+    await fleet.replace_the_dead()
+    await fleet.settled(limit)
     entries = fleet.log.read()
     wrong = [each for each in wrong_entries(entries) if each.entry.at >= started]
     row = {

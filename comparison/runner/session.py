@@ -47,13 +47,11 @@ async def run_trials(place, contestants, table, plan):
     """All contestants at the same time: each has fleets of its own, and their processes mostly sleep."""
     tasks = []
     for contestant in contestants:
-        plain = [fault for fault in plan.faults if not fault.has_shifted_clocks]
-        shifted = [fault for fault in plan.faults if fault.has_shifted_clocks]
-        queue = missing(table, contestant, plain, plan.trials)
-        for number in range(plan.lanes if queue else 0):
-            tasks.append(lane(place, contestant, f"{contestant.key}-{number}", (0, 0, 0), queue, table))
-        if queue := missing(table, contestant, shifted, plan.trials):
-            tasks.append(lane(place, contestant, f"{contestant.key}-clock", SHIFTS, queue, table))
+        for shifts, label in (((0, 0, 0), ""), (SHIFTS, "clock-")):
+            faults = [fault for fault in plan.faults if fault.has_shifted_clocks == any(shifts)]
+            queue = missing(table, contestant, faults, plan.trials)
+            for number in range(min(plan.lanes, len(queue))):
+                tasks.append(lane(place, contestant, f"{contestant.key}-{label}{number}", shifts, queue, table))
     await asyncio.gather(*tasks)
 
 

@@ -3,9 +3,9 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
 
+	"github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -20,7 +20,7 @@ func main() {
 	settings, err := config.LoadDefaultConfig(context.Background(),
 		config.WithRegion("us-east-1"),
 		config.WithRetryMaxAttempts(1),
-		config.WithHTTPClient(&http.Client{Timeout: options.RequestTimeout()}))
+		config.WithHTTPClient(http.NewBuildableClient().WithTimeout(options.RequestTimeout())))
 	if err != nil {
 		candidate.Fail(err)
 	}

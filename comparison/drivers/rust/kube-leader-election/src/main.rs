@@ -49,8 +49,8 @@ async fn main() -> anyhow::Result<()> {
     };
     tokio::select! {
         () = asked.cancelled() => {}
-        () = renewing => {}
-        () = working => {}
+        _ = renewing => {}
+        _ = working => {}
     }
     if leads.load(Ordering::SeqCst) {
         log.append(None, "stop");
