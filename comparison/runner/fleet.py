@@ -113,7 +113,7 @@ class Fleet:
         """The candidate that began the last term, if it still works."""
         self.log.read()
         last = self.log.starts[-1:]
-        if not last or self.quiet_for(last[0].identity) > 10 * WORK_MS:
+        if not last or self.quiet_for(last[0].identity) > 25 * WORK_MS:
             return None
         return self.by_identity(last[0].identity)
 
@@ -126,16 +126,17 @@ class Fleet:
 
     async def settled(self, limit):
         """Waits until one candidate leads, and the others had the time to see that. After the limit, whoever leads counts."""
-        found = []
+        found = None
 
         def holds():
-            found[:] = [self.leader()]
-            return found[0] is not None and self.is_settled(found[0])
+            nonlocal found
+            found = self.leader()
+            return found is not None and self.is_settled(found)
 
-        await self.wait_until(holds, limit)
-        if not found[0]:
+        if not await self.wait_until(holds, limit) and found is None:
             await self.wait_until(lambda: self.leader() is not None, limit)
-        return self.leader()
+            found = self.leader()
+        return found
 
     def is_settled(self, leader):
         """Whether all have seen this leader, and no leader of the past goes on working."""

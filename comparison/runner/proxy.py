@@ -72,7 +72,7 @@ class Proxy:
         self.counts = Counter()
         # The moment at which the last write that the server accepted had arrived here.
         self.last_write = None
-        self.connections = set()
+        self.serving = set()
 
     async def start(self):
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0, limit=LIMIT)
@@ -81,8 +81,9 @@ class Proxy:
 
     async def stop(self):
         self.server.close()
-        for writer in list(self.connections):
-            writer.transport.abort()
+        for each in self.serving:
+            each.cancel()
+        await asyncio.gather(*self.serving)
 
     def go_silent(self):
         """From now on, nothing that the candidate sends is answered, and nothing reaches the server."""
@@ -96,7 +97,7 @@ class Proxy:
         self.loses_answers = False
 
     async def serve(self, reader, writer):
-        self.connections.add(writer)
+        self.serving.add(task := asyncio.current_task())
         upstream = None
         try:
             while (request := await read_head(reader)) is not None:
@@ -114,10 +115,10 @@ class Proxy:
                 if b"close" in answer.header(b"connection").lower() or b"close" in request.header(b"connection").lower():
                     break
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            # The connection ends, as does a task that is cancelled at the end of the run.
+            # The connection ends, as it does with the proxy.
             pass
         finally:
-            self.connections.discard(writer)
+            self.serving.discard(task)
             writer.transport.abort()
             if upstream:
                 upstream[1].transport.abort()

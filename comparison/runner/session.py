@@ -13,7 +13,7 @@ from .idle import measure
 SHORT = Timings(3000, 2000, 400)
 # The defaults of client-go and of this library.
 DEFAULTS = Timings(15_000, 10_000, 2000)
-# The attempts at a trial that the fleet did not let happen.
+# The failures in a row after which an election is given up for this run.
 ATTEMPTS = 3
 
 
@@ -69,14 +69,13 @@ async def lane(place, contestant, name, shifts, queue, table):
             row = await asyncio.wait_for(trial(fleet, fault), 300)
         except (RuntimeError, OSError, asyncio.TimeoutError) as error:
             print(f"{contestant.key}: {fault.key}: {error or 'no end within 300 s'}", flush=True)
-            failures += 1
-            if failures < ATTEMPTS:
-                queue.insert(0, (fault, number))
-            else:
-                failures = 0
             if fleet:
                 await fleet.stop()
-            fleet = None
+            fleet, failures = None, failures + 1
+            if failures == ATTEMPTS:
+                print(f"{contestant.key}: given up after {ATTEMPTS} failures; the next run goes on", flush=True)
+                return
+            queue.insert(0, (fault, number))
             continue
         failures = 0
         table.add({"contestant": contestant.key, "fault": fault.key, "trial": number, "lease_ms": SHORT.lease, **row})
