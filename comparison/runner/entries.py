@@ -93,6 +93,10 @@ class Log:
                 self.last_work[entry.identity] = entry.at
         return self.entries
 
+    def last_workers(self):
+        """All candidates, the one that worked last first."""
+        return sorted(self.last_work, key=self.last_work.get, reverse=True)
+
     def forget(self, before):
         """Drops entries that no question is about any more. The last beginning of every candidate's term stays."""
         latest = {entry.identity: entry for entry in self.starts}

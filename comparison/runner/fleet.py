@@ -110,12 +110,12 @@ class Fleet:
         return True
 
     def leader(self):
-        """The candidate that began the last term, if it still works."""
+        """The candidate that began the last term. If that one has stopped, whoever worked last, as an elector may let two lead."""
         self.log.read()
-        last = self.log.starts[-1:]
-        if not last or self.quiet_for(last[0].identity) > 25 * WORK_MS:
-            return None
-        return self.by_identity(last[0].identity)
+        for identity in [*(each.identity for each in self.log.starts[-1:]), *self.log.last_workers()]:
+            if self.quiet_for(identity) < 25 * WORK_MS and (candidate := self.by_identity(identity)):
+                return candidate
+        return None
 
     def quiet_for(self, identity):
         """The time since a candidate's last entry, in milliseconds."""
