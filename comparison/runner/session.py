@@ -50,7 +50,9 @@ async def run_trials(place, contestants, table, plan):
         for shifts, label in (((0, 0, 0), ""), (SHIFTS, "clock-")):
             faults = [fault for fault in plan.faults if fault.has_shifted_clocks == any(shifts)]
             queue = missing(table, contestant, faults, plan.trials)
-            for number in range(min(plan.lanes, len(queue))):
+            # A takeover takes a minute where a clock that is a minute ahead is believed.
+            lanes = plan.lanes * (2 if any(shifts) else 1)
+            for number in range(min(lanes, len(queue))):
                 tasks.append(lane(place, contestant, f"{contestant.key}-{label}{number}", shifts, queue, table))
     await asyncio.gather(*tasks)
 

@@ -65,8 +65,7 @@ METHOD = """
   requests, adds the latency, goes silent, and loses answers.
 - The S3 server is SeaweedFS. The API server of Kubernetes is a real `kube-apiserver` with a real `etcd`.
 - Every candidate takes the time of an entry from the machine's monotonic clock. The order of the entries is that of the file.
-- Every contestant has its own elections, two at a time, and the trials of all contestants happen in the same order at the same
-  time.
+- Every contestant has its own elections, and the trials of all contestants happen in the same order at the same time.
 - A candidate competes again after a term. A killed candidate is replaced by one with a name of its own, as a pod is.
 - client-go runs with `ReleaseOnCancel`, and its work ends before the cancellation, as its documentation demands. One contestant runs
   without it, which is client-go's default.
@@ -78,7 +77,28 @@ METHOD = """
 """
 
 # By the row, and the peer or `*`.
-MECHANISMS = {}
+MECHANISMS = {
+    ("cut/pause", "client-go-lease"):
+        "client-go's deadline starts with the next round of tries, and its work goes on while the release is tried. "
+        "This library stops when the renew deadline has passed since its last renewal was sent.",
+    ("cut/pause", "client-go-s3"): "The cause is the same as on a Lease.",
+    ("cut/pause", "client-go-keeps"):
+        "client-go's deadline starts with the next round of tries, so it leads for a retry period longer.",
+    ("cut/pause", "kubert"):
+        "kubert leads until the last moment of its lease, by the wall clock. This library leaves the last third of the lease as a "
+        "margin, for clocks that run at different speeds and for requests on their way.",
+    ("cut/pause", "kube-leader-election"):
+        "kube-leader-election has no deadline: its last answer counts, and a leader that gets no answer goes on beside the next one.",
+    ("cut/pause", "fabric8"):
+        "fabric8's leader goes on while a request has no answer, also when the lease is over.",
+    ("requests/follower", "kubert"):
+        "A follower of kubert sleeps until the lease that it read would end, and so asks once in a lease. It learns of a release "
+        "at that moment, and it trusts the wall clock of the leader.",
+    ("memory", "kubert"):
+        "kubert's program has one client, without TLS. This library's program has the clients of S3 and of Kubernetes, with TLS.",
+    ("memory", "kube-leader-election"): "The cause is the same as with kubert.",
+    ("processor", "kubert"): "Fewer requests need less processor time.",
+}
 
 
 def alt(title, found):
