@@ -109,12 +109,14 @@ def better_after_faults(trials):
             if not theirs or not own:
                 continue
             median, own_median = percentile(pauses(theirs), 0.5), percentile(pauses(own), 0.5)
+            title = fault.title[0].upper() + fault.title[1:]
             if wrong(theirs) < wrong(own):
-                yield Better(f"{fault.key}/wrong", peer.key, f"{fault.title}: {peer.title} wrote {wrong(theirs)} wrong entries, "
+                yield Better(f"{fault.key}/wrong", peer.key, f"{title}: {peer.title} wrote {wrong(theirs)} wrong entries, "
                              f"and {TITLES[ours]} {wrong(own)}.")
             if is_notably_less(median, own_median):
-                yield Better(f"{fault.key}/pause", peer.key, f"{fault.title}: {peer.title} was without a working leader for "
-                             f"{seconds(median)}, and {TITLES[ours]} for {seconds(own_median)}, by the median.")
+                price = f" {peer.title} wrote {wrong(theirs)} wrong entries." if wrong(theirs) > wrong(own) else ""
+                yield Better(f"{fault.key}/pause", peer.key, f"{title}: {peer.title} was without a working leader for "
+                             f"{seconds(median)}, and {TITLES[ours]} for {seconds(own_median)}, by the median.{price}")
 
 
 def better_at_rest(idle):

@@ -148,6 +148,12 @@ class Rows(unittest.TestCase):
         # 2.9 s is no better than 3 s, and a contestant on another store is not compared.
         self.assertEqual(found, [("kill/wrong", "client-go-lease"), ("kill/pause", "client-go-lease")])
 
+    def test_the_price_of_a_shorter_pause_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = self.table(folder, ours_lease=([3000], 0), kubert=([2000], 3), fabric8=([2000], 0))
+            found = {each.peer: "wrong entries" in each.text for each in rows.better_after_faults(table)}
+        self.assertEqual(found, {"kubert": True, "fabric8": False})
+
     def test_every_fault_has_its_words_and_happens(self):
         from runner import words
 
