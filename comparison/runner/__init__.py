@@ -1,0 +1,1 @@
+"""The comparison of leader electors: builds, trials, judgement, page."""
