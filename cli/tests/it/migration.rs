@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(460);
 
 /// The longest pause between two entries of one leader, on a machine that is busy.
-const PACE: Duration = Duration::from_millis(500);
+const PACE: Duration = Duration::from_secs(1);
 
 const LEASE_URL: &str = "lease://default/worker";
 
@@ -80,8 +80,8 @@ impl Service {
                 drop(old.end());
             }
             let mut new = Running::of(self.command(locks, &format!("{phase}-{replica}")));
-            let is_first = self.replicas.is_empty();
-            new.wait_for_note(if is_first { "leading" } else { "waiting: " });
+            // The first note comes after the first look at the locks.
+            new.wait_for_note("leaderelect: ");
             self.replicas.push(new);
         }
         self.wait_for_leader(phase);

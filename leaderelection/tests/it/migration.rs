@@ -33,7 +33,7 @@ impl Half {
         let what = if record.is_released() { "released" } else { "taken" };
         let entry = format!("{} {what}", self.name);
         // Renewals would fill the journal.
-        if !self.journal.entries().iter().any(|earlier| *earlier == entry) {
+        if !self.journal.entries().contains(&entry) {
             self.journal.write(entry);
         }
     }

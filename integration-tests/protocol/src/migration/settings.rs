@@ -2,14 +2,8 @@
 
 use super::world::{Direction, Phase, Setup};
 
-/// A setup and its name.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The name of the setup.
-    pub name: &'static str,
-    /// The setup.
-    pub setup: Setup,
-}
+/// A setup of this model.
+pub type Question = crate::exploring::Question<Setup>;
 
 /// Returns the setups in which a test run checks every promise.
 pub fn standard() -> Vec<Question> {

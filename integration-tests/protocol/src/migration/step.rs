@@ -184,7 +184,7 @@ impl World {
     fn send(&mut self, index: usize, request: Request) {
         let node = &mut self.nodes[index];
         let call = match request {
-            Request::Look => Call::Look([None, None]),
+            Request::Look => Call::Look(Box::default()),
             Request::Write(write) => {
                 let record = write.record;
                 let put = |half, expected| Put { half, record: Arc::clone(&record), expected };
@@ -212,7 +212,7 @@ impl World {
                     self.nodes[index].call = Some(Call::Look(found));
                     return;
                 }
-                let [old, new] = found.map(Option::flatten);
+                let [old, new] = (*found).map(Option::flatten);
                 let shown = match phase {
                     Phase::Old => old,
                     Phase::New => new,

@@ -127,7 +127,7 @@ pub struct Put {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// A read of the locks; the outer `None` stands for a lock that was not read yet.
-    Look([Option<Option<VersionedRecord>>; 2]),
+    Look(Box<[Option<Option<VersionedRecord>>; 2]>),
     /// A write.
     Write {
         /// The writes that are left, in their order.
@@ -144,7 +144,7 @@ pub struct Node {
     pub phase: Phase,
     /// The state machine of the election.
     pub election: Election,
-    /// What the process knows of both locks.
+    /// The process's knowledge of both locks.
     pub view: View,
     /// The call that is under way.
     pub call: Option<Call>,
