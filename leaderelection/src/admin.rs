@@ -294,6 +294,7 @@ fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
         preferred_holder: None,
         session: None,
         peer: None,
+        rank: None,
         unknown: UnknownFields::default(),
     }
 }

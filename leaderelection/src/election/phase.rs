@@ -11,7 +11,7 @@ use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
-use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::record::{HolderRank, LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::Version;
 
 /// A state of the object, as a read or an own write showed it. The record is shared, because requests and phases pass
@@ -211,6 +211,7 @@ impl Hold {
             preferred_holder: self.successor(),
             session: None,
             peer: self.seen.record.peer.clone(),
+            rank: HolderRank::new(rules.rank, self.token),
             unknown: self.seen.record.unknown.clone(),
         }
     }
@@ -227,6 +228,7 @@ impl Hold {
             preferred_holder: self.seen.record.preferred_holder.clone(),
             session: None,
             peer: None,
+            rank: None,
             unknown: self.seen.record.unknown.clone(),
         }
     }

@@ -32,6 +32,8 @@ pub struct Rules {
     /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
     /// that the store tells count for nothing (rule 19).
     pub store_clock_slack: Option<Duration>,
+    /// The rank of the candidate, of which 0 is the best (rule 23).
+    pub rank: u8,
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
@@ -62,6 +64,7 @@ impl Rules {
             release_on_cancel: false,
             release_patience: lease_duration,
             store_clock_slack: None,
+            rank: 0,
             advertised: None,
         }
     }

@@ -374,6 +374,7 @@ fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) ->
         write_id: Some(stamp.write_id),
         preferred_holder: None,
         peer: None,
+        rank: None,
         ..record
     };
     Write { purpose: Purpose::Release, record: Arc::new(record), expected }

@@ -20,6 +20,7 @@ mod observe;
 mod observers;
 mod operator;
 mod peer_line;
+mod rank;
 mod reconfigure;
 mod record;
 mod refused;

@@ -130,14 +130,15 @@ impl Node {
     }
 
     /// Remembers the version in an answer, if a property needs this version: every memory multiplies the states.
-    pub(super) fn see(&mut self, setup: &Setup, answer: &Answer) {
-        if setup.deletion
+    pub(super) fn see(&mut self, setup: &Setup, index: usize, answer: &Answer) {
+        if (setup.deletion || setup.has_ranks())
             && let Answer::Read(Ok(Some(found))) = answer
             && self.barred.as_ref().is_none_or(|(version, _)| *version != found.version)
         {
             let free = found.record.is_released() || found.record.holder_identity == self.identity;
             let lease = if free { Duration::ZERO } else { found.record.lease_duration };
-            self.barred = Some((found.version.clone(), lease));
+            let rank = Duration::from_nanos(setup.retry) * u32::from(setup.rank_of(index));
+            self.barred = Some((found.version.clone(), lease + rank));
         }
     }
 
@@ -173,17 +174,27 @@ impl Node {
     }
 
     /// Returns the promise that sending `request` now would break.
-    pub(super) fn may_send(&self, request: &Request) -> Option<Violation> {
+    pub(super) fn may_send(&self, setup: &Setup, index: usize, request: &Request) -> Option<Violation> {
         let barred = self.barred.as_ref().is_some_and(|(_, lease)| !lease.is_zero());
         match request {
             _ if !self.silent.is_zero() => Some(Violation::Hurry),
-            Request::Write(Write { expected: None, .. }) if barred => Some(Violation::Haste),
+            Request::Write(Write { purpose: Purpose::Acquire, .. }) if barred && self.pushes(setup, index) => {
+                Some(Violation::Pushing)
+            }
+            Request::Write(Write { expected: None, .. }) if setup.deletion && barred => Some(Violation::Haste),
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if self.stop_asked => Some(Violation::Disobedience),
             Request::Write(Write { record, .. }) if record.is_released() && self.works() => {
                 Some(Violation::EarlyRelease)
             }
             _ => None,
         }
+    }
+
+    /// Returns `true` if the node has to leave a free lease to better ranks (rule 23).
+    fn pushes(&self, setup: &Setup, index: usize) -> bool {
+        let observed = self.election.observed();
+        let is_named = observed.is_some_and(|(record, _)| record.preferred_holder.as_deref() == Some(self.identity));
+        setup.has_ranks() && setup.rank_of(index) > 0 && !is_named
     }
 
     /// Returns the promise that the reported `fact` breaks. `clash` is `true` if the last read showed a clash of

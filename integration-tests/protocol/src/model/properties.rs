@@ -105,6 +105,9 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
             world.cell.as_ref().is_some_and(|cell| cell.record.is_released())
         }));
     }
+    if setup.has_ranks() {
+        properties.push(Property::always("no pushing", |_, world: &World| never(world, Violation::Pushing)));
+    }
     if setup.late_writes > 0 {
         properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
     }

@@ -43,6 +43,10 @@ pub fn standard() -> Vec<Question> {
         question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
         question("new timings", Setup { last_token: 0, ..retimed() }),
         question("new timings, and work that ends late", Setup { work: Manner::EndsLate, last_token: 0, ..retimed() }),
+        question(
+            "unequal ranks",
+            Setup { ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
@@ -156,6 +160,7 @@ fn two() -> Setup {
         other_lease: None,
         reconfigures: 0,
         longer: 0,
+        ranks: (0, 0),
         renew: 2,
         retry: 1,
         follower: None,

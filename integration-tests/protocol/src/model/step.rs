@@ -165,8 +165,9 @@ impl World {
         let violation = match effect {
             Effect::Send(request) => {
                 self.orphan(setup, index);
-                let violation =
-                    self.nodes[index].may_send(&request).or_else(|| self.broken_by_request(setup, index, &request));
+                let violation = self.nodes[index]
+                    .may_send(setup, index, &request)
+                    .or_else(|| self.broken_by_request(setup, index, &request));
                 self.nodes[index].flight = Some(Flight::Sent(request));
                 violation
             }
@@ -220,7 +221,7 @@ impl World {
 
     fn take_answer(&mut self, setup: &Setup, index: usize) {
         if let Some(Flight::Answered { answer, clash, .. }) = self.nodes[index].flight.take() {
-            self.nodes[index].see(setup, &answer);
+            self.nodes[index].see(setup, index, &answer);
             let is_known = self.nodes[index].knows(&answer);
             self.step(setup, index, Input::Answer(answer), clash);
             let violation = self.nodes[index].is_slow(setup).filter(|_| is_known);

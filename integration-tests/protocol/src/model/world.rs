@@ -37,6 +37,8 @@ pub struct Setup {
     pub reconfigures: usize,
     /// The part by which the other timings are longer.
     pub longer: u64,
+    /// The rank of the first node and that of the others.
+    pub ranks: (u8, u8),
     /// Renew deadline in clock units.
     pub renew: u64,
     /// Retry period in clock units.
@@ -115,6 +117,7 @@ impl Setup {
         let renew = self.renew + lease.saturating_sub(self.lease);
         let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
         rules.follower_interval = nanos(self.follower_interval());
+        rules.rank = self.rank_of(index);
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
@@ -132,6 +135,16 @@ impl Setup {
     /// The pause between the reads of a candidate while the leader renews.
     pub fn follower_interval(&self) -> u64 {
         self.follower.unwrap_or(self.retry)
+    }
+
+    /// The rank of the node at `index`.
+    pub fn rank_of(&self, index: usize) -> u8 {
+        if index == 0 { self.ranks.0 } else { self.ranks.1 }
+    }
+
+    /// Returns `true` if the nodes have unequal ranks.
+    pub fn has_ranks(&self) -> bool {
+        self.ranks.0 != self.ranks.1
     }
 
     /// The longest lease duration of a node.
@@ -218,6 +231,8 @@ pub enum Violation {
     Echo,
     /// A term went on, or its lease was kept, although its work had failed.
     Futility,
+    /// A candidate took a free lease before the time of its rank.
+    Pushing,
     /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
     Trust,
     /// A candidate whose read showed no renewal would read later than a retry period from now.

@@ -112,6 +112,7 @@ impl Process {
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
+            .rank(world.scenario.rank_of(node))
             .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
         // Other timings need not suit the interval.

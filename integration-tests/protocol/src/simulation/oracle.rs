@@ -89,6 +89,8 @@ pub enum Property {
     LooksAllTheSame,
     /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
     FailedWorkEndsTerm,
+    /// A candidate of rank n leaves a free lease to others for n retry periods.
+    BetterRanksFirst,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -265,7 +267,8 @@ impl Oracle {
         let writer = &self.processes[by];
         let reclaims = self.scenario.reclaim_own_identity;
         let fastest = self.scenario.store_clock_slack.map(|_| self.scenario.rates.1);
-        let checked = self.object.check(writer, by, sent, record, reclaims, fastest);
+        let rank = self.scenario.rank_of(writer.node);
+        let checked = self.object.check(writer, by, sent, record, (reclaims, rank), fastest);
         if let Err((property, what)) = checked {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }

@@ -54,7 +54,7 @@ impl ObjectHistory {
         by: ProcessId,
         sent: TrueTime,
         record: &LeaderElectionRecord,
-        reclaims_own_identity: bool,
+        (reclaims_own_identity, rank): (bool, u8),
         fastest: Option<Rate>,
     ) -> Result<(), (Property, String)> {
         let token = record.leader_transitions;
@@ -81,6 +81,13 @@ impl ObjectHistory {
             let what = format!("begins a term {waited:?} after {preferred} was to lead next");
             return Err((Property::PreferredFirst, what));
         }
+        let rank = writer.timings.retry * u32::from(rank);
+        let is_exempt = newest.preferred.as_ref() == Some(&writer.identity)
+            || reclaims_own_identity && newest.holder == writer.identity;
+        if !is_exempt && since(newest.counts_from) < rank {
+            let waited = since(newest.counts_from);
+            return Err((Property::BetterRanksFirst, format!("takes a free lease after {waited:?}, and not {rank:?}")));
+        }
         if newest.holder.is_empty() || (reclaims_own_identity && newest.holder == writer.identity) {
             return Ok(());
         }
@@ -97,6 +104,10 @@ impl ObjectHistory {
             || since(newest.counts_from),
             |rate| (sent - newest.counts_from).mul_f64(rate as f64 / 1e6) + GRAIN,
         );
+        if waited >= newest.lease && waited < newest.lease + rank && !is_exempt {
+            let what = format!("takes a lease of {:?} after {waited:?}, and not {rank:?} later", newest.lease);
+            return Err((Property::BetterRanksFirst, what));
+        }
         if waited < newest.lease {
             let Write { by, token: theirs, lease, .. } = newest;
             let what = format!(
