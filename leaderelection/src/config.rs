@@ -1,5 +1,7 @@
 //! The configuration of an elector, checked once.
 
+mod rank;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +57,9 @@ impl LeaderElectionConfig {
             release_on_cancel: false,
             reclaim_own_identity: false,
             store_clock_slack: None,
+            rank: 0,
+            take_back: false,
+            settle_doublings: Rules::SETTLE_DOUBLINGS,
             advertised: None,
             store_check: None,
             step_down_cool_down: None,
@@ -137,6 +142,9 @@ pub struct LeaderElectionConfigBuilder {
     release_on_cancel: bool,
     reclaim_own_identity: bool,
     store_clock_slack: Option<Duration>,
+    rank: u8,
+    take_back: bool,
+    settle_doublings: u8,
     advertised: Option<String>,
     store_check: Option<Arc<dyn StoreCheck>>,
     step_down_cool_down: Option<Duration>,
@@ -315,6 +323,7 @@ impl LeaderElectionConfigBuilder {
     ///
     /// The error names the first invalid field, its value, and the accepted values.
     pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
+        self.check_rank()?;
         let timings = self.timings.check()?;
         let follower_interval = timings.check_for(self.lock.max_lease_duration(), self.follower_interval)?;
         if let Some(problem) = identity::problem_with(self.lock.identity()) {
@@ -361,6 +370,9 @@ impl LeaderElectionConfigBuilder {
                 release_on_cancel: self.release_on_cancel,
                 release_patience: timings.request_timeout().saturating_mul(RELEASE_PATIENCE),
                 store_clock_slack: self.store_clock_slack,
+                rank: self.rank,
+                take_back: self.take_back,
+                settle_doublings: self.settle_doublings,
                 advertised: self.advertised,
             }),
             timings,

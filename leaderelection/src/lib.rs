@@ -167,7 +167,8 @@ pub use object_lock::ObjectLock;
 pub use observation::{LastError, ObservedLease};
 pub use observe::{Observation, Observer, observe};
 pub use record::{
-    DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError, UnknownFields,
+    DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError,
+    UnknownFields,
 };
 pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
 pub use store::{

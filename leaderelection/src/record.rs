@@ -2,6 +2,7 @@
 
 mod json;
 mod peer;
+mod rank;
 mod unknown;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ pub use json::RecordError;
 #[cfg(feature = "sessions")]
 pub(crate) use json::parse_of_session;
 pub use peer::PeerAddress;
+pub use rank::HolderRank;
 pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
@@ -71,6 +73,11 @@ pub struct LeaderElectionRecord {
     /// The address of the holder, bound to its term: see [`leader_address`](Self::leader_address). Shared, because every
     /// renewal carries it.
     pub peer: Option<Arc<PeerAddress>>,
+    /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
+    pub rank: Option<HolderRank>,
+    /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
+    /// doubles the time that a candidate waits before it asks again.
+    pub take_backs: u8,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -90,6 +97,8 @@ impl LeaderElectionRecord {
             preferred_holder: None,
             session: None,
             peer: None,
+            rank: None,
+            take_backs: 0,
             unknown: UnknownFields::default(),
         }
     }
@@ -98,6 +107,12 @@ impl LeaderElectionRecord {
     #[must_use]
     pub fn is_released(&self) -> bool {
         self.holder_identity.is_empty()
+    }
+
+    /// The rank of the holder; 0, the best, if the holder has written none for its term.
+    #[must_use]
+    pub fn leader_rank(&self) -> u8 {
+        self.rank.filter(|rank| rank.term == self.leader_transitions && !self.is_released()).map_or(0, |rank| rank.rank)
     }
 
     /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.

@@ -1,4 +1,4 @@
-//! Rules 1 to 4, 10, 14, 19 and 20: a candidate watches the lease of another holder, and takes the lease when it is free.
+//! Rules 1 to 4, 10, 14, 19, 20 and 23: a candidate watches the lease of another holder, and takes the lease when it is free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
 use super::reason::BeginReason;
 use crate::clock::LocalInstant;
-use crate::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
+use crate::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
@@ -37,6 +37,7 @@ impl Election {
         if !goes_on {
             self.hearing = None;
         }
+        self.settle(now);
     }
 
     /// Ends the candidacy if the record that was seen last says that its job is done (rule 18).
@@ -148,7 +149,19 @@ impl Election {
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
         let sight = self.sight.as_ref()?;
         let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
-        (!barred).then(|| self.pacing.write(sight.free_at(&self.rules.identity).max(self.heard_lease_until())))
+        let free_at = sight.free_at(&self.rules.identity).max(self.heard_lease_until());
+        (!barred).then(|| self.pacing.write(free_at + self.rank_wait()))
+    }
+
+    /// The time that this candidate leaves to better ranks when a lease is free (rule 23). The candidate that is to lead
+    /// next waits for nobody, and neither does a candidate that takes its own lease.
+    pub(super) fn rank_wait(&self) -> Duration {
+        let found = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
+        let is_exempt = found.is_some_and(|Seen { record, .. }| {
+            record.preferred_holder.as_ref() == Some(&self.rules.identity)
+                || self.rules.reclaim_own_identity && self.is_us(record)
+        });
+        if is_exempt { Duration::ZERO } else { self.rules.retry_period.saturating_mul(self.rules.rank.into()) }
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).
@@ -169,6 +182,8 @@ impl Election {
             preferred_holder: None,
             session: None,
             peer: self.rules.peer(token),
+            rank: HolderRank::new(self.rules.rank, token),
+            take_backs: seen.map_or(0, |seen| seen.record.take_backs),
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
         };
         (token, record, seen.map(|seen| seen.version.clone()))

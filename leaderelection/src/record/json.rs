@@ -24,6 +24,8 @@ const WRITE_ID: &str = "writeId";
 const PREFERRED_HOLDER: &str = "preferredHolder";
 const SESSION: &str = "session";
 const PEER: &str = "peer";
+const RANK: &str = "rank";
+const TAKE_BACKS: &str = "takeBacks";
 
 /// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,8 +95,20 @@ impl LeaderElectionRecord {
         if let Some(peer) = &self.peer {
             body.value(PEER, &**peer);
         }
-        // Another program may have written a `peer` that is no address, and a name may occur only once.
-        for (name, value) in self.unknown.0.iter().filter(|(name, _)| self.peer.is_none() || *name != PEER) {
+        if let Some(rank) = &self.rank {
+            body.value(RANK, rank);
+        }
+        if self.take_backs > 0 {
+            body.value(TAKE_BACKS, &self.take_backs);
+        }
+        // Another program may have written something else under these names, and a name may occur only once.
+        let is_written = |name: &str| match name {
+            PEER => self.peer.is_some(),
+            RANK => self.rank.is_some(),
+            TAKE_BACKS => self.take_backs > 0,
+            _ => false,
+        };
+        for (name, value) in self.unknown.0.iter().filter(|(name, _)| !is_written(name)) {
             body.unknown(name, value);
         }
         body.0.push(b'}');
@@ -138,6 +152,8 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         write_id: take(&mut fields, WRITE_ID)?,
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
         peer: take_peer(&mut fields),
+        rank: take_if_known(&mut fields, RANK),
+        take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
         unknown: fields,
     })
 }
@@ -155,6 +171,13 @@ fn take_peer(fields: &mut UnknownFields) -> Option<Arc<PeerAddress>> {
     let peer = PeerAddress::from_json(fields.0.get(PEER)?.get())?;
     fields.0.remove(PEER);
     Some(Arc::new(peer))
+}
+
+/// Removes a field on which no promise depends. Anything else under its name stays with the unknown fields.
+fn take_if_known<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Option<T> {
+    let known = serde_json::from_str(fields.0.get(name)?.get()).ok()?;
+    fields.0.remove(name);
+    Some(known)
 }
 
 fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {

@@ -374,6 +374,8 @@ fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) ->
         write_id: Some(stamp.write_id),
         preferred_holder: None,
         peer: None,
+        rank: None,
+        take_backs: 0,
         ..record
     };
     Write { purpose: Purpose::Release, record: Arc::new(record), expected }

@@ -144,6 +144,14 @@ fn a_lock_may_allow_longer_leases() {
 }
 
 #[test]
+fn a_rank_that_is_too_bad_is_refused_with_its_value() {
+    let refusal = builder_for("a").rank(100).build().unwrap_err();
+    assert_eq!(refusal.to_string(), "rank (100) must be at most 99; 0 is the best rank");
+    assert_eq!(refusal.field(), "rank");
+    assert!(builder_for("a").rank(LeaderElectionConfig::WORST_RANK).build().is_ok());
+}
+
+#[test]
 fn sub_second_timings_are_allowed() {
     let ms = Duration::from_millis;
     let config = builder_for("a").lease_duration(ms(300)).renew_deadline(ms(200)).retry_period(ms(50)).build();

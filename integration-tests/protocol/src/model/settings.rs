@@ -37,6 +37,10 @@ pub fn standard() -> Vec<Question> {
         question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
         question("new timings", Setup { last_token: 0, ..retimed() }),
         question("new timings, and work that ends late", Setup { work: Manner::EndsLate, last_token: 0, ..retimed() }),
+        question(
+            "unequal ranks",
+            Setup { ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
         question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
         question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
         question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
@@ -77,6 +81,8 @@ pub fn electable() -> Vec<Question> {
 pub fn larger() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
+        question("a lease that is taken back", Setup { last_token: 0, ..taken_back() }),
+        question("a lease that is taken back, two terms", taken_back()),
         question(
             "stops, releases and late requests",
             Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
@@ -142,6 +148,11 @@ fn question(name: &'static str, setup: Setup) -> Question {
     Question { name, setup }
 }
 
+/// Two candidates, of which the first has the better rank, and asks for the lease.
+fn taken_back() -> Setup {
+    Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 1, ..two() }
+}
+
 /// Returns a setup of two candidates with good clocks, two terms, and requests that are lost.
 fn two() -> Setup {
     Setup {
@@ -150,6 +161,8 @@ fn two() -> Setup {
         other_lease: None,
         reconfigures: 0,
         longer: 0,
+        ranks: (0, 0),
+        takes_back: false,
         renew: 2,
         retry: 1,
         follower: None,

@@ -107,6 +107,8 @@ impl fmt::Display for Outcome {
             repetitions,
             words,
             late_creations,
+            take_backs,
+            forgiven,
         } = self.stats;
         write!(
             f,
@@ -114,7 +116,8 @@ impl fmt::Display for Outcome {
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
              {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions, \
              {strangers} writes of strangers, {jobs} jobs done, {repetitions} of them again, \
-             {words} words of peers, {late_creations} late creations",
+             {words} words of peers, {late_creations} late creations, {take_backs} requests of better candidates, \
+              {forgiven} times forgotten",
             self.took.as_secs_f64(),
             self.seeds
         )?;

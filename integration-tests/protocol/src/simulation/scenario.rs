@@ -35,6 +35,10 @@ pub(crate) struct Scenario {
     pub(crate) other_timings: Option<Timings>,
     /// Processes get the other timings while they run, again and again.
     pub(crate) reconfigures: bool,
+    /// Candidates have unequal ranks, and most ask for the lease of a worse one.
+    pub(crate) has_ranks: bool,
+    /// The number of times that the wait before such a request doubles at most.
+    pub(crate) settle_doublings: u8,
     /// A candidate of another library competes at times, whose records have no write id.
     pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
@@ -166,9 +170,12 @@ impl Scenario {
         let operator_deletes =
             trouble == Trouble::None && other_timings.is_none() && timings.all_see_a_lease(rates) && dice.chance(0.3);
         let operator_insists = (operator_transfers || operator_releases) && !operator_deletes && dice.chance(0.3);
+        let has_ranks = !operator_deletes && other_timings.is_none() && dice.chance(0.4);
         Self {
             timings,
             other_timings,
+            has_ranks,
+            settle_doublings: dice.pick(&[0, 1, 2, 6]),
             reconfigures: other_timings.is_some_and(|other| other.lease != timings.lease) && dice.chance(0.6),
             // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
             has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),
@@ -222,6 +229,11 @@ impl Scenario {
         self.all_timings().find(|timings| self.reconfigures && timings.lease == lease)
     }
 
+    /// The rank of the processes of a node.
+    pub(crate) fn rank_of(&self, node: usize) -> u8 {
+        if self.has_ranks { [0, 1, 3, 1, 0][node % NODES] } else { 0 }
+    }
+
     /// Draws the timings of a new process.
     pub(crate) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
         self.other_timings.filter(|_| dice.chance(0.5)).unwrap_or(self.timings)
@@ -235,13 +247,14 @@ impl Scenario {
     /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a
     /// timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
-    /// preferred candidate does not come, the wait is one lease longer. A candidate believes a liar for two infrequent
+    /// preferred candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate believes a liar for two infrequent
     /// intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers take less than a second.
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));
         let (timeout, follower) = (longest(|timings| timings.timeout), longest(|timings| timings.follower));
         let told_to_wait = lease.max(retry * 11);
+        let ranks = retry * (0..NODES).map(|node| self.rank_of(node)).max().unwrap_or_default().into();
         let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
         let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + follower + retry.mul_f64(3.4));
         let local = told_to_wait
@@ -252,6 +265,7 @@ impl Scenario {
             + believes
             + lease * 2
             + retry / 20
+            + ranks
             + timeout;
         local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
     }
