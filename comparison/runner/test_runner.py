@@ -154,6 +154,14 @@ class Rows(unittest.TestCase):
             found = {each.peer: "wrong entries" in each.text for each in rows.better_after_faults(table)}
         self.assertEqual(found, {"kubert": True, "fabric8": False})
 
+    def test_each_kind_on_one_lock_answers_for_itself(self):
+        mixed = next(each for each in CONTESTANTS if each.key == "mixed-lease")
+        row = {"wrong": "0", "from": "ours", "to": "client-go-lease"}
+        said = rows.by_driver(mixed, [row, {"wrong": "3", "from": "client-go-lease", "to": "ours"}, {**row, "to": ""}])
+        self.assertIn("of client-go in 1 trials: it wrote 3 wrong entries, and the other kind took over in 1.", said)
+        self.assertIn("of this library in 2 trials: it wrote 0 wrong entries, and the other kind took over in 1.", said)
+        self.assertIsNone(rows.by_driver(CONTESTANTS[0], [row]))
+
     def test_every_fault_has_its_words_and_happens(self):
         from runner import words
 
