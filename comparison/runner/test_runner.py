@@ -112,7 +112,7 @@ class State(unittest.TestCase):
             results.Table(folder, "trials", results.TRIALS).add(self.ROW)
             again = results.Table(folder, "trials", results.TRIALS)
             found = [(fault.key, number) for fault, number in missing(again, contestant, faults, 2)]
-            self.assertEqual(found, [("stop", 0), ("kill", 1), ("stop", 1)])
+            self.assertEqual(found, [("stop", 0), ("stop", 1), ("kill", 1)])
 
     def test_half_a_row_is_measured_again(self):
         with tempfile.TemporaryDirectory() as folder:
