@@ -55,7 +55,8 @@ def section(fault, trials, beside):
                    f"Every dot is a trial, the mark is the median; lease {SHORT.lease / 1000:g} s",
                    [(each.title, each.is_ours, rows.pauses(measured)) for each, measured in found])
     (beside / f"{fault.key}.svg").write_text(picture)
-    return [f"## {title}", text, "\n".join(lines), f"![{words.alt(title, found)}](comparison/{fault.key}.svg)"]
+    kinds = [rows.by_driver(each, measured) for each, measured in found]
+    return [f"## {title}", text, "\n".join(lines), *filter(None, kinds), f"![{words.alt(title, found)}](comparison/{fault.key}.svg)"]
 
 
 def idle_table(idle):

@@ -50,6 +50,20 @@ def line(contestant, fault, measured):
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
+def by_driver(contestant, measured):
+    """A sentence for each kind of leader, where candidates of two kinds share a lock. None elsewhere."""
+    names = sorted({driver.name for driver in contestant.drivers})
+    if len(names) < 2:
+        return None
+    parts = []
+    for name in names:
+        led = [row for row in measured if row["from"] == name]
+        taken = sum(row["to"] not in ("", name) for row in led)
+        who = "this library" if name == "ours" else "client-go"
+        parts.append(f"The leader was of {who} in {len(led)} trials: it wrote {wrong(led)} wrong entries, and the other kind took over in {taken}.")
+    return f"{contestant.title}: " + " ".join(parts)
+
+
 def extra(fault, measured):
     """The column that a table has besides: what was lost of the lease, or how often leadership changed."""
     if fault.key in ("kill", "clock"):

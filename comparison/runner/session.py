@@ -37,8 +37,11 @@ def not_possible(contestant, fault):
 
 
 def missing(table, contestant, faults, trials):
-    """The trials that no row has yet. The faults take turns, in an order that is the same for all contestants."""
-    order = [(fault, number) for number in range(trials) for fault in faults]
+    """The trials that no row has yet. The faults take turns, in an order that is the same for all contestants.
+
+    Every round begins with another fault. Otherwise, with two candidates, a fault would always happen to the same one.
+    """
+    order = [(faults[(number + place) % len(faults)], number) for number in range(trials) for place in range(len(faults))]
     return [(fault, number) for fault, number in order
             if not not_possible(contestant, fault) and not table.has(contestant.key, fault.key, number)]
 

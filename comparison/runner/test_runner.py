@@ -112,7 +112,7 @@ class State(unittest.TestCase):
             results.Table(folder, "trials", results.TRIALS).add(self.ROW)
             again = results.Table(folder, "trials", results.TRIALS)
             found = [(fault.key, number) for fault, number in missing(again, contestant, faults, 2)]
-            self.assertEqual(found, [("stop", 0), ("kill", 1), ("stop", 1)])
+            self.assertEqual(found, [("stop", 0), ("stop", 1), ("kill", 1)])
 
     def test_half_a_row_is_measured_again(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -153,6 +153,14 @@ class Rows(unittest.TestCase):
             table = self.table(folder, ours_lease=([3000], 0), kubert=([2000], 3), fabric8=([2000], 0))
             found = {each.peer: "wrong entries" in each.text for each in rows.better_after_faults(table)}
         self.assertEqual(found, {"kubert": True, "fabric8": False})
+
+    def test_each_kind_on_one_lock_answers_for_itself(self):
+        mixed = next(each for each in CONTESTANTS if each.key == "mixed-lease")
+        row = {"wrong": "0", "from": "ours", "to": "client-go-lease"}
+        said = rows.by_driver(mixed, [row, {"wrong": "3", "from": "client-go-lease", "to": "ours"}, {**row, "to": ""}])
+        self.assertIn("of client-go in 1 trials: it wrote 3 wrong entries, and the other kind took over in 1.", said)
+        self.assertIn("of this library in 2 trials: it wrote 0 wrong entries, and the other kind took over in 1.", said)
+        self.assertIsNone(rows.by_driver(CONTESTANTS[0], [row]))
 
     def test_every_fault_has_its_words_and_happens(self):
         from runner import words

@@ -30,7 +30,8 @@ FAULTS = {
     "kill": ("Kill", "The leader gets SIGKILL. The lease has to run out before the next leader begins. The fifth column is the median "
              "time from the last renewal to the next leader, less the lease."),
     "stop": ("Graceful stop", "The leader gets SIGTERM, ends its work, and gives the lease up."),
-    "freeze": ("Frozen leader", "The leader gets SIGSTOP, and goes on when its lease is over and another candidate leads."),
+    "freeze": ("Frozen leader", "The leader gets SIGSTOP, and goes on when its lease is over and another candidate leads. client-go then "
+               "reads that another one holds the lock, and tries again until its renew deadline before it ends the work."),
     "cut": ("Cut-off from the store", "Nothing that the leader sends is answered, until a second after another candidate leads. "
             "The leader has to stop by itself."),
     "lost": ("Lost answers", "The store carries out the leader's writes, and the answers are lost for three quarters of the renew "
@@ -76,8 +77,15 @@ METHOD = """
   they are built with a package `time` that adds the minute.
 """
 
+BY_THE_SECOND = (
+    "client-go compares records by whole seconds, so that it does not see a renewal within the same second, and counts the lease from "
+    "up to a second earlier. At a retry period of more than a second it sees every renewal."
+)
+
 # By the row, and the peer or `*`.
 MECHANISMS = {
+    **{(f"{fault}/pause", peer): BY_THE_SECOND
+       for fault in ("kill", "freeze", "clock") for peer in ("client-go-lease", "client-go-keeps", "client-go-s3")},
     ("cut/pause", "client-go-lease"):
         "client-go's deadline starts with the next round of tries, and its work goes on while the release is tried. "
         "This library stops when the renew deadline has passed since its last renewal was sent.",
