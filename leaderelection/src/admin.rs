@@ -136,7 +136,11 @@ pub async fn force_release(
         if before.is_released() {
             return before.clone();
         }
-        LeaderElectionRecord { unknown: before.unknown.clone(), ..released(before.leader_transitions, &write_id) }
+        LeaderElectionRecord {
+            take_backs: before.take_backs,
+            unknown: before.unknown.clone(),
+            ..released(before.leader_transitions, &write_id)
+        }
     };
     // Any other term is what the release was for.
     change(lock, seen, released, |_| true).await
@@ -295,6 +299,7 @@ fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
         session: None,
         peer: None,
         rank: None,
+        take_backs: 0,
         unknown: UnknownFields::default(),
     }
 }

@@ -55,6 +55,7 @@ mod pacing;
 mod phase;
 mod reason;
 mod rules;
+mod take_back;
 mod visit;
 mod visitor;
 

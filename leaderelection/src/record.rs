@@ -75,6 +75,9 @@ pub struct LeaderElectionRecord {
     pub peer: Option<Arc<PeerAddress>>,
     /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
     pub rank: Option<HolderRank>,
+    /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
+    /// doubles the time that a candidate waits before it asks again.
+    pub take_backs: u8,
     /// Fields that this library does not know, kept unchanged when the record is rewritten.
     pub unknown: UnknownFields,
 }
@@ -95,6 +98,7 @@ impl LeaderElectionRecord {
             session: None,
             peer: None,
             rank: None,
+            take_backs: 0,
             unknown: UnknownFields::default(),
         }
     }

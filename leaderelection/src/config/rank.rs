@@ -1,4 +1,4 @@
-//! The rank of a candidate that should lead before or after others.
+//! The settings of a candidate that should lead before or after others.
 
 use super::{LeaderElectionConfig, LeaderElectionConfigBuilder};
 use crate::config_error::ConfigError;
@@ -19,6 +19,25 @@ impl LeaderElectionConfigBuilder {
     /// A candidate that a leader or an operator has named as the next leader waits for no rank. Sessions have no ranks.
     pub fn rank(mut self, rank: u8) -> Self {
         self.rank = rank;
+        self
+    }
+
+    /// Decides whether this candidate asks a leader of a worse [rank](Self::rank) to hand over. The default is `false`.
+    ///
+    /// The candidate asks once it has followed without a failure for one lease duration. Each request doubles this time for
+    /// the next request, up to 64 lease durations, until a leader has led for 128. The lock counts the requests, so a
+    /// candidate that restarts again and again does not make leadership flap. A candidate for a job does not ask.
+    ///
+    /// A transfer to a candidate of a worse rank lasts until then, too. To keep the lease there, stop this candidate.
+    pub fn take_back(mut self, take_back: bool) -> Self {
+        self.take_back = take_back;
+        self
+    }
+
+    /// Sets the number of times that the time before a request for the lease doubles at most, for tests. The default is 6.
+    #[cfg(feature = "test-util")]
+    pub fn settle_doublings(mut self, settle_doublings: u8) -> Self {
+        self.settle_doublings = settle_doublings;
         self
     }
 

@@ -37,6 +37,7 @@ impl Election {
         if !goes_on {
             self.hearing = None;
         }
+        self.settle(now);
     }
 
     /// Ends the candidacy if the record that was seen last says that its job is done (rule 18).
@@ -149,14 +150,14 @@ impl Election {
         let sight = self.sight.as_ref()?;
         let barred = sight.found.as_ref().is_some_and(|found| is_exhausted(&found.record));
         let free_at = sight.free_at(&self.rules.identity).max(self.heard_lease_until());
-        let wait = self.rank_wait(sight.found.as_ref().map(|found| &*found.record));
-        (!barred).then(|| self.pacing.write(free_at + wait))
+        (!barred).then(|| self.pacing.write(free_at + self.rank_wait()))
     }
 
     /// The time that this candidate leaves to better ranks when a lease is free (rule 23). The candidate that is to lead
     /// next waits for nobody, and neither does a candidate that takes its own lease.
-    fn rank_wait(&self, found: Option<&LeaderElectionRecord>) -> Duration {
-        let is_exempt = found.is_some_and(|record| {
+    pub(super) fn rank_wait(&self) -> Duration {
+        let found = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
+        let is_exempt = found.is_some_and(|Seen { record, .. }| {
             record.preferred_holder.as_ref() == Some(&self.rules.identity)
                 || self.rules.reclaim_own_identity && self.is_us(record)
         });
@@ -182,6 +183,7 @@ impl Election {
             session: None,
             peer: self.rules.peer(token),
             rank: HolderRank::new(self.rules.rank, token),
+            take_backs: seen.map_or(0, |seen| seen.record.take_backs),
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
         };
         (token, record, seen.map(|seen| seen.version.clone()))

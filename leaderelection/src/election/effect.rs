@@ -81,6 +81,8 @@ pub enum Fact {
     Heard,
     /// The word of a peer does not count.
     NotHeard(Unheard),
+    /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
+    AskedForLease,
     /// A read has contradicted the peer, so nothing that the peer says counts for the rest of the term.
     Contradicted,
 }
@@ -197,6 +199,8 @@ pub enum Purpose {
     Renew,
     /// The write releases the lease (rule 9).
     Release,
+    /// The write asks the leader to hand over to this candidate (rule 24). The record stays the leader's.
+    Ask,
 }
 
 /// A term of this candidate that is valid.

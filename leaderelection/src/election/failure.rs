@@ -46,6 +46,7 @@ impl Election {
     }
 
     fn on_candidate_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
+        self.unsettle();
         if failure.kind == StoreErrorKind::Unreadable {
             // The object must not be overwritten, whatever it holds now: no write before a successful read.
             self.give_up_attempts();

@@ -39,6 +39,10 @@ pub struct Election {
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
     pub(super) job: Option<Job>,
+    /// The moment since which this candidate has followed without a failure, if it is one that asks for the lease (rule 24).
+    pub(super) well_since: Option<LocalInstant>,
+    /// `true` if the answer of this step is a read, on which a request for the lease may be based.
+    pub(super) may_ask: bool,
     /// `true` after the caller asked to stop, so that the candidate competes for no further term.
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
@@ -61,6 +65,8 @@ impl Election {
             work_end: None,
             ends_with_work: false,
             job: None,
+            well_since: None,
+            may_ask: false,
             stop_asked: false,
             effects: VecDeque::new(),
         }
@@ -186,6 +192,10 @@ impl Election {
             (Some(InFlight::Write { attempt, record }), Answer::Written(Err(failure))) => {
                 self.on_write_failure(now, (attempt, record.write_id.clone()), failure, jitter);
             }
+            (Some(InFlight::Ask(record)), Answer::Written(answer)) => {
+                self.tell(Fact::Observed);
+                self.on_asked(now, record, answer, jitter);
+            }
             (in_flight, _) => self.in_flight = in_flight,
         }
     }
@@ -215,7 +225,11 @@ impl Election {
             return self.on_released(now, written);
         }
         let limits = attempt.limits.min(Limits::from(&*self.rules));
-        let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at, limits };
+        let forgets_at = match self.phase.hold() {
+            Some(hold) => hold.forgets_at,
+            None => (written.record.take_backs > 0).then(|| attempt.sent_at + self.rules.forgets_after()),
+        };
+        let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at, limits, forgets_at };
         let term = self.term(&hold);
         match &mut self.phase {
             Phase::Idle => {}
@@ -223,6 +237,7 @@ impl Election {
                 self.tell(Fact::Acquired { fencing_token: hold.token });
                 let reason = self.opening();
                 (self.sight, self.hearing) = (None, None);
+                self.unsettle();
                 self.phase = Phase::Won { hold, reason };
             }
             Phase::Won { hold: held, .. } => *held = hold,
@@ -237,10 +252,14 @@ impl Election {
 
     /// Sends the request that is due, if any. At most one request is in flight.
     fn send(&mut self, now: LocalInstant, draw: &mut impl Draw) {
-        if self.in_flight.is_some() || self.next_send().is_none_or(|at| now < at) {
+        if self.in_flight.is_some() || self.ask_for_lease(now) {
             return;
         }
+        let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
         if self.wants_read(now) {
+            if now >= due + self.rules.lease_duration {
+                self.unsettle();
+            }
             self.in_flight = Some(InFlight::Read);
             if let Some(hearing) = &mut self.hearing {
                 hearing.asked();
@@ -250,9 +269,12 @@ impl Election {
         }
         let Stamp { write_id, time } = draw.stamp();
         let (purpose, token, record, expected) = match &self.phase {
-            Phase::Won { hold, .. } | Phase::Leading(hold) => {
-                (Purpose::Renew, hold.token, hold.renewed(&self.rules, write_id, time), Some(hold.seen.version.clone()))
-            }
+            Phase::Won { hold, .. } | Phase::Leading(hold) => (
+                Purpose::Renew,
+                hold.token,
+                hold.renewed(now, &self.rules, write_id, time),
+                Some(hold.seen.version.clone()),
+            ),
             Phase::Releasing { held: Some(hold), .. } => {
                 let mut record = hold.released(write_id, time);
                 if let Some(job) = &self.job {
@@ -317,6 +339,7 @@ impl Election {
         // The outcome of these attempts will never be known.
         self.attempts.clear().for_each(drop);
         (self.in_flight, self.hearing) = (None, None);
+        self.unsettle();
         self.pacing.restart(now);
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         if let Some(Hold { seen, .. }) = phase.hold() {

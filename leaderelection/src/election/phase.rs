@@ -100,6 +100,8 @@ pub(super) struct Hold {
     pub(super) sent_at: LocalInstant,
     /// The times of this write, or shorter ones that have been set since (rule 22).
     pub(super) limits: Limits,
+    /// The moment from which renewals do not count earlier requests for the lease; `None` if there were none (rule 24).
+    pub(super) forgets_at: Option<LocalInstant>,
 }
 
 /// The object as a candidate saw it at its last change.
@@ -116,7 +118,12 @@ pub(super) struct Sight {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum InFlight {
     Read,
-    Write { attempt: Attempt, record: Arc<LeaderElectionRecord> },
+    Write {
+        attempt: Attempt,
+        record: Arc<LeaderElectionRecord>,
+    },
+    /// A request to hand over (rule 24).
+    Ask(Arc<LeaderElectionRecord>),
 }
 
 impl Phase {
@@ -183,7 +190,9 @@ impl Hold {
     pub(super) fn annotate(&mut self, annotated: &Seen) {
         let successor = self.successor().or_else(|| annotated.record.preferred_holder.clone());
         self.seen.version = annotated.version.clone();
-        Arc::make_mut(&mut self.seen.record).unknown = annotated.record.unknown.clone();
+        let record = Arc::make_mut(&mut self.seen.record);
+        record.unknown = annotated.record.unknown.clone();
+        record.take_backs = annotated.record.take_backs;
         self.name_successor(successor);
     }
 
@@ -200,7 +209,14 @@ impl Hold {
     }
 
     /// The record of the next renewal (rule 5).
-    pub(super) fn renewed(&self, rules: &Rules, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
+    pub(super) fn renewed(
+        &self,
+        now: LocalInstant,
+        rules: &Rules,
+        write_id: String,
+        time: DateTime<Utc>,
+    ) -> LeaderElectionRecord {
+        let forgets = self.forgets_at.is_some_and(|forgets_at| now >= forgets_at);
         LeaderElectionRecord {
             holder_identity: rules.identity.clone(),
             lease_duration: rules.lease_duration,
@@ -212,6 +228,7 @@ impl Hold {
             session: None,
             peer: self.seen.record.peer.clone(),
             rank: HolderRank::new(rules.rank, self.token),
+            take_backs: if forgets { 0 } else { self.seen.record.take_backs },
             unknown: self.seen.record.unknown.clone(),
         }
     }
@@ -229,6 +246,7 @@ impl Hold {
             session: None,
             peer: None,
             rank: None,
+            take_backs: self.seen.record.take_backs,
             unknown: self.seen.record.unknown.clone(),
         }
     }

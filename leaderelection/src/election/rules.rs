@@ -34,6 +34,10 @@ pub struct Rules {
     pub store_clock_slack: Option<Duration>,
     /// The rank of the candidate, of which 0 is the best (rule 23).
     pub rank: u8,
+    /// `true` if the candidate asks a leader of a worse rank for the lease (rule 24).
+    pub take_back: bool,
+    /// The number of times that the wait before such a request doubles at most (rule 24).
+    pub settle_doublings: u8,
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
@@ -42,6 +46,9 @@ pub struct Rules {
 impl Rules {
     /// The infrequent interval of a candidate that sets none.
     pub const INFREQUENT_INTERVAL: Duration = Duration::from_secs(30);
+
+    /// The number of times that the wait before a request for the lease doubles at most, of a candidate that sets none.
+    pub const SETTLE_DOUBLINGS: u8 = 6;
 
     /// The rules of the candidate `identity`. Its own identity is not reclaimed, its lease not released on
     /// cancellation, a release tried for as long as the lease lasts, and no age trusted. Its infrequent interval is 30 s, and its
@@ -65,6 +72,8 @@ impl Rules {
             release_patience: lease_duration,
             store_clock_slack: None,
             rank: 0,
+            take_back: false,
+            settle_doublings: Self::SETTLE_DOUBLINGS,
             advertised: None,
         }
     }

@@ -1,24 +1,30 @@
 //! Shows an election to an explorer, which can then tell that two states differ in nothing that matters.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::machine::Election;
 use super::phase::{Hold, InFlight, Phase};
 use super::visitor::{Visitor, visit_record};
+use crate::clock::LocalInstant;
 
 impl Election {
     /// Shows everything to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         self.pacing.visit(visitor);
+        let rank_wait = self.rank_wait();
         if let Some(sight) = &mut self.sight {
-            visitor.timer(&mut sight.lease_until);
+            visit_wait(&mut sight.lease_until, rank_wait, visitor);
             if let Some(courtesy_until) = &mut sight.courtesy_until {
-                visitor.timer(courtesy_until);
+                visit_wait(courtesy_until, rank_wait, visitor);
             }
             if let Some(found) = &mut sight.found {
                 visitor.version(&mut found.version);
                 visit_record(Arc::make_mut(&mut found.record), visitor);
             }
+        }
+        if let Some(well_since) = &mut self.well_since {
+            visitor.moment(well_since);
         }
         if let Some(hearing) = &mut self.hearing {
             hearing.visit(visitor);
@@ -34,6 +40,9 @@ impl Election {
             }
         }
         self.attempts.visit(visitor);
+        if let Some(InFlight::Ask(record)) = &mut self.in_flight {
+            visit_record(Arc::make_mut(record), visitor);
+        }
         if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
             visitor.moment(&mut attempt.sent_at);
             visit_record(Arc::make_mut(record), visitor);
@@ -41,8 +50,18 @@ impl Election {
     }
 }
 
+/// Shows a moment after which the candidate waits for the time of its rank. The timer fires when both have passed.
+fn visit_wait(moment: &mut LocalInstant, rank_wait: Duration, visitor: &mut impl Visitor) {
+    let mut timer = *moment + rank_wait;
+    visitor.timer(&mut timer);
+    *moment = timer - rank_wait;
+}
+
 fn visit_hold(hold: &mut Hold, visitor: &mut impl Visitor) {
     visitor.moment(&mut hold.sent_at);
+    if let Some(forgets_at) = &mut hold.forgets_at {
+        visitor.timer(forgets_at);
+    }
     visitor.version(&mut hold.seen.version);
     visit_record(Arc::make_mut(&mut hold.seen.record), visitor);
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Answer, Failure, Operation, Request, Write};
+use crate::election::{Answer, Failure, Operation, Purpose, Request, Write};
 use crate::lock::LockError;
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::store::{StoreErrorKind, Version};
@@ -52,6 +52,8 @@ impl Asked {
     pub(super) fn of(request: &Request, sent_at: LocalInstant) -> Self {
         let renew_time = match request {
             Request::Look => None,
+            // The time in a request to hand over is that of the leader's last renewal.
+            Request::Write(Write { purpose: Purpose::Ask, .. }) => None,
             Request::Write(write) => write.record.renew_time,
         };
         Self { operation: request.operation(), sent_at, renew_time }

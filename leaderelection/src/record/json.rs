@@ -25,6 +25,7 @@ const PREFERRED_HOLDER: &str = "preferredHolder";
 const SESSION: &str = "session";
 const PEER: &str = "peer";
 const RANK: &str = "rank";
+const TAKE_BACKS: &str = "takeBacks";
 
 /// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,10 +98,14 @@ impl LeaderElectionRecord {
         if let Some(rank) = &self.rank {
             body.value(RANK, rank);
         }
+        if self.take_backs > 0 {
+            body.value(TAKE_BACKS, &self.take_backs);
+        }
         // Another program may have written something else under these names, and a name may occur only once.
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
+            TAKE_BACKS => self.take_backs > 0,
             _ => false,
         };
         for (name, value) in self.unknown.0.iter().filter(|(name, _)| !is_written(name)) {
@@ -148,6 +153,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
         peer: take_peer(&mut fields),
         rank: take_if_known(&mut fields, RANK),
+        take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
         unknown: fields,
     })
 }

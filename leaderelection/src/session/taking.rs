@@ -311,6 +311,7 @@ fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
         session: Some(session.to_owned()),
         peer: None,
         rank: None,
+        take_backs: 0,
         unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
     };
     Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
@@ -331,6 +332,7 @@ fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
         session: None,
         peer: None,
         rank: None,
+        take_backs: 0,
         unknown: extras.unknown,
     };
     Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })

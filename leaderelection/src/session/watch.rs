@@ -375,6 +375,7 @@ fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) ->
         preferred_holder: None,
         peer: None,
         rank: None,
+        take_backs: 0,
         ..record
     };
     Write { purpose: Purpose::Release, record: Arc::new(record), expected }

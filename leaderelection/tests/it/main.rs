@@ -37,6 +37,7 @@ mod store_check;
 mod store_clock;
 mod store_time;
 mod support;
+mod take_back;
 mod timings;
 mod transfer;
 mod work_failed;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use leaderelection::{DefaultLeaderElector, HolderRank, LeaderElectionRecord, LeaderHandle, MemoryStore};
+use leaderelection::{
+    DefaultLeaderElector, HolderRank, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore,
+};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -14,26 +17,40 @@ const SECOND: Duration = Duration::from_secs(1);
 const SPREAD: Duration = Duration::from_millis(100);
 
 /// A process that campaigns.
-struct Node {
-    handle: LeaderHandle,
+pub(crate) struct Node {
+    pub(crate) lock: TestLock,
+    pub(crate) handle: LeaderHandle,
+    campaign: JoinHandle<()>,
 }
 
 impl Node {
-    fn start(store: &MemoryStore, identity: &str, rank: u8) -> Self {
-        let lock = TestLock::new(store, identity);
-        let config = builder(lock, Journal::default().callbacks()).rank(rank);
-        let elector = DefaultLeaderElector::new(config.build().unwrap());
-        let handle = elector.handle();
-        tokio::spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
-        Self { handle }
+    pub(crate) fn start(store: &MemoryStore, identity: &str, rank: u8) -> Self {
+        Self::start_with(store, identity, |builder| builder.rank(rank))
     }
 
-    async fn leads(&mut self) -> Duration {
+    pub(crate) fn start_with(
+        store: &MemoryStore,
+        identity: &str,
+        set: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder,
+    ) -> Self {
+        let lock = TestLock::new(store, identity);
+        let config = set(builder(lock.clone(), Journal::default().callbacks()));
+        let elector = DefaultLeaderElector::new(config.build().unwrap());
+        let handle = elector.handle();
+        let campaign = tokio::spawn(async move { elector.campaign(CancellationToken::new()).await.unwrap() });
+        Self { lock, handle, campaign }
+    }
+
+    pub(crate) async fn leads(&mut self) -> Duration {
         let since = Instant::now();
         while !self.handle.is_leader() {
             self.handle.changed().await.unwrap();
         }
         since.elapsed()
+    }
+
+    pub(crate) fn crash(self) {
+        self.campaign.abort();
     }
 }
 

@@ -24,6 +24,9 @@ impl World {
             if let Some(lease_end) = &mut node.lease_end {
                 Shift(passed).timer(lease_end);
             }
+            if setup.takes_back && node.identity == setup.nodes[0].0 {
+                node.well = (node.well + passed).min(Duration::from_nanos(setup.longest_memory()));
+            }
             node.silent = node.silent.saturating_sub(passed);
             if let Some((_, lease)) = &mut node.barred {
                 *lease = lease.saturating_sub(passed);
@@ -35,7 +38,7 @@ impl World {
     pub(super) fn canonical(mut self, setup: &Setup) -> World {
         let floor = Floor {
             timers: LocalInstant::default() + Duration::from_nanos(setup.now()),
-            moments: LocalInstant::default() + Duration::from_nanos(setup.now() - setup.longest_lease()),
+            moments: LocalInstant::default() + Duration::from_nanos(setup.now() - setup.longest_memory()),
         };
         for node in &mut self.nodes {
             node.election.visit(&mut { floor });

@@ -9,7 +9,7 @@ use leaderelection::election::{
     Answer, ClashWatch, Draw, Election, EndReason, Fact, Jitter, Purpose, Request, Stamp, Term, Write,
 };
 
-use super::world::{Cell, Setup, Violation};
+use super::world::{Cell, MOST_DOUBLINGS, Setup, Violation};
 
 /// A candidate's request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +73,8 @@ pub struct Node {
     pub(super) gave_up: bool,
     /// The watch over the identity, in a setup in which processes share an identity.
     pub(super) clash_watch: Option<ClashWatch>,
+    /// The time for which the node has competed without a failed read, in a setup in which a node takes the lease back.
+    pub(super) well: Duration,
     /// The time for which the store has asked the node to send nothing.
     pub(super) silent: Duration,
     /// The version that the node read last, and the time for which that version bars the node from a term.
@@ -114,6 +116,7 @@ impl Node {
             term: None,
             gave_up: false,
             clash_watch: is_shared.then(|| ClashWatch::new(identity)),
+            well: Duration::ZERO,
             silent: Duration::ZERO,
             barred: None,
         }
@@ -131,7 +134,8 @@ impl Node {
 
     /// Remembers the version in an answer, if a property needs this version: every memory multiplies the states.
     pub(super) fn see(&mut self, setup: &Setup, index: usize, answer: &Answer) {
-        if (setup.deletion || setup.has_ranks())
+        // The wait for a rank begins when the machine gets to know the version, which it may have written itself.
+        if (setup.deletion || setup.has_ranks() && !self.knows(answer))
             && let Answer::Read(Ok(Some(found))) = answer
             && self.barred.as_ref().is_none_or(|(version, _)| *version != found.version)
         {
@@ -181,6 +185,10 @@ impl Node {
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if barred && self.pushes(setup, index) => {
                 Some(Violation::Pushing)
             }
+            Request::Write(Write { purpose: Purpose::Ask, .. }) if self.is_insolent(setup, index) => {
+                Some(Violation::Insolence)
+            }
+            Request::Write(write) if self.forgets(write) => Some(Violation::Oblivion),
             Request::Write(Write { expected: None, .. }) if setup.deletion && barred => Some(Violation::Haste),
             Request::Write(Write { purpose: Purpose::Acquire, .. }) if self.stop_asked => Some(Violation::Disobedience),
             Request::Write(Write { record, .. }) if record.is_released() && self.works() => {
@@ -188,6 +196,25 @@ impl Node {
             }
             _ => None,
         }
+    }
+
+    /// Returns `true` if the node may not ask for the lease that it has seen (rule 24).
+    fn is_insolent(&self, setup: &Setup, index: usize) -> bool {
+        let Some((record, _)) = self.election.observed() else { return true };
+        let settle = setup.lease << record.take_backs.min(MOST_DOUBLINGS);
+        let is_worse = record.leader_rank() > setup.rank_of(index);
+        !is_worse || record.preferred_holder.is_some() || self.well < Duration::from_nanos(settle)
+    }
+
+    /// Returns `true` if the write loses the count of requests, or does not count itself. A leader may forget the count.
+    fn forgets(&self, write: &Write) -> bool {
+        let count = self.election.observed().map_or(0, |(record, _)| record.take_backs);
+        let expected = match write.purpose {
+            Purpose::Ask => (count + 1).min(MOST_DOUBLINGS),
+            Purpose::Renew => return ![0, count].contains(&write.record.take_backs),
+            _ => count,
+        };
+        write.record.take_backs != expected
     }
 
     /// Returns `true` if the node has to leave a free lease to better ranks (rule 23).

@@ -108,6 +108,15 @@ pub(super) fn of(setup: &Setup) -> Vec<Property<Setup>> {
     if setup.has_ranks() {
         properties.push(Property::always("no pushing", |_, world: &World| never(world, Violation::Pushing)));
     }
+    if setup.takes_back {
+        properties.extend([
+            Property::always("no insolence", |_, world: &World| never(world, Violation::Insolence)),
+            Property::always("no oblivion", |_, world: &World| never(world, Violation::Oblivion)),
+            Property::sometimes("a request of a better candidate", |_, world: &World| {
+                world.cell.as_ref().is_some_and(|cell| cell.record.take_backs > 0)
+            }),
+        ]);
+    }
     if setup.late_writes > 0 {
         properties.push(Property::sometimes("a late write", |_, world: &World| !world.orphans.is_empty()));
     }

@@ -88,6 +88,10 @@ pub fn larger() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
         question(
+            "a lease that is taken back",
+            Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
+        question(
             "stops, releases and late requests",
             Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
         ),
@@ -161,6 +165,7 @@ fn two() -> Setup {
         reconfigures: 0,
         longer: 0,
         ranks: (0, 0),
+        takes_back: false,
         renew: 2,
         retry: 1,
         follower: None,

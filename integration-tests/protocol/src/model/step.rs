@@ -26,8 +26,11 @@ impl World {
             Action::ArriveLate(orphan) => {
                 // A write that arrives while the object is something else does not land.
                 let (writer, record) = world.orphans.remove(orphan);
-                if world.spoilt != Spoilt::Now {
-                    world.write(setup, writer, record);
+                let is_request = world.cell.as_ref().is_some_and(|cell| cell.record.write_id == record.write_id);
+                match world.spoilt {
+                    Spoilt::Now => {}
+                    _ if is_request => world.ask(record),
+                    _ => world.write(setup, writer, record),
                 }
             }
             Action::Delete => {
@@ -112,6 +115,7 @@ impl World {
     pub(super) fn begin(&mut self, setup: &Setup, index: usize) {
         let node = &mut self.nodes[index];
         (node.waits, node.rests, node.stop_asked, node.term) = (false, false, false, None);
+        node.well = Duration::ZERO;
         let input =
             Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.has_job(index), job: setup.job_of(index) };
         self.step(setup, index, input, false);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::election::{Answer, Failure, Input, Request, Write};
-use leaderelection::{StoreErrorKind, Version, VersionedRecord};
+use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
+use super::canonical::unused_id;
 use super::node::Flight;
 use super::world::{Cell, Setup, Spoilt, Violation, World};
 
@@ -26,6 +27,15 @@ impl World {
                     .is_some_and(|cell| cell.writer != Some(index) && cell.record.holder_identity == identity);
                 answered(Answer::Read(Ok(self.cell.as_ref().map(|cell| cell.read(setup)))), false, clash)
             }
+            Request::Write(write) if write.purpose == Purpose::Ask => {
+                let applies = self.applies(&write);
+                if applies {
+                    self.ask(Arc::unwrap_or_clone(write.record));
+                }
+                let version = self.cell.as_ref().map(|cell| cell.version.clone()).filter(|_| applies);
+                let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
+                answered(Answer::Written(version.ok_or(conflict)), applies, false)
+            }
             Request::Write(write) => {
                 let (applies, version) = (self.applies(&write), version_of(&write.record));
                 if applies {
@@ -42,7 +52,7 @@ impl World {
     }
 
     /// Applies a write whose condition holds, and checks that no promise forbids the write.
-    pub(super) fn write(&mut self, setup: &Setup, writer: Option<usize>, record: leaderelection::LeaderElectionRecord) {
+    pub(super) fn write(&mut self, setup: &Setup, writer: Option<usize>, record: LeaderElectionRecord) {
         let violation = self.broken_by_write(setup, writer, &record).or_else(|| self.mark(setup, &record));
         self.violate(setup, violation);
         let version = version_of(&record);
@@ -77,6 +87,15 @@ impl World {
         (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
+    /// Applies a request for the lease: the record stays its writer's, and gets another version.
+    pub(super) fn ask(&mut self, record: LeaderElectionRecord) {
+        let version = Version::new(unused_id(self.ids));
+        if let Some(cell) = &mut self.cell {
+            (cell.record, cell.version, cell.age) = (record, version, 0);
+        }
+        self.orphans.clear();
+    }
+
     /// Tells a node that its request failed, and that it has to wait for a lease duration.
     pub(super) fn ask_to_wait(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
         let asked = Duration::from_nanos(setup.lease_of(index));
@@ -92,6 +111,9 @@ impl World {
             None => return,
         };
         self.orphan(setup, index);
+        if is_read {
+            self.nodes[index].well = Duration::ZERO;
+        }
         let failure = Failure { kind, retry_after };
         let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
         self.step(setup, index, Input::Answer(answer), false);

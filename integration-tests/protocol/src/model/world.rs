@@ -12,6 +12,9 @@ use super::node::Node;
 use super::properties;
 use crate::reach::{Goal, Mover, Reach};
 
+/// The number of times that the time before a request for the lease doubles at most.
+pub(super) const MOST_DOUBLINGS: u8 = 1;
+
 /// The behaviour of the work of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
@@ -39,6 +42,8 @@ pub struct Setup {
     pub longer: u64,
     /// The rank of the first node and that of the others.
     pub ranks: (u8, u8),
+    /// The first node takes the lease back.
+    pub takes_back: bool,
     /// Renew deadline in clock units.
     pub renew: u64,
     /// Retry period in clock units.
@@ -118,6 +123,8 @@ impl Setup {
         let mut rules = Rules::new(self.nodes[index].0, nanos(lease), nanos(renew), nanos(self.retry));
         rules.follower_interval = nanos(self.follower_interval());
         rules.rank = self.rank_of(index);
+        rules.take_back = self.takes_back && index == 0;
+        rules.settle_doublings = MOST_DOUBLINGS;
         rules.reclaim_own_identity = self.reclaims;
         rules.release_on_cancel = self.releases;
         rules.store_clock_slack = self.store_clock.map(|clock| nanos(clock.slack));
@@ -150,6 +157,11 @@ impl Setup {
     /// The longest lease duration of a node.
     pub fn longest_lease(&self) -> u64 {
         self.lease.max(self.other_lease.unwrap_or_default()) + self.longer
+    }
+
+    /// The greatest age of a past event that matters.
+    pub fn longest_memory(&self) -> u64 {
+        self.longest_lease() * if self.takes_back { 1 << MOST_DOUBLINGS } else { 1 }
     }
 
     /// Returns the reading of every clock, which never changes: all remembered moments move into the past instead. The
@@ -233,6 +245,10 @@ pub enum Violation {
     Futility,
     /// A candidate took a free lease before the time of its rank.
     Pushing,
+    /// A candidate asked for the lease without a better rank, or before its settle time was over.
+    Insolence,
+    /// The count of requests was lost, or did not grow by a request.
+    Oblivion,
     /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
     Trust,
     /// A candidate whose read showed no renewal would read later than a retry period from now.

@@ -101,6 +101,8 @@ impl fmt::Display for Outcome {
             jobs,
             repetitions,
             words,
+            take_backs,
+            forgiven,
         } = self.stats;
         write!(
             f,
@@ -108,7 +110,7 @@ impl fmt::Display for Outcome {
              ({deadlines} ended at the deadline, {losses} found taken), {releases} releases, {crashes} crashes, \
              {freezes} freezes, {standstills} standstills, {clashes} clashes of identities, {interventions} interventions, \
              {strangers} writes of strangers, {jobs} jobs done, {repetitions} of them again, \
-             {words} words of peers",
+             {words} words of peers, {take_backs} requests of better candidates, {forgiven} times forgotten",
             self.took.as_secs_f64(),
             self.seeds
         )?;

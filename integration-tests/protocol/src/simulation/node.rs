@@ -102,6 +102,7 @@ impl Process {
         let lock = ObjectLock::new(connection, "lock", identity.clone());
         let timings = world.scenario.timings_of_a_process(dice);
         let Timings { lease, deadline, retry, timeout, follower } = timings;
+        let takes_back = world.scenario.has_ranks && dice.chance(0.7);
         let infrequent_interval = world.scenario.peers.map(|peers| peers.infrequent_interval);
         let config = LeaderElectionConfig::builder(lock, worker.callbacks())
             .lease_duration(lease)
@@ -113,6 +114,8 @@ impl Process {
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
             .name(listener::name_of(id))
             .rank(world.scenario.rank_of(node))
+            .take_back(takes_back)
+            .settle_doublings(world.scenario.settle_doublings)
             .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
             .seed(dice.number());
         // Other timings need not suit the interval.
@@ -133,7 +136,9 @@ impl Process {
             _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
         };
         let campaigns = matches!(usage, Usage::Campaign) && !world.scenario.calls_twice;
-        let newcomer = Newcomer { node, identity, timings, twin, campaigns, clock, handle: handle.clone(), calls };
+        let handle_of_newcomer = handle.clone();
+        let newcomer =
+            Newcomer { node, identity, timings, twin, takes_back, campaigns, clock, handle: handle_of_newcomer, calls };
         world.oracle(|oracle, now| oracle.began(now, newcomer));
         let cancel = CancellationToken::new();
         Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }

@@ -8,6 +8,7 @@ mod jobs;
 mod object;
 mod peers;
 mod process;
+mod ranks;
 mod terms;
 
 use std::fmt;
@@ -91,6 +92,12 @@ pub enum Property {
     FailedWorkEndsTerm,
     /// A candidate of rank n leaves a free lease to others for n retry periods.
     BetterRanksFirst,
+    /// A candidate asks for the lease only if its rank is better than the leader's, and if it has competed without a failed
+    /// read for a lease duration, doubled for each earlier request. The lock counts the requests until a leader has led for
+    /// long.
+    AsksWhenSettled,
+    /// While nothing goes wrong, a leader of a worse rank hands over to a candidate that asks.
+    TakenBackInTime,
     /// Only code that is told to panic panics.
     NoPanic,
 }
@@ -153,6 +160,10 @@ pub struct Stats {
     pub repetitions: u64,
     /// Words of peers that reached a candidate.
     pub words: u64,
+    /// Requests of better candidates that took effect.
+    pub take_backs: u64,
+    /// Leaders that forgot earlier requests, because they had led for long.
+    pub forgiven: u64,
 }
 
 impl AddAssign for Stats {
@@ -172,6 +183,8 @@ impl AddAssign for Stats {
         self.jobs += other.jobs;
         self.repetitions += other.repetitions;
         self.words += other.words;
+        self.take_backs += other.take_backs;
+        self.forgiven += other.forgiven;
     }
 }
 
@@ -242,6 +255,7 @@ impl Oracle {
             self.check_silence(now, by);
             self.check_looks(now, by, what);
             self.check_failed_work(now, by, what);
+            self.remember_request_for_lease(now, by, request, what);
             self.processes[by].remember_request(now, request);
             self.remember_job_of_request(by, request);
             if let Sent::Release { token } = what {
@@ -262,6 +276,10 @@ impl Oracle {
         (request, sent): (RequestId, TrueTime),
         record: &LeaderElectionRecord,
     ) {
+        if self.object.is_request(record) {
+            return self.asked_for_lease(now, by, request, record);
+        }
+        self.check_count_of_requests(now, by, sent, record);
         self.stats.writes += 1;
         self.stats.releases += u64::from(record.is_released());
         let writer = &self.processes[by];
@@ -273,7 +291,7 @@ impl Oracle {
             self.violated(now, property, format!("p{by}'s write: {what}"));
         }
         self.check_marks(now, by, request, record);
-        self.object.remember(Some(by), now, record);
+        self.object.remember(Some(by), (sent, now), record);
         if self.scenario.peers.is_some_and(|peers| peers.liar == Some(Liar::Mixes)) {
             self.object.may_be_named_since(sent);
         }
@@ -319,13 +337,13 @@ impl Oracle {
 
     /// Records a record that existed before all processes.
     pub(super) fn planted(&mut self, record: &LeaderElectionRecord) {
-        self.object.remember(None, TrueTime::ZERO, record);
+        self.object.remember(None, (TrueTime::ZERO, TrueTime::ZERO), record);
     }
 
     /// Records a write of a candidate of another library.
     pub(super) fn stranger_wrote(&mut self, now: TrueTime, record: &LeaderElectionRecord) {
         self.stats.strangers += 1;
-        self.object.remember(None, now, record);
+        self.object.remember(None, (now, now), record);
     }
 
     pub(super) fn answered(

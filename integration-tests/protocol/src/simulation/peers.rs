@@ -76,11 +76,15 @@ impl World {
     ) -> Option<Word> {
         self.scenario.peers?;
         let fencing_token = record.leader_transitions;
+        let holder = self.oracle(|oracle, _| oracle.identity_of(process));
         if record.is_released() {
-            let holder = self.oracle(|oracle, _| oracle.identity_of(process));
             return Some(Word { node, heard: Heard::Ended { holder, fencing_token } });
         }
-        let (holder, write_id) = (record.holder_identity.clone(), record.write_id.clone()?);
+        // A request for the lease says nothing about a write of its sender.
+        if record.holder_identity != holder {
+            return None;
+        }
+        let write_id = record.write_id.clone()?;
         let heard = Heard::Landed { holder, fencing_token, write_id, number: self.peers.next_number() };
         let mut writes = self.peers.writes.lock().unwrap();
         writes.push_front(heard.clone());

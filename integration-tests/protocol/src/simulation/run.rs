@@ -100,6 +100,7 @@ async fn alternate(world: &World, dice: &mut Dice) {
         sleep(dice.between(lease * 8, lease * 40)).await;
         world.set_calm(true);
         let straggling = world.last_straggler().saturating_sub(world.now());
+        let calm_since = world.now() + straggling;
         sleep_until(Instant::now() + straggling + world.scenario.longest_without_leader()).await;
         world.oracle(|oracle, now| {
             oracle.check_has_leader(now);
@@ -109,6 +110,7 @@ async fn alternate(world: &World, dice: &mut Dice) {
         world.oracle(|oracle, now| {
             oracle.check_has_leader(now);
             oracle.check_all_know_the_leader(now);
+            oracle.check_best_leads(now, calm_since);
         });
     }
 }

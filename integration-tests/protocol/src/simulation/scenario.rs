@@ -35,8 +35,10 @@ pub(crate) struct Scenario {
     pub(crate) other_timings: Option<Timings>,
     /// Processes get the other timings while they run, again and again.
     pub(crate) reconfigures: bool,
-    /// Candidates have unequal ranks.
+    /// Candidates have unequal ranks, and most ask for the lease of a worse one.
     pub(crate) has_ranks: bool,
+    /// The number of times that the wait before such a request doubles at most.
+    pub(crate) settle_doublings: u8,
     /// A candidate of another library competes at times, whose records have no write id.
     pub(crate) has_stranger: bool,
     /// The slowest and the fastest rate of a clock.
@@ -157,6 +159,7 @@ impl Scenario {
             timings,
             other_timings,
             has_ranks,
+            settle_doublings: dice.pick(&[0, 1, 2, 6]),
             reconfigures: other_timings.is_some_and(|other| other.lease != timings.lease) && dice.chance(0.6),
             // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
             has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),

@@ -76,10 +76,12 @@ impl Connection {
                 match precondition {
                     Precondition::Absent => Sent::Create { token },
                     _ if record.is_released() => Sent::Release { token },
+                    _ if self.asks(record) => Sent::Ask { token },
                     Precondition::Matches(_) => Sent::Update { token },
                 }
             }
         };
+        let is_read = matches!(op, Op::Get);
         let id = self.world.oracle(|oracle, now| oracle.sent(now, self.client.process(), sent));
         if let Client::Process { node, .. } = self.client {
             self.world.nodes[node].sends.notify_waiters();
@@ -102,6 +104,9 @@ impl Connection {
             self.world.oracle(|oracle, now| match &answer {
                 Err(refusal) => {
                     oracle.is_disturbed(process);
+                    if is_read {
+                        oracle.is_unwell(now, process);
+                    }
                     oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default());
                 }
                 Ok(Done::Got(found)) => {
@@ -121,6 +126,14 @@ impl Connection {
         answer.map_err(|Refusal { kind, retry_after }| {
             StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
         })
+    }
+
+    /// Returns `true` if the write of a candidate leaves the record to another.
+    fn asks(&self, record: &LeaderElectionRecord) -> bool {
+        let holder = &record.holder_identity;
+        self.client
+            .process()
+            .is_some_and(|process| self.world.oracle(|oracle, _| oracle.identity_of(process)) != *holder)
     }
 
     async fn carry(self, parcel: Parcel, tell: oneshot::Sender<Result<Done, Refusal>>) {

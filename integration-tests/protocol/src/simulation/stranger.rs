@@ -64,7 +64,10 @@ impl Stranger<'_> {
                     Some((old, version)) if self.may_take(now, &old) => {
                         let is_own = old.holder_identity == IDENTITY;
                         let token = old.leader_transitions + u64::from(!is_own);
-                        drop(self.lock.update(&self.record(token), &version).await);
+                        let mut record = self.record(token);
+                        // Another library keeps the fields that it does not know.
+                        (record.rank, record.take_backs) = (old.rank, old.take_backs);
+                        drop(self.lock.update(&record, &version).await);
                     }
                     Some(_) => {}
                 }

@@ -73,9 +73,19 @@ pub(super) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Sent {
     Read,
-    Create { token: u64 },
-    Update { token: u64 },
-    Release { token: u64 },
+    Create {
+        token: u64,
+    },
+    Update {
+        token: u64,
+    },
+    /// A request for the lease of another.
+    Ask {
+        token: u64,
+    },
+    Release {
+        token: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Hash)]

@@ -21,6 +21,7 @@ impl Oracle {
         let event = Event::Began { node: newcomer.node, twin: newcomer.twin };
         self.processes.push(Watched::from(newcomer));
         self.live.push(process);
+        self.is_unwell(now, process);
         self.log(now, Some(process), event);
         process
     }

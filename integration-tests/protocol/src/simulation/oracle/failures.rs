@@ -32,8 +32,10 @@ impl Oracle {
     /// Checks that the term is not renewed, and that a process that campaigns begins no other term in the cool-down.
     pub(super) fn check_failed_work(&mut self, now: TrueTime, process: ProcessId, sent: Sent) {
         let watched = &self.processes[process];
-        let (Some(Failed { token, at }), Sent::Update { token: sent } | Sent::Create { token: sent }) =
-            (watched.failed, sent)
+        let (
+            Some(Failed { token, at }),
+            Sent::Update { token: sent } | Sent::Create { token: sent } | Sent::Ask { token: sent },
+        ) = (watched.failed, sent)
         else {
             return;
         };

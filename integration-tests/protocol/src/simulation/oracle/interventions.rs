@@ -75,7 +75,7 @@ impl Oracle {
             }
             _ => {
                 self.deposed = self.deposed.max(Some(record.leader_transitions));
-                self.object.remember(None, now, record);
+                self.object.remember(None, (now, now), record);
             }
         }
         self.check_told(now, plan);

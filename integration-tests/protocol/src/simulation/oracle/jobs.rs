@@ -14,7 +14,7 @@ use crate::simulation::timeline::{Event, ProcessId, RequestId};
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     /// The processes that do jobs.
-    hosts: BTreeSet<ProcessId>,
+    pub(super) hosts: BTreeSet<ProcessId>,
     calls: BTreeMap<ProcessId, Call>,
     /// The jobs for which requests were sent.
     of_requests: BTreeMap<RequestId, JobId>,

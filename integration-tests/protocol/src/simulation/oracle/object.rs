@@ -43,6 +43,10 @@ struct Write {
     counts_from: TrueTime,
     /// The jobs that the record says are done.
     jobs: Vec<String>,
+    write_id: Option<String>,
+    take_backs: u8,
+    /// The time at which the first write of the term was sent.
+    began: TrueTime,
 }
 
 impl ObjectHistory {
@@ -138,8 +142,15 @@ impl ObjectHistory {
         }
     }
 
-    pub(super) fn remember(&mut self, by: Option<ProcessId>, applied: TrueTime, record: &LeaderElectionRecord) {
+    pub(super) fn remember(
+        &mut self,
+        by: Option<ProcessId>,
+        (sent, applied): (TrueTime, TrueTime),
+        record: &LeaderElectionRecord,
+    ) {
         let token = record.leader_transitions;
+        let before = self.newest.as_ref().filter(|newest| newest.token == token && newest.by == by);
+        let began = before.map_or(sent, |newest| newest.began);
         self.highest_token = self.highest_token.max(Some(token));
         self.is_spoilt = false;
         self.begun.extend(by.map(|by| (by, token)));
@@ -148,7 +159,47 @@ impl ObjectHistory {
         let preferred = record.preferred_holder.clone();
         let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
         let jobs = record.completed_jobs();
-        self.newest = Some(Write { by, token, holder, lease, preferred, asked, applied, counts_from: applied, jobs });
+        self.newest = Some(Write {
+            by,
+            token,
+            holder,
+            lease,
+            preferred,
+            asked,
+            applied,
+            counts_from: applied,
+            jobs,
+            write_id: record.write_id.clone(),
+            take_backs: record.take_backs,
+            began,
+        });
+    }
+
+    /// Returns `true` if the record is the newest write with a request to hand over.
+    pub(super) fn is_request(&self, record: &LeaderElectionRecord) -> bool {
+        self.newest.as_ref().is_some_and(|newest| {
+            newest.write_id.is_some()
+                && newest.write_id == record.write_id
+                && newest.token == record.leader_transitions
+                && newest.holder == record.holder_identity
+        })
+    }
+
+    /// The requests of better candidates that the object counts, and the start of the term.
+    pub(super) fn take_backs(&self) -> Option<(u8, TrueTime)> {
+        self.newest.as_ref().map(|newest| (newest.take_backs, newest.began))
+    }
+
+    /// Takes the count of a request. Returns the next leader that was named before, and the writer of the record.
+    pub(super) fn count_request(&mut self, record: &LeaderElectionRecord) -> (Option<String>, Option<ProcessId>) {
+        let Some(newest) = &mut self.newest else { return (None, None) };
+        newest.take_backs = record.take_backs;
+        (newest.preferred.clone(), newest.by)
+    }
+
+    /// The writer of the record.
+    pub(super) fn leader(&self) -> Option<ProcessId> {
+        self.newest.as_ref().filter(|newest| !newest.holder.is_empty() && !self.is_spoilt)?.by
     }
 
     /// Records that a liar may have named the newest write since it was sent.

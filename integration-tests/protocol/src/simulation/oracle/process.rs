@@ -24,6 +24,8 @@ pub(in crate::simulation) struct Newcomer {
     pub(in crate::simulation) identity: String,
     pub(in crate::simulation) timings: Timings,
     pub(in crate::simulation) twin: bool,
+    /// The process asks for the lease of a leader of a worse rank.
+    pub(in crate::simulation) takes_back: bool,
     /// The process competes again by itself, and nobody else calls its elector.
     pub(in crate::simulation) campaigns: bool,
     pub(in crate::simulation) clock: NodeClock,
@@ -36,6 +38,11 @@ pub(in crate::simulation) struct Newcomer {
 pub(in crate::simulation) struct Watched {
     pub(super) node: usize,
     pub(super) identity: String,
+    pub(super) takes_back: bool,
+    /// The start of the process, the end of its last term, or its last read that failed.
+    pub(super) well_since: LocalInstant,
+    /// The requests for the lease, each with the time for which the process had been well.
+    pub(super) asks: Vec<(RequestId, Duration)>,
     pub(super) campaigns: bool,
     /// The timings; after other timings were set, the times of both that make a check the least strict.
     pub(super) timings: Timings,
@@ -107,10 +114,13 @@ struct Tried {
 
 impl From<Newcomer> for Watched {
     fn from(newcomer: Newcomer) -> Self {
-        let Newcomer { node, identity, campaigns, timings, clock, handle, calls, .. } = newcomer;
+        let Newcomer { node, identity, takes_back, campaigns, timings, clock, handle, calls, .. } = newcomer;
         Self {
             node,
             identity,
+            takes_back,
+            well_since: LocalInstant::default(),
+            asks: Vec::new(),
             campaigns,
             timings,
             reconfigured_at: None,

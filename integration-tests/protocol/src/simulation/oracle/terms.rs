@@ -150,6 +150,7 @@ impl Oracle {
         };
         self.processes[process].past.push(leadership);
         self.last_led = now;
+        self.is_unwell(now, process);
         self.log(now, Some(process), Event::LeadsNoMore { token });
         self.check_stop_before_next_leader(now, process);
         if still_valid {
@@ -199,8 +200,9 @@ impl Oracle {
             open.is_some_and(|open| open.leadership.is_valid())
         };
         let bound = self.scenario.longest_without_leader();
-        // A leader obeys an operator who insists on another leader.
-        let is_between_terms = self.scenario.operator_insists && now < self.last_led + bound;
+        // A leader obeys an operator who insists on another leader, and a better candidate.
+        let may_hand_over = self.scenario.operator_insists || self.scenario.has_ranks;
+        let is_between_terms = may_hand_over && now < self.last_led + bound;
         let nobody_has_to = self.live.iter().all(|process| self.is_idle(now, *process));
         if !self.live.iter().any(leads) && !is_between_terms && !nobody_has_to {
             let what = format!("nobody leads, though nothing went wrong for more than {bound:?}");

@@ -1,0 +1,102 @@
+//! Rule 24: a candidate of a better rank than the leader's asks for the lease.
+//!
+//! The record counts the requests, because a candidate that has restarted remembers nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::effect::{Effect, Fact, Purpose, Request, Write};
+use super::input::{Failure, Jitter};
+use super::machine::Election;
+use super::phase::{InFlight, Phase, Seen};
+use super::rules::Rules;
+use crate::clock::LocalInstant;
+use crate::record::LeaderElectionRecord;
+use crate::store::{StoreErrorKind, Version};
+
+/// The number of longest settle times for which a leader leads before it forgets the requests.
+const FORGETS_AFTER: u32 = 2;
+
+impl Rules {
+    /// The time for which a candidate follows without a failure before it asks, after this number of requests.
+    fn settle(&self, take_backs: u8) -> Duration {
+        self.lease_duration.saturating_mul(1 << take_backs.min(self.settle_doublings))
+    }
+
+    /// The time for which a leader leads before it forgets the requests that the record counts.
+    pub(super) fn forgets_after(&self) -> Duration {
+        self.settle(u8::MAX).saturating_mul(FORGETS_AFTER)
+    }
+}
+
+impl Election {
+    /// Notes a read that was answered. If it shows a leader who is to be asked later, the next read comes at that moment or
+    /// earlier, whatever a peer says.
+    pub(super) fn settle(&mut self, now: LocalInstant) {
+        if !self.rules.take_back {
+            return;
+        }
+        // The time during which the candidate lets others go first does not count.
+        self.well_since.get_or_insert(self.pacing.write(now));
+        let Some(asks_at) = self.asks_at() else { return };
+        self.may_ask = true;
+        if let Some(spares_until) = self.hearing.as_mut().and_then(|hearing| hearing.spares_until.as_mut()) {
+            *spares_until = (*spares_until).min(asks_at);
+        }
+        if now < asks_at {
+            self.pacing.look_by(asks_at);
+        }
+    }
+
+    /// Begins the time without a failure anew, because a read has failed, or comes later than it should by a lease or more.
+    pub(super) fn unsettle(&mut self) {
+        self.well_since = None;
+    }
+
+    /// The moment from which this candidate asks the leader that it has seen for the lease; `None` if it does not ask.
+    fn asks_at(&self) -> Option<LocalInstant> {
+        let record = &self.sight.as_ref()?.found.as_ref()?.record;
+        let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
+        let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
+        let competes = matches!(self.phase, Phase::Following) && self.job.is_none();
+        let asks = competes && is_worse && !is_asked;
+        self.well_since.filter(|_| asks).map(|since| since + self.rules.settle(record.take_backs))
+    }
+
+    /// Asks for the lease if a read has just shown a leader who is to be asked now. Returns `true` if the request was sent.
+    pub(super) fn ask_for_lease(&mut self, now: LocalInstant) -> bool {
+        if !std::mem::take(&mut self.may_ask) || self.attempts.last().is_some() || now < self.pacing.write(now) {
+            return false;
+        }
+        let is_due = self.asks_at().is_some_and(|asks_at| now >= asks_at);
+        let Some(found) = self.sight.as_ref().filter(|sight| is_due && now < sight.lease_until) else { return false };
+        let Some(Seen { record, version }) = &found.found else { return false };
+        let mut record = LeaderElectionRecord::clone(record);
+        record.preferred_holder = Some(self.rules.identity.clone());
+        record.take_backs = record.take_backs.saturating_add(1).min(self.rules.settle_doublings);
+        let (record, expected) = (Arc::new(record), Some(version.clone()));
+        self.in_flight = Some(InFlight::Ask(Arc::clone(&record)));
+        self.effects.push_back(Effect::Send(Request::Write(Write { purpose: Purpose::Ask, record, expected })));
+        true
+    }
+
+    /// Takes the answer to a request for the lease. After a request that was refused, or that came too late, the next read
+    /// decides whether to ask again.
+    pub(super) fn on_asked(
+        &mut self,
+        now: LocalInstant,
+        record: Arc<LeaderElectionRecord>,
+        answer: Result<Version, Failure>,
+        jitter: Jitter,
+    ) {
+        match answer {
+            Ok(version) => {
+                self.tell(Fact::AskedForLease);
+                self.see(now, Some(Seen { record, version }), Duration::ZERO, jitter);
+            }
+            Err(failure) if matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Rejected) => {}
+            // A candidate that may not be able to write is not fit to lead.
+            Err(_) => self.unsettle(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The lease that a better candidate takes back (rule 24).
+
+use std::time::Duration;
+
+use leaderelection::{Change, EndReason, MemoryStore, StoreErrorKind};
+use tokio::time::sleep;
+
+use crate::rank::Node;
+use crate::support::{Fault, LEASE, Op, RETRY, logged, stored};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The longest time from a request to the next leader: the leader's next renewal, and the candidate's next read.
+const HAND_OVER: Duration = RETRY.saturating_mul(4);
+
+fn best(store: &MemoryStore) -> Node {
+    Node::start_with(store, "a", |builder| builder.take_back(true))
+}
+
+/// A leader of rank 1.
+async fn worse(store: &MemoryStore) -> Node {
+    let mut worse = Node::start(store, "b", 1);
+    worse.leads().await;
+    worse
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_better_candidate_takes_the_lease_back_once_it_has_settled() {
+    let store = MemoryStore::new();
+    let other = worse(&store).await;
+    sleep(LEASE * 2).await;
+    let mut best = best(&store);
+    let took = best.leads().await;
+    assert!(took >= LEASE && took <= LEASE + HAND_OVER, "{took:?}");
+    assert!(!other.handle.is_leader());
+    let ends = other.handle.transitions().into_iter().filter_map(|transition| match transition.change {
+        Change::StoppedLeading { reason, .. } => Some(reason),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [EndReason::Transferred { to: "a".to_owned() }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_forgets_the_requests_when_it_has_led_for_128_leases() {
+    let store = MemoryStore::new();
+    let _other = worse(&store).await;
+    let mut best = best(&store);
+    best.leads().await;
+    sleep(LEASE * 128 - RETRY).await;
+    assert_eq!(stored(&store).await.record.take_backs, 1);
+    sleep(RETRY * 3).await;
+    assert_eq!(stored(&store).await.record.take_backs, 0);
+    assert!(best.handle.is_leader());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_asks_without_the_setting_or_without_a_better_rank() {
+    for (rank, take_back) in [(0, false), (1, true), (2, true)] {
+        let store = MemoryStore::new();
+        let leader = worse(&store).await;
+        let candidate = Node::start_with(&store, "a", |builder| builder.rank(rank).take_back(take_back));
+        sleep(LEASE * 20).await;
+        assert!(leader.handle.is_leader());
+        assert!(candidate.lock.ops().iter().all(|op| *op == Op::Get), "rank {rank}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preferred_candidate_that_restarts_every_few_seconds_never_asks() {
+    let store = MemoryStore::new();
+    let other = worse(&store).await;
+    for _ in 0..100 {
+        let best = best(&store);
+        sleep(SECOND * 7).await;
+        best.crash();
+    }
+    assert!(other.handle.is_leader());
+    assert_eq!(stored(&store).await.record.leader_transitions, 0);
+}
+
+/// A candidate that lives long enough to take the lease back, and crashes soon afterwards, takes it back ever more rarely.
+#[tokio::test(start_paused = true)]
+async fn each_request_doubles_the_time_before_the_next_although_the_candidate_restarts() {
+    let store = MemoryStore::new();
+    let mut other = worse(&store).await;
+    let mut waits = Vec::new();
+    for _ in 0..9 {
+        let mut best = best(&store);
+        waits.push(best.leads().await);
+        sleep(SECOND * 3).await;
+        best.crash();
+        other.leads().await;
+    }
+    for (number, wait) in waits.iter().enumerate() {
+        let settle = LEASE * (1 << number.min(6));
+        assert!(*wait >= settle && *wait <= settle + HAND_OVER, "{number}: {wait:?}, {waits:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_read_begins_the_settle_time_anew() {
+    let store = MemoryStore::new();
+    let _other = worse(&store).await;
+    let mut best = best(&store);
+    sleep(LEASE - SECOND).await;
+    best.lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+    sleep(SECOND * 5).await;
+    best.lock.set_outage(None);
+    assert!(best.leads().await >= LEASE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_cool_down_does_not_count() {
+    let store = MemoryStore::new();
+    let mut best = Node::start_with(&store, "a", |builder| builder.take_back(true).step_down_cool_down(LEASE * 3));
+    best.leads().await;
+    let mut other = Node::start(&store, "b", 1);
+    assert!(best.handle.step_down());
+    other.leads().await;
+    let took = best.leads().await;
+    assert!(took >= LEASE * 4 - HAND_OVER && took <= LEASE * 4 + HAND_OVER, "{took:?}");
+}
+
+#[test]
+fn a_request_is_logged_once() {
+    let events = logged(tracing::Level::INFO, async || {
+        let store = MemoryStore::new();
+        let _other = worse(&store).await;
+        best(&store).leads().await;
+    });
+    let asked = events.iter().filter(|event| event.contains("asked the leader, whose rank is worse, to hand over"));
+    assert_eq!(asked.count(), 1, "{events:?}");
+}
