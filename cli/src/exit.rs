@@ -135,6 +135,8 @@ impl From<ConfigError> for Failure {
             "request_timeout" => "--request-timeout",
             "identity" => "--identity",
             "trust_store_clock" => "--trust-store-clock",
+            "follower_interval" => "--follower-interval",
+            "rank" => "--rank",
             "slots" => "--slots",
             "advertise" => return Self::usage(format!("--{error}")),
             _ => return Self::usage(error.to_string()),

@@ -9,6 +9,7 @@ mod confirm;
 mod dashboard;
 mod environment;
 mod exit;
+mod following;
 mod health;
 mod history;
 mod http;

@@ -42,6 +42,7 @@ use self::slots::{Numbered, TermEnd};
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
 use crate::exit::{Exit, Failure};
+use crate::following::Following;
 use crate::http::{Addresses, addresses};
 use crate::lock::CandidateLock;
 use crate::notify::{Notifier, NotifyArgs, VARIABLES};
@@ -113,7 +114,7 @@ pub(crate) struct Args {
     /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
     /// command, and the others wait for its end and then end with 0. If the command fails or its host dies, the next host
     /// runs it. The lock remembers the last 16 names
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots", "take_back"])]
     once_for: Option<JobId>,
     /// End with this code in place of 75 if another candidate holds the lock, or if the wait timed out
     #[arg(long, value_name = "CODE", conflicts_with = "campaign")]
@@ -121,7 +122,7 @@ pub(crate) struct Args {
     /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(conflicts_with = "trust_store_clock")]
+    #[arg(conflicts_with_all = ["trust_store_clock", "rank", "take_back", "follower_interval"])]
     slots: Option<u32>,
     /// Kill the command, and all that it started, if it goes on for this long after SIGTERM, SIGINT or SIGQUIT for
     /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is
@@ -140,6 +141,8 @@ pub(crate) struct Args {
     timing: Timing,
     #[command(flatten)]
     store_clock: StoreClock,
+    #[command(flatten)]
+    following: Following,
     #[command(flatten)]
     peers: PeerArgs,
     /// The command to run while leading
@@ -225,7 +228,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
-            let config = args.peers.apply(args.store_clock.apply(args.probe.apply(config)));
+            let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config))));
             let elector = DefaultLeaderElector::new(config.build()?);
             peers = args.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))

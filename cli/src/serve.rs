@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
 use crate::exit::{Exit, Failure};
+use crate::following::Following;
 use crate::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
 use crate::lock::CandidateLock;
 #[cfg(unix)]
@@ -57,6 +58,8 @@ pub(crate) struct Args {
     timing: Timing,
     #[command(flatten)]
     store_clock: StoreClock,
+    #[command(flatten)]
+    following: Following,
     #[command(flatten)]
     peers: PeerArgs,
 }
@@ -119,7 +122,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.peers.apply(args.store_clock.apply(args.probe.apply(config))).build()?;
+    let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config)))).build()?;
     let elector = DefaultLeaderElector::new(config);
     let peers = args.peers.connect(&elector)?;
     let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());

@@ -119,6 +119,9 @@ fn print(view: &View, observed: Option<Age>, store_age: Option<Duration>, output
     if let Some(address) = &view.leader_address {
         line("address", plain, address)?;
     }
+    if let Some(rank) = view.leader_rank {
+        line("rank", plain, &rank.to_string())?;
+    }
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }

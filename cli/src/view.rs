@@ -33,6 +33,9 @@ pub(crate) struct View {
     /// The address that the holder advertises.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) leader_address: Option<String>,
+    /// The rank that the holder has written; the best rank is not written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) leader_rank: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
     /// The jobs that the lock says are done, newest first.
@@ -122,6 +125,7 @@ impl View {
             lease_duration: Some(record.lease_duration).filter(|_| record.session.is_none()),
             session: SessionView::of_record(record),
             leader_address: record.leader_address().map(str::to_owned),
+            leader_rank: Some(record.leader_rank()).filter(|rank| *rank > 0),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),
@@ -148,6 +152,7 @@ impl View {
             lease_duration: None,
             session: None,
             leader_address: None,
+            leader_rank: None,
             preferred_holder: None,
             completed_jobs: Vec::new(),
             by_holders_clock: None,

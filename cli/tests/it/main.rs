@@ -11,6 +11,7 @@ mod dashboard;
 mod descendants;
 mod environment;
 mod fake_s3;
+mod following;
 mod generated;
 mod giving_up;
 mod health;

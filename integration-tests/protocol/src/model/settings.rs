@@ -84,6 +84,10 @@ pub fn larger() -> Vec<Question> {
         question("a lease that is taken back", Setup { last_token: 0, ..taken_back() }),
         question("a lease that is taken back, two terms", taken_back()),
         question(
+            "a lease that is taken back",
+            Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 0, ..two() },
+        ),
+        question(
             "stops, releases and late requests",
             Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
         ),
