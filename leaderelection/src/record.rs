@@ -74,7 +74,7 @@ pub struct LeaderElectionRecord {
     /// renewal carries it.
     pub peer: Option<Arc<PeerAddress>>,
     /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
-    pub rank: Option<HolderRank>,
+    pub rank: Option<Arc<HolderRank>>,
     /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
     /// doubles the time that a candidate waits before it asks again.
     pub take_backs: u8,
@@ -112,7 +112,10 @@ impl LeaderElectionRecord {
     /// The rank of the holder; 0, the best, if the holder has written none for its term.
     #[must_use]
     pub fn leader_rank(&self) -> u8 {
-        self.rank.filter(|rank| rank.term == self.leader_transitions && !self.is_released()).map_or(0, |rank| rank.rank)
+        self.rank
+            .as_ref()
+            .filter(|rank| rank.term == self.leader_transitions && !self.is_released())
+            .map_or(0, |rank| rank.rank)
     }
 
     /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.

@@ -96,7 +96,7 @@ impl LeaderElectionRecord {
             body.value(PEER, &**peer);
         }
         if let Some(rank) = &self.rank {
-            body.value(RANK, rank);
+            body.value(RANK, &**rank);
         }
         if self.take_backs > 0 {
             body.value(TAKE_BACKS, &self.take_backs);
@@ -152,7 +152,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         write_id: take(&mut fields, WRITE_ID)?,
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
         peer: take_peer(&mut fields),
-        rank: take_if_known(&mut fields, RANK),
+        rank: take_if_known(&mut fields, RANK).map(Arc::new),
         take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
         unknown: fields,
     })

@@ -1,5 +1,7 @@
 //! The rank of a leader, bound to the leader's term.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// The rank of the leader of one term: the field `rank` of a [record](super::LeaderElectionRecord).
@@ -19,7 +21,7 @@ pub struct HolderRank {
 impl HolderRank {
     /// Creates the rank of the leader of one term; `None` for the best rank, which is not written.
     #[must_use]
-    pub fn new(rank: u8, term: u64) -> Option<Self> {
-        (rank > 0).then_some(Self { rank, term })
+    pub fn new(rank: u8, term: u64) -> Option<Arc<Self>> {
+        (rank > 0).then(|| Arc::new(Self { rank, term }))
     }
 }

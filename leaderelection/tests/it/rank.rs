@@ -96,7 +96,7 @@ async fn the_rank_is_in_the_record_of_its_term_and_the_best_rank_is_not_written(
         Node::start(&store, "a", rank).leads().await;
         sleep(RETRY * 2).await;
         let record = stored(&store).await.record;
-        assert_eq!((record.rank, record.leader_rank()), (expected, rank));
+        assert_eq!((record.rank.clone(), record.leader_rank()), (expected, rank));
         let json = String::from_utf8(record.to_json()).unwrap();
         assert_eq!(json.contains(r#""rank":{"rank":2,"term":0}"#), rank == 2, "{json}");
         assert_eq!(parsed(&json), record);

@@ -48,6 +48,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
         draining: CancellationToken::new(),
         shutdown: CancellationToken::new(),
         metrics: PrometheusBuilder::new().build_recorder().handle(),
+        peers: None,
     }));
     let mut handle = elector.handle();
     let mut campaign = pin!(elector.campaign(CancellationToken::new()));
