@@ -34,7 +34,7 @@ struct Source {
     server: Option<RustlsConfig>,
 }
 
-/// What changes with the content of the files: a time and a length for each.
+/// A time and a length for each file, which change with its content.
 type State = Vec<Option<(SystemTime, u64)>>;
 
 impl Renewal {

@@ -33,7 +33,7 @@ pub(crate) fn key() -> SharedKey {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     inner: MemoryStore,
-    /// What this way leads to in place of the store, once it leads elsewhere.
+    /// The other store to which this way leads, once it leads elsewhere.
     elsewhere: Arc<OnceLock<MemoryStore>>,
     reads: Arc<AtomicU32>,
     is_cut_off: Arc<AtomicBool>,

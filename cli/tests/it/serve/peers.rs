@@ -1,4 +1,4 @@
-//! What the page and the metrics of a sidecar say of its peers.
+//! The peers of a sidecar, on its page and in its metrics.
 
 use std::fs;
 use std::path::Path;
