@@ -81,8 +81,6 @@ pub fn electable() -> Vec<Question> {
 pub fn larger() -> Vec<Question> {
     let drifting = Setup { nodes: vec![("fast", 3), ("slow", 2)], lease: 6, renew: 4, retry: 2, ..two() };
     vec![
-        question("a lease that is taken back", Setup { last_token: 0, ..taken_back() }),
-        question("a lease that is taken back, two terms", taken_back()),
         question(
             "a lease that is taken back",
             Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 0, ..two() },
@@ -150,11 +148,6 @@ fn three() -> Vec<(&'static str, u64)> {
 
 fn question(name: &'static str, setup: Setup) -> Question {
     Question { name, setup }
-}
-
-/// Two candidates, of which the first has the better rank, and asks for the lease.
-fn taken_back() -> Setup {
-    Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 1, ..two() }
 }
 
 /// Returns a setup of two candidates with good clocks, two terms, and requests that are lost.
