@@ -227,7 +227,7 @@ impl Election {
         let limits = attempt.limits.min(Limits::from(&*self.rules));
         let forgets_at = match self.phase.hold() {
             Some(hold) => hold.forgets_at,
-            None => (written.record.take_backs > 0).then(|| attempt.sent_at + self.rules.forgets_after()),
+            None => (written.record.take_backs > 0).then(|| now + self.rules.forgets_after()),
         };
         let hold = Hold { token: attempt.token, seen: written, sent_at: attempt.sent_at, limits, forgets_at };
         let term = self.term(&hold);

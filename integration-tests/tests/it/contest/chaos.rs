@@ -37,6 +37,10 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
         }
         tokio::time::sleep(cluster.timings().retry_period().mul_f64(random.random_range(0.15..3.0))).await;
     }
+    // Few rounds may have missed every leader, and a contest without a second term shows nothing.
+    if let Some(leader) = cluster.leader() {
+        cluster.kill(leader, false).await;
+    }
 }
 
 fn outage(random: &mut Xoshiro256PlusPlus) -> Fault {
