@@ -12,9 +12,10 @@ use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{ObjectStore, RetryConfig};
-use opendal::Operator;
 use opendal::layers::RetryLayer;
 use opendal::services::{Azblob, Fs, Oss, S3};
+use opendal::{HttpTransporter, Operator};
+use opendal_http_transport_reqwest::ReqwestTransport;
 use serde::{Deserialize, Serialize};
 
 /// A bucket or container of a server that the tests have started.
@@ -204,5 +205,10 @@ pub fn opendal(place: &Place, retries: bool) -> Operator {
         Place::Directory { path, .. } => Operator::new(Fs::default().root(path.to_str().expect("a path that is text"))),
     };
     let operator = operator.expect("settings of a service");
+    // The connections of the default client are shared by the whole process, and end with the runtime of the test that
+    // opened them.
+    let client = HttpTransporter::new(ReqwestTransport::new(reqwest::Client::new()));
+    let context = operator.context().with_http_transport(client);
+    let operator = operator.with_context(context);
     if retries { operator.layer(RetryLayer::new()) } else { operator }
 }

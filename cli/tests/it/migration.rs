@@ -64,7 +64,7 @@ impl Service {
 
     fn command(&self, locks: &[&str], identity: &str) -> Command {
         let work = ["--", "sh", "-c", WORK, self.log.to_str().unwrap()];
-        let args = [&["run", "--campaign", "--identity", identity], locks, &TIMINGS, &work].concat();
+        let args = [&["-v", "run", "--campaign", "--identity", identity], locks, &TIMINGS, &work].concat();
         let mut command = leaderelect(args);
         command.env("KUBECONFIG", self.kubeconfig.path());
         command
@@ -77,7 +77,7 @@ impl Service {
             if self.replicas.len() == 3 {
                 let old = self.replicas.remove(0);
                 old.signal(Signal::TERM);
-                drop(old.end());
+                println!("{:?}", old.end());
             }
             let mut new = Running::of(self.command(locks, &format!("{phase}-{replica}")));
             // The first note comes after the first look at the locks.
