@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(460);
 
 /// The longest pause between two entries of one leader, on a machine that is busy.
-const PACE: Duration = Duration::from_secs(1);
+const PACE: Duration = Duration::from_secs(2);
 
 const LEASE_URL: &str = "lease://default/worker";
 
