@@ -9,6 +9,8 @@ from .figures import dollars_a_month, percentile, summary
 # A peer is better by a median that is this much smaller, in seconds and by this share: less is the noise of a run.
 NOTABLE = 0.05
 SHARE = 0.9
+# The worst of some trials varies more than their median.
+WORST_SHARE = 0.8
 FOLLOWERS = 2
 
 # A contestant that stands for this library on each store.
@@ -36,6 +38,15 @@ def pauses(measured):
 
 def wrong(measured):
     return sum(int(row["wrong"]) for row in measured)
+
+
+def wrong_share(measured):
+    return wrong(measured) / len(measured)
+
+
+def replaced(measured):
+    """The number of trials after which another candidate leads."""
+    return sum(row["takeover_ms"] != "" for row in measured)
 
 
 def seconds(value):
@@ -69,8 +80,7 @@ def extra(fault, measured):
     if fault.key in ("kill", "clock"):
         beyond = [float(row["since_renewal_ms"]) - float(row["lease_ms"]) for row in measured if row["since_renewal_ms"] != ""]
         return seconds(percentile(beyond, 0.5) / 1000) if beyond else "–"
-    changed = sum(row["takeover_ms"] != "" for row in measured)
-    return f"{changed} of {len(measured)}"
+    return f"{replaced(measured)} of {len(measured)}"
 
 
 def idle_line(contestant, idle):
@@ -124,9 +134,16 @@ def better_after_faults(trials):
                 continue
             median, own_median = percentile(pauses(theirs), 0.5), percentile(pauses(own), 0.5)
             title = fault.title[0].upper() + fault.title[1:]
-            if wrong(theirs) < wrong(own):
-                yield Better(f"{fault.key}/wrong", peer.key, f"{title}: {peer.title} wrote {wrong(theirs)} wrong entries, "
-                             f"and {TITLES[ours]} {wrong(own)}.")
+            if wrong_share(theirs) < wrong_share(own):
+                yield Better(f"{fault.key}/wrong", peer.key, f"{title}: {peer.title} wrote {wrong(theirs)} wrong entries in "
+                             f"{len(theirs)} trials, and {TITLES[ours]} {wrong(own)} in {len(own)}.")
+            if fault.key == "lost" and replaced(theirs) / len(theirs) < replaced(own) / len(own) - NOTABLE:
+                yield Better("lost/replaced", peer.key, f"{title}: {peer.title} lost its lease in {replaced(theirs)} of {len(theirs)} trials, "
+                             f"and {TITLES[ours]} in {replaced(own)} of {len(own)}.")
+            worst, own_worst = max(pauses(theirs)), max(pauses(own))
+            if worst < WORST_SHARE * own_worst and own_worst - worst > 2 * NOTABLE:
+                yield Better(f"{fault.key}/worst", peer.key, f"{title}: the worst time without a working leader was "
+                             f"{seconds(worst)} with {peer.title}, and {seconds(own_worst)} with {TITLES[ours]}.")
             if is_notably_less(median, own_median):
                 price = f" {peer.title} wrote {wrong(theirs)} wrong entries." if wrong(theirs) > wrong(own) else ""
                 yield Better(f"{fault.key}/pause", peer.key, f"{title}: {peer.title} was without a working leader for "
