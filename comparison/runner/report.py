@@ -22,7 +22,7 @@ def write(folder, trials, idle, facts):
     for fault in FAULTS:
         parts += section(fault, trials, beside)
     parts += [words.at_rest(idle), idle_table(idle), words.IDLE_AFTER]
-    parts += [words.SKIPPED, skipped(trials, facts), words.METHOD, conditions(facts)]
+    parts += [words.SKIPPED, skipped(trials, facts), f"{words.METHOD}{conditions(facts)}"]
     (folder / "comparison.md").write_text("\n\n".join(part.strip("\n") for part in parts if part) + "\n")
 
 
@@ -31,12 +31,17 @@ def first_paragraph(trials, idle):
     better = [*rows.better_after_faults(trials), *rows.better_at_rest(idle)]
     if not better:
         return f"In no row of this page is a peer better than this library is on the same store. {words.BETTER}"
-    lines = [f"A peer is better than this library is on the same store in these rows. {words.BETTER}", ""]
+    lines = [f"A peer is better than this library is on the same store in the rows below, by the mechanisms that stand above them. "
+             f"{words.BETTER}", ""]
+    reasons = {}
     for row in better:
         mechanism = words.mechanism(row)
         if not mechanism:
             print(f"not explained yet: {row.row}, {row.peer}: add the mechanism to comparison/runner/words.py", flush=True)
-        lines.append(f"- {row.text} {mechanism or 'The mechanism is not explained yet.'}")
+        found = reasons.setdefault(mechanism or "The mechanism is not explained yet.", {})
+        found.setdefault((row.where, row.price), []).append(row.number)
+    for mechanism, found in reasons.items():
+        lines += [f"- {mechanism}", *(f"  - {where}: {', '.join(numbers)}{price}." for (where, price), numbers in found.items())]
     return "\n".join(lines)
 
 
@@ -50,7 +55,7 @@ def section(fault, trials, beside):
              "|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [rows.line(each, fault, measured) for each, measured in found]
     picture = plot(f"Time without a working leader: {title[0].lower()}{title[1:]}",
-                   f"Every dot is a trial, the mark is the median; lease {fault.timings.lease / 1000:g} s",
+                   f"Every dot is a trial, the mark is the median; lease {fault.timings.lease / 1000:g} s. The table counts overlaps.",
                    [(each.title, each.is_ours, rows.pauses(measured)) for each, measured in found])
     (beside / f"{fault.key}.svg").write_text(picture)
     kinds = [rows.by_driver(each, measured) for each, measured in found]
