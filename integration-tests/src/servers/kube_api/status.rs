@@ -4,6 +4,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::kinds::Kind;
+
 /// A failure, in the words of an API server.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -18,9 +20,9 @@ impl Failure {
         Self { status, reason, message, details }
     }
 
-    pub(super) fn not_found(name: &str) -> Self {
-        let message = format!("leases.coordination.k8s.io {name:?} not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message, of_lease(name))
+    pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", kind.resource());
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, object(kind, name))
     }
 
     pub(super) fn no_namespace(name: &str) -> Self {
@@ -28,19 +30,19 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "NotFound", message, json!({"name": name, "kind": "namespaces"}))
     }
 
-    pub(super) fn exists(name: &str) -> Self {
-        let message = format!("leases.coordination.k8s.io {name:?} already exists");
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, of_lease(name))
+    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", kind.resource());
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, object(kind, name))
     }
 
-    pub(super) fn conflict(name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on leases.coordination.k8s.io {name:?}: {why}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message, of_lease(name))
+    pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
+        Self::new(StatusCode::CONFLICT, "Conflict", message, object(kind, name))
     }
 
-    pub(super) fn invalid(name: &str, field: &str, why: &str) -> Self {
-        let message = format!("Lease.coordination.k8s.io {name:?} is invalid: {field}: {why}");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, of_lease(name))
+    pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
+        let message = format!("{}.{} {name:?} is invalid: {field}: {why}", kind.name, kind.group);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, object(kind, name))
     }
 
     pub(super) fn bad_request(message: &str) -> Self {
@@ -48,13 +50,14 @@ impl Failure {
     }
 }
 
-fn of_lease(name: &str) -> Value {
-    json!({"name": name, "group": "coordination.k8s.io", "kind": "leases"})
+fn object(kind: &Kind, name: &str) -> Value {
+    json!({"name": name, "group": kind.group, "kind": kind.plural})
 }
 
-pub(super) fn forbidden(verb: &str) -> Failure {
-    let message = format!("leases.coordination.k8s.io is forbidden: User \"tests\" cannot {verb} resource \"leases\"");
-    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, of_lease(""))
+pub(super) fn forbidden(kind: &Kind, verb: &str) -> Failure {
+    let (resource, plural) = (kind.resource(), kind.plural);
+    let message = format!("{resource} is forbidden: User \"tests\" cannot {verb} resource \"{plural}\"");
+    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, object(kind, ""))
 }
 
 /// The answer to a request that this server does not know, PATCH among them: no election sends it.
