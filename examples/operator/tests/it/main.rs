@@ -40,9 +40,10 @@ impl Cluster {
 
     /// Waits until the copy has this content, written under this fencing token.
     async fn copied(&self, content: &str, token: u64) {
+        let by = token.to_string();
         let is_right = |copy: &Value| {
-            let by = &copy["metadata"]["annotations"]["operator.example/fencing-token"];
-            (copy["data"]["content"] == content && *by == token.to_string()).then_some(())
+            let written_by = &copy["metadata"]["annotations"]["operator.example/fencing-token"];
+            (copy["data"]["content"] == content && *written_by == by).then_some(())
         };
         let copied = timeout(PATIENCE, self.api.config_map_when("settings-copy", is_right)).await;
         copied.unwrap_or_else(|_| panic!("the copy is {:?}", self.api.config_map("settings-copy")));

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use super::status::Failure;
 
+/// The fields of an object beside `apiVersion`, `kind` and `metadata`.
+type Content = Map<String, Value>;
+
 /// A kind of namespaced objects.
 #[derive(Debug)]
 pub(super) struct Kind {
@@ -16,8 +19,8 @@ pub(super) struct Kind {
     pub(super) is_created_by_update: bool,
     /// Whether an update without a `resourceVersion` is allowed.
     pub(super) is_updated_unconditionally: bool,
-    /// Validates the content, drops what the kind does not have, and returns the fields beside `metadata`.
-    pub(super) content: fn(&Self, &str, &Value) -> Result<Map<String, Value>, Failure>,
+    /// Validates an object of this name, and drops what the kind does not have.
+    pub(super) content: fn(&Self, &str, &Value) -> Result<Content, Failure>,
 }
 
 impl Kind {
@@ -53,7 +56,7 @@ pub(super) static CONFIG_MAPS: Kind = Kind {
     content: config_map,
 };
 
-fn config_map(_kind: &Kind, _name: &str, object: &Value) -> Result<Map<String, Value>, Failure> {
+fn config_map(_kind: &Kind, _name: &str, object: &Value) -> Result<Content, Failure> {
     let mut valid = Map::new();
     for field in ["data", "binaryData"] {
         match &object[field] {
@@ -68,7 +71,7 @@ fn config_map(_kind: &Kind, _name: &str, object: &Value) -> Result<Map<String, V
 }
 
 /// The fields of a Lease. `strategy` and `preferredHolder` are dropped, because their feature gate is off.
-fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Map<String, Value>, Failure> {
+fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Content, Failure> {
     let mut valid = Map::new();
     let undecodable = |field: &str| Failure::bad_request(&format!("cannot decode Lease.spec.{field}"));
     for field in ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"] {
