@@ -1,6 +1,7 @@
 //! The lock on Leases of Kubernetes: the answers of API servers, and candidates of client-go beside ours.
 
 mod answers;
+mod api;
 mod client_go;
 mod go_candidate;
 mod server;

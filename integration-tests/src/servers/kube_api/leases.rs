@@ -42,7 +42,7 @@ impl Leases {
     pub(super) fn create(&mut self, namespace: &str, lease: Value) -> Result<Value, Failure> {
         let name = lease["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         if lease["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
-            return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
         if self.leases.contains_key(&name) && namespace == NAMESPACE {
             validate(namespace, &name, lease)?;
@@ -70,11 +70,7 @@ impl Leases {
         let Some(present) = present else { return self.begin(namespace, name, lease).map(|lease| (lease, true)) };
         let version = lease["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         if version.is_empty() {
-            return Err(Failure::invalid(
-                name,
-                "metadata.resourceVersion",
-                "Invalid value: 0: must be specified for an update",
-            ));
+            return Err(Failure::without_version(name));
         }
         if present["metadata"]["resourceVersion"] != version {
             let why = "the object has been modified; please apply your changes to the latest version and try again";
@@ -98,7 +94,7 @@ impl Leases {
             let wanted = &options["preconditions"][field];
             if !wanted.is_null() && *wanted != present["metadata"][field] {
                 let why = format!("the {field} in the precondition ({wanted}) does not match");
-                return Err(Failure::conflict(name, &why));
+                return Err(Failure::unmet(name, &why));
             }
         }
         self.leases.remove(name);
@@ -158,10 +154,7 @@ fn spec(name: &str, spec: &Value) -> Result<Value, Failure> {
         }
         let value = match field {
             "holderIdentity" => value.as_str().map(Value::from),
-            "acquireTime" | "renewTime" => value
-                .as_str()
-                .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
-                .map(|time| time.to_utc().to_rfc3339_opts(SecondsFormat::Micros, true).into()),
+            "acquireTime" | "renewTime" => value.as_str().and_then(micro_time).map(Value::from),
             _ => value.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::from),
         };
         valid.insert(field.to_owned(), value.ok_or_else(|| undecodable(field))?);
@@ -178,4 +171,11 @@ fn spec(name: &str, spec: &Value) -> Result<Value, Failure> {
         ));
     }
     Ok(Value::Object(valid))
+}
+
+/// Spells a time as an API server does. A time that is sent has six digits behind the seconds, not fewer and not more.
+fn micro_time(time: &str) -> Option<String> {
+    let digits = time.split_once('.')?.1.find(|c: char| !c.is_ascii_digit());
+    let parsed = DateTime::parse_from_rfc3339(time).ok().filter(|_| digits == Some(6))?;
+    Some(parsed.to_utc().to_rfc3339_opts(SecondsFormat::Micros, true))
 }

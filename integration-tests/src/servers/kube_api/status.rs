@@ -20,7 +20,7 @@ impl Failure {
 
     pub(super) fn not_found(name: &str) -> Self {
         let message = format!("leases.coordination.k8s.io {name:?} not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message, of_lease(name))
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, details("leases", name))
     }
 
     pub(super) fn no_namespace(name: &str) -> Self {
@@ -30,17 +30,45 @@ impl Failure {
 
     pub(super) fn exists(name: &str) -> Self {
         let message = format!("leases.coordination.k8s.io {name:?} already exists");
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, of_lease(name))
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, details("leases", name))
     }
 
     pub(super) fn conflict(name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on leases.coordination.k8s.io {name:?}: {why}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message, of_lease(name))
+        Self::conflict_of("leases", name, why)
+    }
+
+    /// The failure of a deletion whose precondition does not hold. It names the kind in the place of the resource.
+    pub(super) fn unmet(name: &str, why: &str) -> Self {
+        Self::conflict_of("Lease", name, why)
+    }
+
+    fn conflict_of(kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {kind}.coordination.k8s.io {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message, details(kind, name))
     }
 
     pub(super) fn invalid(name: &str, field: &str, why: &str) -> Self {
-        let message = format!("Lease.coordination.k8s.io {name:?} is invalid: {field}: {why}");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, of_lease(name))
+        Self::invalid_of("Lease", name, field, why)
+    }
+
+    /// The failure of an update that names no version. It names the resource in the place of the kind.
+    pub(super) fn without_version(name: &str) -> Self {
+        Self::invalid_of(
+            "leases",
+            name,
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        )
+    }
+
+    fn invalid_of(kind: &str, name: &str, field: &str, why: &str) -> Self {
+        let message = format!("{kind}.coordination.k8s.io {name:?} is invalid: {field}: {why}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details(kind, name))
+    }
+
+    /// A failure for which an API server has no words of its own.
+    pub(super) fn internal(message: &str) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message.to_owned(), Value::Null)
     }
 
     pub(super) fn bad_request(message: &str) -> Self {
@@ -48,13 +76,13 @@ impl Failure {
     }
 }
 
-fn of_lease(name: &str) -> Value {
-    json!({"name": name, "group": "coordination.k8s.io", "kind": "leases"})
+fn details(kind: &str, name: &str) -> Value {
+    json!({"name": name, "group": "coordination.k8s.io", "kind": kind})
 }
 
 pub(super) fn forbidden(verb: &str) -> Failure {
     let message = format!("leases.coordination.k8s.io is forbidden: User \"tests\" cannot {verb} resource \"leases\"");
-    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, of_lease(""))
+    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, details("leases", ""))
 }
 
 /// The answer to a request that this server does not know, PATCH among them: no election sends it.
