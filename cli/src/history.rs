@@ -20,8 +20,8 @@ use crate::timing::duration;
 /// Show who led when, and why each term ended
 ///
 /// Only a lock with one object per write keeps its history, such as
-/// sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://. The candidates choose with keep how many writes stay. At one
-/// renewal in 2s, 1000 writes are half an hour; a term whose renewals are gone is not shown.
+/// sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://. The candidates choose with keep how many
+/// writes stay. At one renewal in 2s, 1000 writes are half an hour; a term whose renewals are gone is not shown.
 ///
 /// SINCE and RENEWED are by the clocks of the holders. ENDED comes from the records: a release, by the holder or
 /// by an operator; a handover, which names the next leader; a takeover, which is possible only when the lease has

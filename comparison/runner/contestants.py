@@ -2,6 +2,7 @@
 
 import errno
 import glob
+import hashlib
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ class Driver:
     store: str
     arguments: tuple = ()
     needs_lease: bool = False
+    # The period of renewals that its own documentation recommends for a lease of 15 s, in milliseconds.
+    retry_at_rest: int | None = None
 
     def command(self, target, options, is_shifted):
         """The command line. Go asks the kernel for the time itself, so a shifted clock needs a program of its own."""
@@ -41,7 +44,9 @@ class Driver:
             return {}
         if self.language == "go":
             return {"COMPARISON_WALL_CLOCK_OFFSET": str(seconds)}
-        return {"LD_PRELOAD": str(faketime()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        # Without the last one, every timed wait of a Java program ends at once, and the program spins.
+        return {"LD_PRELOAD": str(faketime()), "FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +86,8 @@ CONTESTANTS = [
     Contestant("client-go-lease", "client-go, Lease", alike(CLIENT_GO_LEASE)),
     Contestant("client-go-keeps", "client-go, Lease, never released", alike(Driver("client-go-lease", "go", "kube", ("--keep",)))),
     Contestant("client-go-s3", "client-go, S3", alike(Driver("client-go-s3", "go", "s3"))),
-    Contestant("kube-leader-election", "kube-leader-election, Lease", alike(Driver("kube-leader-election", "rust", "kube"))),
-    Contestant("kubert", "kubert, Lease", alike(Driver("kubert", "rust", "kube", needs_lease=True))),
+    Contestant("kube-leader-election", "kube-leader-election, Lease", alike(Driver("kube-leader-election", "rust", "kube", retry_at_rest=5000))),
+    Contestant("kubert", "kubert, Lease", alike(Driver("kubert", "rust", "kube", needs_lease=True, retry_at_rest=14_000))),
     Contestant("fabric8", "fabric8, Lease", alike(Driver("fabric8", "java", "kube"))),
     # Each leader is followed by a candidate of the other kind.
     Contestant("mixed-lease", "this library and client-go, one Lease", (OURS_LEASE, CLIENT_GO_LEASE)),
@@ -170,6 +175,16 @@ class Builds:
                 raise FileNotFoundError(errno.ENOENT, "not installed", program)
         if not is_built:
             run([ROOT / "comparison/build-servers", folder], ROOT, {})
+
+
+    def digest(self):
+        """What changes when one of our programs, or one of theirs, is built from other source."""
+        digest = hashlib.sha256()
+        parts = ("rust/release/comparison-*", "go/client-go-*", "fabric8/classes/comparison/*", "servers/*")
+        for path in sorted(path for part in parts for path in self.target.glob(part)):
+            if path.suffix != ".d":
+                digest.update(path.read_bytes())
+        return digest.hexdigest()[:16]
 
 
 GO = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .entries import NANOS, changes, longest_pause, wrong_entries
 from .fleet import MILLI
+from .timings import DEFAULTS, SHORT, Timings
 
 # The longest time that a trial waits for the next leader, in seconds beyond the lease.
 PATIENCE = 12
@@ -28,6 +29,11 @@ class Fault:
     # Whether a network is between the candidates and their store.
     needs_network: bool = False
     has_shifted_clocks: bool = False
+    timings: Timings = SHORT
+
+    def trials(self, wanted):
+        """The number of trials, of those that a run makes of a fault. Trials at long timings are fewer."""
+        return wanted if self.timings == SHORT else -(-wanted // 6)
 
 
 FAULTS = [
@@ -35,6 +41,7 @@ FAULTS = [
     Fault("stop", "SIGTERM"),
     Fault("freeze", "SIGSTOP past the lease, then SIGCONT"),
     Fault("cut", "the leader is cut off from the store", needs_network=True),
+    Fault("cut-slow", "the leader is cut off from the store, at the default timings", needs_network=True, timings=DEFAULTS),
     Fault("lost", "the answers to the leader's writes are lost", needs_network=True),
     Fault("clock", "SIGKILL, and the wall clocks of two candidates are a minute off", has_shifted_clocks=True),
 ]
@@ -56,8 +63,11 @@ async def trial(fleet, fault):
     if leader.process.poll() is not None:
         raise RuntimeError(f"{fleet.contestant.key}: the leader {leader.identity} has ended by itself; see {fleet.folder}")
     at = time.monotonic_ns()
+    # For a store without a proxy. The time of a file is later that of the next leader's write.
     renewed = fleet.last_renewal(leader)
     begun = await HAPPEN[fault.key](fleet, leader, at)
+    if leader.proxy and leader.renewed:
+        renewed = leader.renewed
     until = time.monotonic_ns()
     # A leader of the past that goes on does so because of this fault.
     await fleet.replace_the_dead()
@@ -95,6 +105,8 @@ async def stop(fleet, leader, at):
 
 async def replaced(fleet, leader, at, patience):
     begun = await next_leader(fleet, leader, at, patience)
+    # A renewal that was on its way has arrived by now, and the next process in this place has not written yet.
+    leader.renewed = fleet.last_renewal(leader)
     await asyncio.sleep(AFTER / 2)
     # A candidate that does not end by itself is no part of the next trial.
     leader.signal(signal.SIGKILL)
@@ -131,7 +143,7 @@ async def lost(fleet, leader, at):
     return await next_leader(fleet, leader, at, 0)
 
 
-HAPPEN = {"kill": kill, "stop": stop, "freeze": freeze, "cut": cut, "lost": lost, "clock": clock}
+HAPPEN = {"kill": kill, "stop": stop, "freeze": freeze, "cut": cut, "cut-slow": cut, "lost": lost, "clock": clock}
 
 
 async def next_leader(fleet, leader, at, patience):

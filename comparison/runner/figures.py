@@ -16,6 +16,12 @@ def summary(values):
     return percentile(values, 0.5), percentile(values, 0.99), max(values)
 
 
+def median_bounds(values):
+    """The bounds within which the true median lies with 95 %, by the order of the values."""
+    ordered, middle, reach = sorted(values), len(values) / 2, 0.98 * math.sqrt(len(values))
+    return ordered[max(0, math.floor(middle - reach))], ordered[min(len(ordered) - 1, math.ceil(middle + reach) - 1)]
+
+
 HOURS_A_MONTH = 365 * 24 / 12
 
 # Amazon S3 Standard in us-east-1, list price of November 2026, in dollars: as in docs/performance.md.

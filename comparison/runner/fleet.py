@@ -20,18 +20,6 @@ WORK_MS = 20
 LOOK = 0.05
 
 
-@dataclass(frozen=True)
-class Timings:
-    """Durations in milliseconds."""
-
-    lease: int
-    renew: int
-    retry: int
-
-    def options(self):
-        return ["--lease-ms", self.lease, "--renew-ms", self.renew, "--retry-ms", self.retry, "--work-ms", WORK_MS]
-
-
 @dataclass
 class Candidate:
     """A process in a slot of the fleet. The process that follows another one in its slot has a name of its own, as a pod has."""
@@ -40,6 +28,8 @@ class Candidate:
     identity: str
     process: subprocess.Popen
     proxy: Proxy | None
+    # The moment of its last write that reached the store, of a process that was killed.
+    renewed: int | None = None
 
     def signal(self, number):
         if self.process.poll() is None:
@@ -49,8 +39,9 @@ class Candidate:
 class Fleet:
     """Candidates that compete for one lock."""
 
-    def __init__(self, place, contestant, name, timings, shifts=(0, 0, 0)):
+    def __init__(self, place, contestant, name, timings, shifts=(0, 0, 0), is_at_rest=False):
         self.place, self.contestant, self.timings, self.shifts = place, contestant, timings, shifts
+        self.is_at_rest = is_at_rest
         self.folder = place.folder / name
         self.folder.mkdir(parents=True)
         self.log = Log(self.folder / "log")
@@ -72,7 +63,7 @@ class Fleet:
         driver, proxy = self.contestant.drivers[slot], self.proxies.get(slot)
         self.started += 1
         identity = f"node-{slot}-{self.started}"
-        options = ["--lock", self.url(driver, proxy), "--identity", identity, "--log", self.log.path, *self.timings.options()]
+        options = ["--lock", self.url(driver, proxy), "--identity", identity, "--log", self.log.path, *self.times(driver)]
         command = driver.command(self.place.target, options, is_shifted=bool(self.shifts[slot]))
         command = [self.secret if each == "{secret}" else each for each in command]
         environment = {**os.environ, **self.environment(driver, proxy), **driver.clock(self.shifts[slot]), "RUST_LOG": "off"}
@@ -80,6 +71,10 @@ class Fleet:
             process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output,
                                        preexec_fn=end_with_parent)
         self.candidates[slot] = Candidate(slot, identity, process, proxy)
+
+    def times(self, driver):
+        retry = driver.retry_at_rest if self.is_at_rest and driver.retry_at_rest else self.timings.retry
+        return ["--lease-ms", self.timings.lease, "--renew-ms", self.timings.renew, "--retry-ms", retry, "--work-ms", WORK_MS]
 
     def url(self, driver, proxy):
         """The name of the lock, as the driver wants it."""
@@ -161,7 +156,7 @@ class Fleet:
         """The moment of a candidate's last write to the store."""
         if candidate.proxy:
             return candidate.proxy.last_write
-        written = max((path.stat().st_mtime_ns for path in (self.folder / "store").rglob("*") if path.is_file()), default=None)
+        written = max(filter(None, map(changed, (self.folder / "store").rglob("*"))), default=None)
         return written and written - time.time_ns() + time.monotonic_ns()
 
     async def replace(self, candidate):
@@ -183,3 +178,11 @@ class Fleet:
         for proxy in self.proxies.values():
             await proxy.stop()
         self.log.close()
+
+
+def changed(path):
+    """The time at which a file was written. None if it is gone: the store replaces its files."""
+    try:
+        return path.stat().st_mtime_ns if path.is_file() else None
+    except FileNotFoundError:
+        return None

@@ -15,7 +15,10 @@ def processor_ms(pid):
 
 def resident_kib(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+        sizes = [int(line.split()[1]) for line in file if line.startswith("VmRSS:")]
+    if not sizes:
+        raise RuntimeError(f"the process {pid} has ended by itself")
+    return sizes[0]
 
 
 def look(candidate):

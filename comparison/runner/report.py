@@ -1,14 +1,12 @@
 """The page: tables, plots, and the rows in which a peer is better."""
 
 import shutil
-from datetime import date
 
 from . import rows, words
 from .contestants import CONTESTANTS, NEVER
 from .faults import FAULTS
-from .place import machine
 from .plot import plot
-from .session import SHORT, not_possible
+from .session import not_possible
 
 __all__ = ["not_possible", "write"]
 
@@ -20,11 +18,11 @@ def write(folder, trials, idle, facts):
     for table in (trials, idle):
         if table.path.parent != beside:
             shutil.copy(table.path, beside / table.path.name)
-    parts = [words.TITLE, first_paragraph(trials, idle), words.INTRODUCTION]
+    parts = [words.TITLE, first_paragraph(trials, idle), words.introduction(facts)]
     for fault in FAULTS:
         parts += section(fault, trials, beside)
-    parts += [words.IDLE, idle_table(idle), words.IDLE_AFTER]
-    parts += [words.SKIPPED, skipped(trials, facts), words.METHOD, conditions(facts)]
+    parts += [words.at_rest(idle), idle_table(idle), words.IDLE_AFTER]
+    parts += [words.SKIPPED, skipped(trials, facts), f"{words.METHOD}{conditions(facts)}"]
     (folder / "comparison.md").write_text("\n\n".join(part.strip("\n") for part in parts if part) + "\n")
 
 
@@ -32,13 +30,18 @@ def first_paragraph(trials, idle):
     """Every row in which a peer does better than this library does on the same store, and the mechanism."""
     better = [*rows.better_after_faults(trials), *rows.better_at_rest(idle)]
     if not better:
-        return "In no row of this page is a peer better than this library is on the same store."
-    lines = ["A peer is better than this library is on the same store in these rows:", ""]
+        return f"In no row of this page is a peer better than this library is on the same store. {words.BETTER}"
+    lines = [f"A peer is better than this library is on the same store in the rows below, by the mechanisms that stand above them. "
+             f"{words.BETTER}", ""]
+    reasons = {}
     for row in better:
-        mechanism = words.MECHANISMS.get((row.row, row.peer)) or words.MECHANISMS.get((row.row, "*"))
+        mechanism = words.mechanism(row)
         if not mechanism:
             print(f"not explained yet: {row.row}, {row.peer}: add the mechanism to comparison/runner/words.py", flush=True)
-        lines.append(f"- {row.text} {mechanism or 'The mechanism is not explained yet.'}")
+        found = reasons.setdefault(mechanism or "The mechanism is not explained yet.", {})
+        found.setdefault((row.where, row.price), []).append(row.number)
+    for mechanism, found in reasons.items():
+        lines += [f"- {mechanism}", *(f"  - {where}: {', '.join(numbers)}{price}." for (where, price), numbers in found.items())]
     return "\n".join(lines)
 
 
@@ -52,7 +55,7 @@ def section(fault, trials, beside):
              "|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [rows.line(each, fault, measured) for each, measured in found]
     picture = plot(f"Time without a working leader: {title[0].lower()}{title[1:]}",
-                   f"Every dot is a trial, the mark is the median; lease {SHORT.lease / 1000:g} s",
+                   f"Every dot is a trial, the mark is the median; lease {fault.timings.lease / 1000:g} s. The table counts overlaps.",
                    [(each.title, each.is_ours, rows.pauses(measured)) for each, measured in found])
     (beside / f"{fault.key}.svg").write_text(picture)
     kinds = [rows.by_driver(each, measured) for each, measured in found]
@@ -81,10 +84,11 @@ def skipped(trials, facts):
 
 def conditions(facts):
     phases = facts.values["phases"]
-    lines = [f"- Measured on {date.today():%-d %B %Y}, on {machine()}."]
+    conditions = facts.values["conditions"]
+    lines = [f"- Measured on {facts.values['measured']}, on {conditions['machine']}."]
     for name, text in (("trials", "The trials"), ("idle", "The idle elections")):
         if name in phases:
             minutes, busy = phases[name]["seconds"] / 60, phases[name]["busy"] * 100
             lines.append(f"- {text} took {minutes:.0f} minutes, in which the processors were busy for {busy:.0f} % of the time.")
-    lines += [f"- {line}" for line in words.versions()]
+    lines += [f"- {line}" for line in conditions["versions"]]
     return "\n".join(lines)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 TRIALS = ["contestant", "fault", "trial", "lease_ms", "takeover_ms", "since_renewal_ms", "pause_ms", "wrong", "overlap_ms",
@@ -35,11 +37,12 @@ class Table:
     def has(self, *key):
         return any(all(row[name] == str(value) for name, value in zip(self.key, key)) for row in self.rows)
 
-    def add(self, row):
-        row = {name: "" if row.get(name) is None else str(row[name]) for name in self.columns}
+    def add(self, *rows):
+        """Adds rows that belong together."""
+        rows = [{name: "" if row.get(name) is None else str(row[name]) for name in self.columns} for row in rows]
         with open(self.path, "a", newline="") as file:
-            file.write(",".join(row[name] for name in self.columns) + "\n")
-        self.rows.append(row)
+            file.write("".join(",".join(row[name] for name in self.columns) + "\n" for row in rows))
+        self.rows += rows
 
     def of(self, contestant, *rest):
         return [row for row in self.rows
@@ -63,11 +66,27 @@ class Facts:
             self.values["skipped"][contestant] = reason
         self.save()
 
+    def set_conditions(self, conditions):
+        """What the rows depend on. Rows of other conditions are not mixed in."""
+        known = self.values.setdefault("conditions", conditions)
+        if different := sorted(name for name in conditions.keys() | known.keys() if conditions.get(name) != known.get(name)):
+            raise RuntimeError(f"other rows in {self.path.parent} had another {', '.join(different)}; remove it to measure anew")
+        self.values["measured"] = date.today().strftime("%-d %B %Y")
+        self.save()
+
     def add_builds(self, seconds):
         """The longest build counts, because later ones find the cache."""
         for name, value in seconds.items():
             self.values["builds"][name] = round(max(value, self.values["builds"].get(name, 0)))
         self.save()
+
+    @contextmanager
+    def phase(self, name, busy):
+        """Notes the time of a part of the run, also of one that is ended."""
+        try:
+            yield
+        finally:
+            self.add_phase(name, busy)
 
     def add_phase(self, name, busy):
         """A run that goes on adds to the time of the one that was ended, and its share counts by its time."""

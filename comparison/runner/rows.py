@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from .contestants import CONTESTANTS
 from .faults import FAULTS
-from .figures import dollars_a_month, percentile, summary
+from .figures import dollars_a_month, median_bounds, percentile, summary
 
 # A peer is better by a median that is this much smaller, in seconds and by this share: less is the noise of a run.
 NOTABLE = 0.05
 SHARE = 0.9
+# The worst of some trials varies more than their median.
+WORST_SHARE = 0.8
 FOLLOWERS = 2
 
 # A contestant that stands for this library on each store.
@@ -18,11 +20,13 @@ TITLES = {each.key: each.title for each in CONTESTANTS}
 
 @dataclass(frozen=True)
 class Better:
-    """A row in which a peer is better."""
+    """A number of a row in which a peer is better: the fault and the number, the peer, and both in words."""
 
     row: str
     peer: str
-    text: str
+    where: str
+    number: str
+    price: str = ""
 
 
 def numbers(measured, column):
@@ -36,6 +40,15 @@ def pauses(measured):
 
 def wrong(measured):
     return sum(int(row["wrong"]) for row in measured)
+
+
+def wrong_share(measured):
+    return wrong(measured) / len(measured)
+
+
+def replaced(measured):
+    """The number of trials after which another candidate leads."""
+    return sum(row["takeover_ms"] != "" for row in measured)
 
 
 def seconds(value):
@@ -69,8 +82,7 @@ def extra(fault, measured):
     if fault.key in ("kill", "clock"):
         beyond = [float(row["since_renewal_ms"]) - float(row["lease_ms"]) for row in measured if row["since_renewal_ms"] != ""]
         return seconds(percentile(beyond, 0.5) / 1000) if beyond else "–"
-    changed = sum(row["takeover_ms"] != "" for row in measured)
-    return f"{changed} of {len(measured)}"
+    return f"{replaced(measured)} of {len(measured)}"
 
 
 def idle_line(contestant, idle):
@@ -112,33 +124,41 @@ def peers():
     return [(each, OURS[each.store]) for each in CONTESTANTS if not each.is_ours and len(set(each.drivers)) == 1]
 
 
-def is_notably_less(one, other):
-    return other - one > NOTABLE and one < SHARE * other
+def is_notably_less(theirs, own):
+    """Whether a median is smaller, and not by chance."""
+    one, other = percentile(theirs, 0.5), percentile(own, 0.5)
+    return other - one > NOTABLE and one < SHARE * other and median_bounds(theirs)[1] < median_bounds(own)[0]
 
 
 def better_after_faults(trials):
     for fault in FAULTS:
+        title = fault.title[0].upper() + fault.title[1:]
         for peer, ours in peers():
             theirs, own = trials.of(peer.key, fault.key), trials.of(ours, fault.key)
             if not theirs or not own:
                 continue
-            median, own_median = percentile(pauses(theirs), 0.5), percentile(pauses(own), 0.5)
-            title = fault.title[0].upper() + fault.title[1:]
-            if wrong(theirs) < wrong(own):
-                yield Better(f"{fault.key}/wrong", peer.key, f"{title}: {peer.title} wrote {wrong(theirs)} wrong entries, "
-                             f"and {TITLES[ours]} {wrong(own)}.")
-            if is_notably_less(median, own_median):
-                price = f" {peer.title} wrote {wrong(theirs)} wrong entries." if wrong(theirs) > wrong(own) else ""
-                yield Better(f"{fault.key}/pause", peer.key, f"{title}: {peer.title} was without a working leader for "
-                             f"{seconds(median)}, and {TITLES[ours]} for {seconds(own_median)}, by the median.{price}")
+
+            def better(what, name, one, other, price=""):
+                return Better(f"{fault.key}/{what}", peer.key, f"{title}, {peer.title} beside {TITLES[ours]}", f"{name} {one} beside {other}", price)
+
+            if wrong_share(theirs) < wrong_share(own):
+                yield better("wrong", "wrong entries", f"{wrong(theirs)} in {len(theirs)} trials", f"{wrong(own)} in {len(own)}")
+            if fault.key == "lost" and replaced(theirs) / len(theirs) < replaced(own) / len(own) - NOTABLE:
+                yield better("replaced", "leaders that lost the lease", f"{replaced(theirs)} of {len(theirs)}", f"{replaced(own)} of {len(own)}")
+            price = f", with {wrong(theirs)} wrong entries" if wrong(theirs) > wrong(own) else ""
+            theirs, own = pauses(theirs), pauses(own)
+            if is_notably_less(theirs, own):
+                yield better("pause", "median", seconds(percentile(theirs, 0.5)), seconds(percentile(own, 0.5)), price)
+            if max(theirs) < WORST_SHARE * max(own) and max(own) - max(theirs) > 2 * NOTABLE:
+                yield better("worst", "worst", seconds(max(theirs)), seconds(max(own)), price)
 
 
 def better_at_rest(idle):
     measures = [
-        ("requests/leader", "leader", requests, "requests an hour as a leader", 1),
-        ("requests/follower", "follower", requests, "requests an hour as a follower", 1),
-        ("processor", "follower", processor, "ms of processor time a minute as a follower", 5),
-        ("memory", "follower", memory, "MiB of memory as a follower", 1),
+        ("requests/leader", "leader", requests, "requests of a leader in an hour", 1),
+        ("requests/follower", "follower", requests, "requests of a follower in an hour", 1),
+        ("processor", "follower", processor, "ms of the processor in a minute of a follower", 5),
+        ("memory", "follower", memory, "MiB of memory of a follower", 1),
     ]
     for row, role, measure, words, notable in measures:
         for peer, ours in peers():
@@ -147,4 +167,4 @@ def better_at_rest(idle):
                 continue
             one, other = measure(theirs[0]), measure(own[0])
             if one < SHARE * other and other - one >= notable:
-                yield Better(row, peer.key, f"At rest: {peer.title} needs {one:,.0f} {words}, and {TITLES[ours]} {other:,.0f}.")
+                yield Better(row, peer.key, f"At rest, {peer.title} beside {TITLES[ours]}", f"{one:,.0f} {words} beside {other:,.0f}")

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from .contestants import faketime
 from .faults import SHIFTS, trial
-from .fleet import Fleet, Timings
+from .fleet import Fleet
 from .idle import measure
+from .timings import DEFAULTS, SHORT, Timings
 
-# A fifth of client-go's defaults, so that a run has many trials.
-SHORT = Timings(3000, 2000, 400)
-# The defaults of client-go and of this library.
-DEFAULTS = Timings(15_000, 10_000, 2000)
+# What a trial may fail with. Everything else is a defect of the runner.
+FAILURES = (RuntimeError, OSError, asyncio.TimeoutError)
+# The time after the last start before the first trial, in seconds.
+CALM = 5
 # The failures in a row after which an election is given up for this run.
 ATTEMPTS = 3
 
@@ -42,70 +43,119 @@ def missing(table, contestant, faults, trials):
     Every round begins with another fault. Otherwise, with two candidates, a fault would always happen to the same one.
     """
     order = [(faults[(number + place) % len(faults)], number) for number in range(trials) for place in range(len(faults))]
-    return [(fault, number) for fault, number in order
-            if not not_possible(contestant, fault) and not table.has(contestant.key, fault.key, number)]
+    return [(fault, number) for fault, number in order if number < fault.trials(trials)
+            and not not_possible(contestant, fault) and not table.has(contestant.key, fault.key, number)]
 
 
 async def run_trials(place, contestants, table, plan):
     """All contestants at the same time: each has fleets of its own, and their processes mostly sleep."""
-    tasks = []
+    lanes = []
     for contestant in contestants:
-        for shifts, label in (((0, 0, 0), ""), (SHIFTS, "clock-")):
-            faults = [fault for fault in plan.faults if fault.has_shifted_clocks == any(shifts)]
+        for shifts, timings, label in (((0, 0, 0), SHORT, ""), (SHIFTS, SHORT, "clock-"), ((0, 0, 0), DEFAULTS, "slow-")):
+            faults = [fault for fault in plan.faults if (fault.has_shifted_clocks, fault.timings) == (any(shifts), timings)]
             queue = missing(table, contestant, faults, plan.trials)
             # A takeover takes a minute where a clock that is a minute ahead is believed.
-            lanes = plan.lanes * (2 if any(shifts) else 1)
-            for number in range(min(lanes, len(queue))):
-                tasks.append(lane(place, contestant, f"{contestant.key}-{label}{number}", shifts, queue, table))
-    await asyncio.gather(*tasks)
+            count = plan.lanes * (3 if any(shifts) else 1)
+            lanes += [Lane(place, contestant, f"{contestant.key}-{label}{number}", timings, shifts, queue, table)
+                      for number in range(min(count, len(queue)))]
+    await all_begin(lanes)
+    await asyncio.gather(*(lane.run() for lane in lanes))
 
 
-async def lane(place, contestant, name, shifts, queue, table):
-    """Takes trials from the queue until it is empty."""
-    # The fleets do not act in step.
-    await asyncio.sleep(random.uniform(0, 3))
-    fleet, failures = None, 0
-    while queue:
-        fault, number = queue.pop(0)
-        try:
-            if fleet is None:
-                fleet = Fleet(place, contestant, f"{name}-{random.randrange(1 << 32):08x}", SHORT, shifts)
-                await fleet.start()
-            row = await asyncio.wait_for(trial(fleet, fault), 300)
-        except (RuntimeError, OSError, asyncio.TimeoutError) as error:
-            print(f"{contestant.key}: {fault.key}: {error or 'no end within 300 s'}", flush=True)
-            if fleet:
-                await fleet.stop()
-            fleet, failures = None, failures + 1
-            if failures == ATTEMPTS:
-                print(f"{contestant.key}: given up after {ATTEMPTS} failures; the next run goes on", flush=True)
-                return
-            queue.insert(0, (fault, number))
-            continue
+async def all_begin(elections):
+    """Starts all programs before anything is measured: starts keep the processors busy, those of Java most of all."""
+    gate = asyncio.Semaphore(2)
+
+    async def begin(election):
+        async with gate:
+            try:
+                await election.begin()
+            except FAILURES as error:
+                print(f"{election.contestant.key}: no begin: {error}", flush=True)
+
+    await asyncio.gather(*map(begin, elections))
+    await asyncio.sleep(CALM)
+
+
+@dataclass
+class Lane:
+    """Elections of one contestant, one after the other, each for many trials."""
+
+    place: object
+    contestant: object
+    name: str
+    timings: Timings
+    shifts: tuple
+    queue: list
+    table: object
+    fleet: Fleet | None = None
+
+    async def begin(self):
+        self.fleet = Fleet(self.place, self.contestant, f"{self.name}-{random.randrange(1 << 32):08x}", self.timings, self.shifts)
+        await self.fleet.start()
+
+    async def end(self):
+        if self.fleet:
+            await self.fleet.stop()
+        self.fleet = None
+
+    async def run(self):
+        """Takes trials from the queue until it is empty."""
+        # The fleets do not act in step.
+        await asyncio.sleep(random.uniform(0, 3))
         failures = 0
-        table.add({"contestant": contestant.key, "fault": fault.key, "trial": number, "lease_ms": SHORT.lease, **row})
-    if fleet:
-        await fleet.stop()
+        while self.queue:
+            fault, number = self.queue.pop(0)
+            try:
+                if self.fleet is None:
+                    await self.begin()
+                row = await asyncio.wait_for(trial(self.fleet, fault), 300)
+            except FAILURES as error:
+                print(f"{self.contestant.key}: {fault.key}: {error or 'no end within 300 s'}", flush=True)
+                await self.end()
+                failures += 1
+                if failures == ATTEMPTS:
+                    print(f"{self.contestant.key}: given up after {ATTEMPTS} failures; the next run goes on", flush=True)
+                    return
+                self.queue.insert(0, (fault, number))
+                continue
+            failures = 0
+            self.table.add({"contestant": self.contestant.key, "fault": fault.key, "trial": number, "lease_ms": self.timings.lease, **row})
+        await self.end()
 
 
 async def run_idle(place, contestants, table, plan):
     """Measures all contestants at the same time, at the default timings."""
-    await asyncio.gather(*(idle(place, each, table, plan.idle_seconds) for each in contestants
-                           if len(set(each.drivers)) == 1 and not table.has(each.key, "follower")))
-
-
-async def idle(place, contestant, table, seconds):
-    await asyncio.sleep(random.uniform(0, 3))
     for attempt in range(ATTEMPTS):
-        fleet = Fleet(place, contestant, f"{contestant.key}-idle-{attempt}", DEFAULTS)
-        try:
-            await fleet.start()
-            rows = await measure(fleet, seconds)
-        finally:
-            await fleet.stop()
-        if rows:
-            for row in rows:
-                table.add({"contestant": contestant.key, **row})
+        elections = [Idle(place, each, attempt) for each in contestants
+                     if len(set(each.drivers)) == 1 and not table.has(each.key, "follower")]
+        if not elections:
             return
-        print(f"{contestant.key}: the leader changed while nothing happened", flush=True)
+        try:
+            await all_begin(elections)
+            await asyncio.gather(*(each.measure(table, plan.idle_seconds) for each in elections))
+        finally:
+            for each in elections:
+                await each.fleet.stop()
 
+
+class Idle:
+    """An election in which nothing happens."""
+
+    def __init__(self, place, contestant, attempt):
+        self.contestant = contestant
+        self.fleet = Fleet(place, contestant, f"{contestant.key}-idle-{attempt}", DEFAULTS, is_at_rest=True)
+
+    async def begin(self):
+        await self.fleet.start()
+
+    async def measure(self, table, seconds):
+        try:
+            rows = await measure(self.fleet, seconds)
+        except FAILURES as error:
+            print(f"{self.contestant.key}: at rest: {error}", flush=True)
+            return
+        if rows:
+            table.add(*({"contestant": self.contestant.key, **row} for row in rows))
+        else:
+            print(f"{self.contestant.key}: the leader changed while nothing happened", flush=True)

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from runner import entries, figures, results, rows
+from runner import entries, figures, results, rows, words
 from runner.contestants import CONTESTANTS
 from runner.faults import BY_KEY, FAULTS, HAPPEN
 from runner.plot import plot
@@ -97,6 +97,10 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.summary([5]), (5, 5, 5))
         self.assertIsNone(figures.summary([]))
 
+    def test_the_bounds_of_a_median_are_wide_where_values_are_few(self):
+        self.assertEqual(figures.median_bounds([3, 1, 2]), (1, 3))
+        self.assertEqual(figures.median_bounds(range(1, 31)), (10, 21))
+
     def test_the_price_is_that_of_the_other_page(self):
         # docs/performance.md: one lock, three processes.
         self.assertAlmostEqual(figures.dollars_a_month(1800, 2241, 0), 7.23, places=1)
@@ -133,6 +137,20 @@ class State(unittest.TestCase):
                 results.Table(folder, "trials", [*results.TRIALS, "more"])
 
 
+    def test_rows_of_other_programs_are_not_mixed_in(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results.Facts(folder).set_conditions({"programs": "a", "latency_ms": 20})
+            results.Facts(folder).set_conditions({"programs": "a", "latency_ms": 20})
+            with self.assertRaisesRegex(RuntimeError, "another programs; remove it to measure anew"):
+                results.Facts(folder).set_conditions({"programs": "b", "latency_ms": 20})
+
+    def test_long_timings_have_fewer_trials(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = results.Table(folder, "trials", results.TRIALS)
+            found = missing(table, next(each for each in CONTESTANTS if each.key == "ours-s3"), [BY_KEY["cut-slow"]], 30)
+        self.assertEqual([number for _, number in found], [0, 1, 2, 3, 4])
+
+
 class Rows(unittest.TestCase):
     def table(self, folder, **pauses):
         table = results.Table(folder, "trials", results.TRIALS)
@@ -146,12 +164,30 @@ class Rows(unittest.TestCase):
             table = self.table(folder, ours_lease=([3000], 1), client_go_lease=([2000], 0), fabric8=([2900], 1), client_go_s3=([1], 0))
             found = [(each.row, each.peer) for each in rows.better_after_faults(table)]
         # 2.9 s is no better than 3 s, and a contestant on another store is not compared.
-        self.assertEqual(found, [("kill/wrong", "client-go-lease"), ("kill/pause", "client-go-lease")])
+        self.assertEqual(found, [(f"kill/{what}", "client-go-lease") for what in ("wrong", "pause", "worst")])
+
+    def test_wrong_entries_are_compared_by_trial(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = self.table(folder, ours_lease=([2000] * 3, 1), client_go_lease=([2000], 1), kubert=([2000], 2), fabric8=([2000] * 4, 0))
+            found = [each.peer for each in rows.better_after_faults(table)]
+        self.assertEqual(found, ["fabric8"])
+
+    def test_a_peer_that_keeps_its_lease_more_often_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = results.Table(folder, "trials", results.TRIALS)
+            for contestant, takeover in (("ours-lease", 5), ("client-go-lease", None), ("fabric8", 5)):
+                table.add({**State.ROW, "fault": "lost", "contestant": contestant, "takeover_ms": takeover})
+            found = [(each.row, each.peer) for each in rows.better_after_faults(table)]
+        self.assertEqual(found, [("lost/replaced", "client-go-lease")])
+
+    def test_the_words_of_a_row_hold_for_its_like(self):
+        found = {row: bool(words.mechanism(rows.Better(row, "client-go-s3", "", ""))) for row in ("kill/worst", "cut-slow/worst", "lost/wrong")}
+        self.assertEqual(found, {"kill/worst": True, "cut-slow/worst": True, "lost/wrong": False})
 
     def test_the_price_of_a_shorter_pause_is_said(self):
         with tempfile.TemporaryDirectory() as folder:
             table = self.table(folder, ours_lease=([3000], 0), kubert=([2000], 3), fabric8=([2000], 0))
-            found = {each.peer: "wrong entries" in each.text for each in rows.better_after_faults(table)}
+            found = {each.peer: "wrong entries" in each.price for each in rows.better_after_faults(table)}
         self.assertEqual(found, {"kubert": True, "fabric8": False})
 
     def test_each_kind_on_one_lock_answers_for_itself(self):
@@ -163,8 +199,6 @@ class Rows(unittest.TestCase):
         self.assertIsNone(rows.by_driver(CONTESTANTS[0], [row]))
 
     def test_every_fault_has_its_words_and_happens(self):
-        from runner import words
-
         for fault in FAULTS:
             self.assertIn(fault.key, words.FAULTS)
             self.assertIn(fault.key, words.EXTRA)

@@ -18,17 +18,16 @@ def text_of(*patterns):
     return "\n".join(re.sub(r"^\s*#.*$", "", path.read_text(), flags=re.M) for path in paths)
 
 
-def manifests():
-    for name in kustomization()["resources"]:
-        yield from yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text())
+SIDECAR = DEPLOY / "kubernetes/sidecar.yaml"
+OPERATOR = ROOT / "examples/operator/kubernetes.yaml"
 
 
 def kustomization():
     return yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text())
 
 
-def containers():
-    for manifest in manifests():
+def containers(*files):
+    for manifest in (manifest for file in files for manifest in yaml.safe_load_all(file.read_text())):
         pod = manifest["spec"]["template"]["spec"] if manifest["kind"] == "Deployment" else {}
         yield from pod.get("initContainers", []) + pod.get("containers", [])
 
@@ -37,37 +36,45 @@ class Deployment(unittest.TestCase):
     def test_options_are_those_of_the_command(self):
         # The builder's own options are not those of leaderelect.
         units = re.findall(r"leaderelect (?:serve|run) .*", text_of("deploy/systemd/*.service"))
-        arguments = [argument for container in containers() for argument in container.get("args", [])]
+        arguments = [argument for container in containers(SIDECAR) for argument in container.get("args", [])]
         options = set(re.findall(r"--([a-z][a-z-]+)", " ".join(units + arguments)))
         self.assertLessEqual({"probe-listen", "campaign", "notify", "once-for"}, options)
         source = "\n".join(path.read_text() for path in (ROOT / "cli/src").rglob("*.rs"))
         for option in options:
             self.assertRegex(source, rf"(?m)#\[arg\(long.*\)\]\n\s+(?:pub\S* )?{option.replace('-', '_')}:", option)
 
-    def test_probes_ask_for_what_is_served(self):
-        probes = [probe["httpGet"] for container in containers() for key, probe in container.items() if "Probe" in key]
-        self.assertEqual(len(probes), 3)
-        served = re.findall(r'\.route\("(/\w*)"', (ROOT / "cli/src/serve/site.rs").read_text())
-        for probe in probes:
-            self.assertIn(probe["path"], served)
+    def test_probes_ask_for_what_is_served_and_where(self):
+        servers = [(SIDECAR, "leaderelect", "--probe-listen", 3, "cli/src/serve/site.rs"),
+                   (OPERATOR, "operator", "--listen", 2, "examples/operator/src/http.rs")]
+        for file, name, option, count, source in servers:
+            server, = [container for container in containers(file) if container["name"] == name]
+            probes = [probe["httpGet"] for key, probe in server.items() if "Probe" in key]
+            self.assertEqual(len(probes), count, name)
+            served = re.findall(r'"(/\w*)"', (ROOT / source).read_text())
+            for probe in probes:
+                self.assertIn(probe["path"], served)
+            port, = server["ports"]
+            self.assertEqual(server["args"][server["args"].index(option) + 1], f"0.0.0.0:{port['containerPort']}")
+            self.assertEqual({probe["port"] for probe in probes}, {port["name"]})
 
-    def test_the_probes_ask_where_the_sidecar_listens(self):
-        sidecar, = [container for container in containers() if container["name"] == "leaderelect"]
-        listen = sidecar["args"][sidecar["args"].index("--probe-listen") + 1]
-        port, = sidecar["ports"]
-        self.assertEqual(listen, f"0.0.0.0:{port['containerPort']}")
-        self.assertEqual({probe["httpGet"]["port"] for key, probe in sidecar.items() if "Probe" in key}, {port["name"]})
+    def test_the_operator_elects_on_the_lease_that_its_role_names(self):
+        operator, = containers(OPERATOR)
+        elected_on, = [each["value"] for each in operator["env"] if each["name"] == "OPERATOR_ELECTED_ON"]
+        role, = [each for each in yaml.safe_load_all(OPERATOR.read_text()) if each["kind"] == "Role"]
+        names = {name for rule in role["rules"] for name in rule.get("resourceNames", [])}
+        self.assertEqual({elected_on.rsplit("/", 1)[1]}, names)
+        self.assertIn('env = "OPERATOR_ELECTED_ON"', (ROOT / "examples/operator/src/main.rs").read_text())
 
     def test_the_kustomization_names_what_is_there(self):
-        images = {container["image"] for container in containers()}
+        images = {container["image"] for container in containers(SIDECAR)}
         self.assertEqual({image["name"] for image in kustomization()["images"]}, images)
-        maps = {source["configMapRef"]["name"] for container in containers() for source in container.get("envFrom", [])}
+        maps = {source["configMapRef"]["name"] for container in containers(SIDECAR) for source in container.get("envFrom", [])}
         self.assertEqual({generated["name"] for generated in kustomization()["configMapGenerator"]}, maps)
         for generated in kustomization()["configMapGenerator"]:
             self.assertTrue(all(literal.startswith("LEADERELECT_") for literal in generated["literals"]))
 
     def test_every_container_is_as_powerless_as_can_be(self):
-        for container in containers():
+        for container in containers(SIDECAR, OPERATOR):
             rights = container["securityContext"]
             self.assertEqual(rights["allowPrivilegeEscalation"], False, container["name"])
             self.assertEqual(rights["readOnlyRootFilesystem"], True, container["name"])

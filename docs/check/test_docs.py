@@ -295,6 +295,24 @@ class Pages(unittest.TestCase):
 LONG = 40
 
 
+class Measured(unittest.TestCase):
+    """Figures that pages take from the comparison. A column is called by the section and the column that it is from."""
+
+    def cells(self, page, heading):
+        section = page.read_text().split(f"\n{heading}", 1)[1]
+        rows = re.search(r"(?:^\|.*\n)+", section, re.M)[0].splitlines()
+        names, _, *rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+        return {(row[0], name): cell for row in rows for name, cell in zip(names[1:], row[1:])}
+
+    def test_figures_about_others_are_those_of_the_comparison(self):
+        for page, before in (("migrating.md", "## Measured side by side"), ("operations.md", "Measured at L = 3 s")):
+            quoted = self.cells(DOCS / page, before)
+            self.assertGreater(len(quoted), 20)
+            for (row, name), cell in quoted.items():
+                section, column = name.split(": ")
+                self.assertEqual(cell, self.cells(DOCS / "comparison.md", f"## {section}\n")[row, column], (page, row, name))
+
+
 class English(unittest.TestCase):
     def test_no_documentation_begins_with_a_question_word(self):
         comments = [

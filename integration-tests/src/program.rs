@@ -6,6 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// A time limit far above the duration of any step of these tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,8 +62,21 @@ impl Program {
 
     /// Asks the program to end, with SIGTERM.
     pub fn terminate(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
+    }
+
+    /// Stops the program where it is, with SIGSTOP.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen program go on.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Ends the program with SIGKILL.

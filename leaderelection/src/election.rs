@@ -27,7 +27,8 @@
 //!     }
 //! }
 //!
-//! let mut election = Election::new(Rules::new("node-1", Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2)));
+//! let [lease, deadline, retry] = [15, 10, 2].map(Duration::from_secs);
+//! let mut election = Election::new(Rules::new("node-1", lease, deadline, retry));
 //! let now = LocalInstant::default();
 //! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut Fixed);
 //! assert_eq!(election.next(), Some(Effect::Send(Request::Look)));

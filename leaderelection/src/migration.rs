@@ -87,7 +87,7 @@ impl Migration {
 
     /// Writes the record into both locks, one after the other (M2 and M6).
     async fn write(&self, record: &LeaderElectionRecord, expected: Versions) -> Result<Version, LockError> {
-        self.view().writes(record);
+        self.view().writes(record, self.identity());
         let [first, second] = order(record);
         let mut written = Versions::default();
         *written.of(first) = Some(self.put(first, record, &expected).await?);
@@ -116,24 +116,29 @@ impl Migration {
         error: LockError,
     ) -> LockError {
         match error.kind() {
-            StoreErrorKind::Conflict => error,
-            // The candidate tries again much later. Whoever uses only the first lock must not wait for that.
-            StoreErrorKind::Fatal if !self.view().is_led_by(self.identity()) && !record.is_released() => {
-                if let Some(version) = written.get(first) {
-                    let returned = returned(record);
-                    self.view().writes(&returned);
-                    if let Err(error) = self.lock(first).update(&returned, version).await {
-                        let (lock, error) = (self.lock(first).describe(), error.in_full());
-                        tracing::debug!(lock, error, "could not give back the half of a write");
-                    }
+            // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for
+            // its half.
+            StoreErrorKind::Conflict | StoreErrorKind::Fatal => {
+                // A request to a leader has that leader's name, and its half is the leader's.
+                if record.holder_identity == self.identity() && !self.view().is_led_by(self.identity()) {
+                    self.give_back(record, first, written).await;
                 }
                 error
             }
-            StoreErrorKind::Fatal => error,
             _ => {
                 let retry_after = error.retry_after();
                 LockError::new(StoreErrorKind::Ambiguous, UPDATE, self.describe(), error).with_retry_after(retry_after)
             }
+        }
+    }
+
+    async fn give_back(&self, record: &LeaderElectionRecord, half: Half, written: &Versions) {
+        let Some(version) = written.get(half) else { return };
+        let returned = returned(record);
+        self.view().writes(&returned, self.identity());
+        if let Err(error) = self.lock(half).update(&returned, version).await {
+            let (lock, error) = (self.lock(half).describe(), error.in_full());
+            tracing::debug!(lock, error, "could not give back the half of a write");
         }
     }
 

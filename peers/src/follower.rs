@@ -34,7 +34,7 @@ pub(crate) struct Follower {
 
 impl Follower {
     pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>, status: SharedStatus) -> Self {
-        let teller = Teller::new(line.name(), status);
+        let teller = Teller::new(line.name(), status, line.saved_reads());
         Self { line, lock, caller, teller, failures: 0 }
     }
 

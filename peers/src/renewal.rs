@@ -29,7 +29,10 @@ pub(crate) struct Renewal {
 #[derive(Clone, Debug)]
 struct Source {
     files: Files,
+    /// The files as they were when they could be used last.
     read: State,
+    /// The files as they were when they could not be used, so that this is said once.
+    refused: Option<State>,
     client: Arc<watch::Sender<Option<Arc<ClientConfig>>>>,
     server: Option<RustlsConfig>,
 }
@@ -46,7 +49,7 @@ impl Renewal {
         let read = state(&files);
         let Tls { client, server } = files.load()?;
         let server = server.map(RustlsConfig::from_config);
-        let source = Source { files, read, client: Arc::new(watch::Sender::new(client)), server };
+        let source = Source { files, read, refused: None, client: Arc::new(watch::Sender::new(client)), server };
         Ok(Self { interval, source, task: OnceLock::new() })
     }
 
@@ -88,18 +91,22 @@ impl Source {
     fn look(mut self) -> Self {
         let now = state(&self.files);
         if self.read != now {
-            // A file that changes after this moment is seen at the next look.
-            self.read = now;
             match self.files.load() {
                 Ok(Tls { client, server }) => {
+                    // A file that has changed after `now` is seen at the next look.
+                    self.read = now;
+                    self.refused = None;
                     self.client.send_replace(client);
                     if let (Some(known), Some(server)) = (&self.server, server) {
                         known.reload_from_config(server);
                     }
                     tracing::info!("read the certificates for peers anew, because their files have changed");
                 }
+                // A file that may not be read yet shows no change when it may be. So the next look tries again.
                 Err(error) => {
-                    tracing::warn!(%error, "cannot use the new certificates for peers; the old ones stay in use");
+                    if self.refused.replace(now.clone()) != Some(now) {
+                        tracing::warn!(%error, "cannot use the new certificates for peers; the old ones stay in use");
+                    }
                 }
             }
         }
@@ -110,4 +117,44 @@ impl Source {
 fn state(files: &Files) -> State {
     let of = |path| fs::metadata(path).and_then(|metadata| Ok((metadata.modified()?, metadata.len()))).ok();
     files.paths().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    use super::*;
+
+    fn authority() -> String {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem()
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_used_is_tried_again_although_it_looks_the_same() {
+        let path = std::env::temp_dir().join(format!("leaderelection-peers-{}.ca", std::process::id()));
+        fs::write(&path, authority()).unwrap();
+        let files = Files { authority: Some(PathBuf::from(&path).into()), ..Files::default() };
+        let renewal = Renewal::new(files, Duration::from_secs(60)).unwrap();
+        let mut source = renewal.source.clone();
+        let mut client = source.client.subscribe();
+
+        let renewed = authority();
+        fs::write(&path, "-".repeat(renewed.len())).unwrap();
+        let broken = fs::metadata(&path).unwrap();
+        source = source.look();
+        assert!(!client.has_changed().unwrap());
+
+        fs::write(&path, &renewed).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(broken.modified().unwrap()).unwrap();
+        source = source.look();
+        assert!(client.has_changed().unwrap());
+        client.mark_unchanged();
+        source.look();
+        assert!(!client.has_changed().unwrap(), "the files are as before");
+        fs::remove_file(path).unwrap();
+    }
 }

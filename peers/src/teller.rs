@@ -52,7 +52,9 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    pub(crate) fn new(name: &str, status: SharedStatus) -> Self {
+    /// Reports about one lock from now on. Words have saved so many reads before.
+    pub(crate) fn new(name: &str, status: SharedStatus, reads_saved: u64) -> Self {
+        status.lock().reads_saved = reads_saved;
         let teller = Self { name: name.to_owned(), status };
         // All series start at 0, because `increase()` does not see a series that first appears with a 1.
         for counted in [HEARD, FALLBACKS, SAVED] {

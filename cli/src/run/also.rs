@@ -28,7 +28,7 @@ impl Also {
         identity: &str,
     ) -> Result<Arc<dyn ObjectStoreBasedLock>, Failure> {
         let Some(also) = &self.also else { return Ok(Arc::new(new)) };
-        if *also == **url {
+        if also.names_the_object_of(url).await {
             let message =
                 format!("--also names the lock of --lock, {also}; name the lock that the service moves away from");
             return Err(Failure::usage(message));

@@ -1,9 +1,10 @@
 //! A move from a Lease of Kubernetes to a local directory and back, by three replicas that are rolled one by one.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use rustix::process::Signal;
@@ -30,6 +31,7 @@ do sleep 0.05; done"#;
 /// One entry of the log.
 #[derive(Clone, Debug)]
 struct Entry {
+    number: usize,
     token: u64,
     writer: String,
     at: Duration,
@@ -70,8 +72,8 @@ impl Service {
         command
     }
 
-    /// Replaces the replicas one by one, each after the one before has read the locks. Then waits until one of the new
-    /// replicas has led.
+    /// Replaces the replicas one by one, each when the one before has read the locks and somebody leads. Then waits until one
+    /// of the new replicas has led.
     fn roll(&mut self, phase: &str, locks: &[&str]) {
         for replica in 0..3 {
             if self.replicas.len() == 3 {
@@ -83,18 +85,28 @@ impl Service {
             // The first note comes after the first look at the locks.
             new.wait_for_note("leaderelect: ");
             self.replicas.push(new);
+            if self.replicas.len() == 3 {
+                let replaced = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                self.wait_for_entry(|entry| entry.at > replaced);
+            }
         }
-        self.wait_for_leader(phase);
+        let begun = self.entries().len();
+        self.wait_for_entry(|entry| entry.writer.starts_with(phase) && entry.number >= begun);
     }
 
-    /// Waits for an entry of a replica of this phase, at the end of the log.
-    fn wait_for_leader(&self, phase: &str) {
+    /// Waits for an entry of the log, from its first one on.
+    fn wait_for_entry(&self, wanted: impl Fn(&Entry) -> bool) {
         let mut tail = Command::new("tail");
-        tail.args(["-n", "1", "-f"]).arg(&self.log).stdout(Stdio::piped());
+        tail.args(["-n", "+1", "-f"]).arg(&self.log).stdout(Stdio::piped());
         let mut tail = Kill(tail.spawn().unwrap());
         let mut lines = Lines::of(tail.0.stdout.take().unwrap());
-        let is_of = |line: &str| line.split(' ').nth(1).is_some_and(|writer| writer.starts_with(phase)).then_some(());
-        lines.wait_for(is_of).expect("a leader of this phase");
+        let number = Cell::new(0);
+        let is_wanted = |line: &str| {
+            let entry = entry(number.get(), line);
+            number.set(entry.number + 1);
+            wanted(&entry).then_some(())
+        };
+        lines.wait_for(is_wanted).expect("such an entry");
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -114,13 +126,14 @@ impl Drop for Kill {
 
 fn read(log: &Path) -> Vec<Entry> {
     let text = fs::read_to_string(log).unwrap();
-    let entry = |line: &str| {
-        let mut fields = line.split(' ');
-        let token = fields.next()?.parse().ok()?;
-        let writer = fields.next()?.to_owned();
-        Some(Entry { token, writer, at: Duration::from_nanos(fields.next()?.parse().ok()?) })
-    };
-    text.lines().map(|line| entry(line).unwrap_or_else(|| panic!("{line:?} is no entry"))).collect()
+    text.lines().enumerate().map(|(number, line)| entry(number, line)).collect()
+}
+
+fn entry(number: usize, line: &str) -> Entry {
+    let fields: Vec<_> = line.split(' ').collect();
+    let [token, writer, at] = fields[..] else { panic!("{line:?} is no entry") };
+    let at = Duration::from_nanos(at.parse().unwrap());
+    Entry { number, token: token.parse().unwrap(), writer: writer.to_owned(), at }
 }
 
 /// Judges the log: tokens never go back, no two writers have one token, and no gap is longer than a lease.
@@ -168,6 +181,9 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     let crashed = service.replicas.remove(leader);
     crashed.signal(Signal::KILL);
     crashed.end();
+    // The others take over, and not only a replica that starts later.
+    let last = service.entries().last().unwrap().token;
+    service.wait_for_entry(|entry| entry.token > last);
     let again = Running::of(service.command(&both, "both-again"));
     service.replicas.insert(leader, again);
     service.roll("new", &new);
@@ -188,4 +204,10 @@ fn the_old_lock_is_not_the_new_one() {
     let ended = end(&["run", "--lock", &lock, "--also", &lock, "--", "true"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
     assert!(ended.stderr.contains("--also names the lock of --lock"), "{ended:?}");
+
+    let spelt_twice = ["run", "--lock", "s3://bucket/a", "--also", "s3://bucket/a?region=eu-central-1", "--", "true"];
+    let mut command = leaderelect(spelt_twice);
+    command.env("AWS_REGION", "eu-central-1");
+    let ended = end_of(command);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
 }

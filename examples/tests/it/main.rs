@@ -4,5 +4,4 @@
 
 mod fenced_writes;
 mod job;
-mod operator;
 mod shards;

@@ -1,28 +1,29 @@
-//! An API server of Kubernetes that has only Leases, in the test's own process.
+//! An API server of Kubernetes that has only Leases and ConfigMaps, in the test's own process.
 //!
-//! The server follows the source of Kubernetes in every point on which an election depends: the rules of `uid` and
-//! `resourceVersion`, the creation of a deleted Lease by an update, the validation of the fields, and fields that are
-//! dropped. Only the tests against a real cluster show whether a real API server behaves in the same way.
+//! The server follows the source of Kubernetes in every point on which an election or a controller depends: the rules of
+//! `uid` and `resourceVersion`, the creation of a deleted Lease by an update, the validation of the fields, fields that are
+//! dropped, and watches. Only the tests against a real cluster show whether a real API server behaves in the same way.
 
-mod leases;
+mod changes;
+mod collection;
+mod kinds;
+mod objects;
 mod status;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{Path, Query, Request, State};
-use axum::http::{Method, StatusCode};
+use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use leases::{Leases, Listing};
-use status::Failure;
+use collection::{Audit, Collection};
+use kinds::{CONFIG_MAPS, LEASES};
+use objects::Objects;
 
 /// A namespace that exists.
 pub const NAMESPACE: &str = "default";
@@ -31,25 +32,26 @@ pub const NAMESPACE: &str = "default";
 #[derive(Debug)]
 pub struct KubeApi {
     address: SocketAddr,
-    state: Arc<Cluster>,
+    leases: Arc<Collection>,
+    config_maps: Arc<Collection>,
+    audit: Arc<Audit>,
     serving: JoinHandle<()>,
 }
 
 impl KubeApi {
-    /// Starts a server without Leases.
+    /// Starts a server without objects.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
-        let state = Arc::<Cluster>::default();
-        let leases = "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases";
-        let router = Router::new()
-            .route(leases, get(list).post(create))
-            .route(&format!("{leases}/{{name}}"), get(read).put(update).delete(delete))
+        let audit = Arc::<Audit>::default();
+        let [leases, config_maps] = [&LEASES, &CONFIG_MAPS].map(|kind| Collection::new(kind, Arc::clone(&audit)));
+        let router = leases
+            .routes()
+            .merge(config_maps.routes())
             .fallback(|| async { status::not_served() })
-            .layer(middleware::from_fn(authorize))
-            .with_state(state.clone());
+            .layer(middleware::from_fn_with_state(Arc::clone(&audit), note));
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it listens") });
-        Self { address, state, serving }
+        Self { address, leases, config_maps, audit, serving }
     }
 
     /// The URL of the server, such as `http://127.0.0.1:31234`.
@@ -69,10 +71,27 @@ impl KubeApi {
         })
     }
 
+    /// Returns the requests so far: methods and targets.
+    #[must_use]
+    pub fn requests(&self) -> Vec<String> {
+        lock(&self.audit.requests).clone()
+    }
+
+    /// Denies a verb from now on, such as `update`.
+    pub fn deny(&self, verb: &'static str) {
+        lock(&self.audit.denied).insert(verb);
+    }
+
+    /// Returns what clients were allowed to do so far: verbs and resources, such as `list configmaps`.
+    #[must_use]
+    pub fn permissions_used(&self) -> BTreeSet<String> {
+        lock(&self.audit.permissions_used).clone()
+    }
+
     /// Returns a Lease as the server has it.
     #[must_use]
     pub fn lease(&self, name: &str) -> Option<Value> {
-        lock(&self.state).read(NAMESPACE, name).ok()
+        self.leases.read(name)
     }
 
     /// Stores a Lease of somebody else, whatever is there.
@@ -81,9 +100,43 @@ impl KubeApi {
     ///
     /// If the Lease is invalid.
     pub fn plant(&self, name: &str, lease: Value) {
-        let mut leases = lock(&self.state);
-        let _ = leases.delete(NAMESPACE, name, &Value::Null);
-        leases.update(NAMESPACE, name, lease).expect("a valid Lease");
+        self.remove(name);
+        self.leases.change(|leases| leases.update(NAMESPACE, name, lease)).expect("a valid Lease");
+    }
+
+    /// Deletes a Lease, whatever is there.
+    pub fn remove(&self, name: &str) {
+        let _ = self.leases.change(|leases| leases.delete(NAMESPACE, name, &Value::Null));
+    }
+
+    /// Returns a ConfigMap as the server has it.
+    #[must_use]
+    pub fn config_map(&self, name: &str) -> Option<Value> {
+        self.config_maps.read(name)
+    }
+
+    /// Creates a ConfigMap, or replaces it whatever is there.
+    ///
+    /// # Panics
+    ///
+    /// If the ConfigMap is invalid.
+    pub fn put_config_map(&self, name: &str, config_map: Value) {
+        let put = |objects: &mut Objects| match objects.create(NAMESPACE, config_map.clone()) {
+            Err(_) => objects.update(NAMESPACE, name, config_map).map(|(object, _)| object),
+            created => created,
+        };
+        self.config_maps.change(put).expect("a valid ConfigMap");
+    }
+
+    /// Waits until a ConfigMap has changed so that `wanted` has a value.
+    pub async fn config_map_when<T>(&self, name: &str, mut wanted: impl FnMut(&Value) -> Option<T>) -> T {
+        let mut changed = self.config_maps.changed.subscribe();
+        loop {
+            if let Some(found) = self.config_map(name).as_ref().and_then(&mut wanted) {
+                return found;
+            }
+            changed.changed().await.expect("this holds the sender");
+        }
     }
 }
 
@@ -93,68 +146,10 @@ impl Drop for KubeApi {
     }
 }
 
-type Cluster = Mutex<Leases>;
-
-/// Refuses a request in the name of another user, because no other user has a role.
-async fn authorize(request: Request, next: Next) -> Response {
-    let is_about_one = request.uri().path().rsplit('/').next() != Some("leases");
-    let verb = match *request.method() {
-        Method::GET if is_about_one => "get",
-        Method::GET => "list",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::DELETE => "delete",
-        _ => "patch",
-    };
-    if request.headers().contains_key("impersonate-user") {
-        return status::forbidden(verb).into_response();
-    }
+/// Notes a request.
+async fn note(State(audit): State<Arc<Audit>>, request: Request, next: Next) -> Response {
+    lock(&audit.requests).push(format!("{} {}", request.method(), request.uri()));
     next.run(request).await
-}
-
-async fn list(
-    State(cluster): State<Arc<Cluster>>,
-    Path(namespace): Path<String>,
-    Query(listing): Query<Listing>,
-) -> Response {
-    answer(StatusCode::OK, lock(&cluster).list(&namespace, &listing))
-}
-
-async fn create(State(cluster): State<Arc<Cluster>>, Path(namespace): Path<String>, body: Bytes) -> Response {
-    let created = status::json(&body).and_then(|lease| lock(&cluster).create(&namespace, lease));
-    answer(StatusCode::CREATED, created)
-}
-
-async fn read(State(cluster): State<Arc<Cluster>>, Path((namespace, name)): Path<(String, String)>) -> Response {
-    answer(StatusCode::OK, lock(&cluster).read(&namespace, &name))
-}
-
-async fn update(
-    State(cluster): State<Arc<Cluster>>,
-    Path((namespace, name)): Path<(String, String)>,
-    body: Bytes,
-) -> Response {
-    match status::json(&body).and_then(|lease| lock(&cluster).update(&namespace, &name, lease)) {
-        Ok((lease, true)) => answer(StatusCode::CREATED, Ok(lease)),
-        Ok((lease, false)) => answer(StatusCode::OK, Ok(lease)),
-        Err(failure) => failure.into_response(),
-    }
-}
-
-async fn delete(
-    State(cluster): State<Arc<Cluster>>,
-    Path((namespace, name)): Path<(String, String)>,
-    body: Bytes,
-) -> Response {
-    let options = if body.is_empty() { Ok(Value::Null) } else { status::json(&body) };
-    answer(StatusCode::OK, options.and_then(|options| lock(&cluster).delete(&namespace, &name, &options)))
-}
-
-fn answer(status: StatusCode, result: Result<Value, Failure>) -> Response {
-    match result {
-        Ok(value) => (status, axum::Json(value)).into_response(),
-        Err(failure) => failure.into_response(),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -13,8 +13,9 @@ impl LeaderElectionConfigBuilder {
     ///
     /// A candidate of rank `n` waits `n` retry periods longer than others before it takes a free or expired lease, so that
     /// the machine or the zone that should lead does. Candidates see the end of a term at different moments, up to 2.2 retry
-    /// periods apart. So the better of two candidates goes first for certain if their ranks differ by three or more. If
-    /// only candidates of worse ranks are left, each term without a leader lasts that much longer.
+    /// periods apart. So the better of two candidates goes first for certain if their ranks differ by three or more and they
+    /// have one retry period R. With a [`follower_interval`](Self::follower_interval) of F, the ranks have to differ by
+    /// more than F / R + 1.25. If only candidates of worse ranks are left, each term without a leader lasts that much longer.
     ///
     /// A candidate that a leader or an operator has named as the next leader waits for no rank. Sessions have no ranks.
     pub fn rank(mut self, rank: u8) -> Self {

@@ -167,7 +167,8 @@ impl Driver {
         }
     }
 
-    /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of that step.
+    /// Reads the clock once, unless the sleep has just done so, takes one step of the machine, and carries out all effects of
+    /// that step.
     fn step(&mut self, woken: Woken, run: &mut Run) {
         let now = match woken {
             Woken::Tick(now) => now,

@@ -230,6 +230,7 @@ impl Line {
     /// The run is over. A lease that was not released by now is not released any more.
     pub(super) fn quiet(&self) {
         let Some(open) = self.0.get() else { return };
+        open.saved.quiet();
         open.followed.send_if_modified(|followed| followed.take().is_some());
         open.led.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }

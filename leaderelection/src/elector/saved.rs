@@ -30,6 +30,11 @@ impl SavedReads {
         self.with(|since| since.has_heard = true);
     }
 
+    /// The run is over. The time until the next one begins is no pause between reads.
+    pub(super) fn quiet(&self) {
+        self.with(|since| *since = Since::default());
+    }
+
     /// A read is sent. A follower that hears nothing sends one in each `usual_pause`, or is not a follower if that is
     /// `None`.
     pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
@@ -43,5 +48,25 @@ impl SavedReads {
     fn with<T>(&self, change: impl FnOnce(&mut Since) -> T) -> T {
         // No code that could panic runs under the lock.
         change(&mut self.since.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_between_two_runs_saves_no_reads() {
+        for (is_quiet, total) in [(false, 1799), (true, 0)] {
+            let (saved, pause) = (SavedReads::default(), Some(Duration::from_secs(2)));
+            let first = LocalInstant::from_nanos(1);
+            saved.reading(first, pause);
+            saved.heard();
+            if is_quiet {
+                saved.quiet();
+            }
+            saved.reading(first + Duration::from_secs(3600), pause);
+            assert_eq!(saved.total().load(Ordering::Relaxed), total);
+        }
     }
 }

@@ -113,8 +113,12 @@ struct Own {
 }
 
 impl View {
-    /// Remembers a write that is about to be sent.
-    pub fn writes(&mut self, record: &LeaderElectionRecord) {
+    /// Remembers a write that is about to be sent. A request to a leader is not remembered, because it keeps the write id of
+    /// the leader's record.
+    pub fn writes(&mut self, record: &LeaderElectionRecord, identity: &str) {
+        if !record.is_released() && record.holder_identity != identity {
+            return;
+        }
         self.own.extend(record.write_id.clone().map(|write_id| Own { write_id, is_awaited: true }));
         if self.own.len() > REMEMBERED_WRITES {
             self.own.pop_front();
@@ -259,6 +263,8 @@ fn of_others(others: [Option<LeaderElectionRecord>; 2], highest: u64, versions: 
         leader_transitions: highest,
         // Neither half is the whole, so no election may take the whole for its own write, or for a write that it knows.
         write_id: Some(versions.version().as_str().to_owned()),
+        // A request for the lease would be a write into both, and the holder of one would not know it for its own record.
+        rank: None,
         ..joined(front, back.as_ref())
     }
 }

@@ -189,7 +189,7 @@ impl World {
                 let record = write.record;
                 let put = |half, expected| Put { half, record: Arc::clone(&record), expected };
                 let left = if node.phase == Phase::Both {
-                    node.view.writes(&record);
+                    node.view.writes(&record, NAMES[index]);
                     let expected = write.expected.as_ref().and_then(Versions::read).unwrap_or_default();
                     order(&record).map(|half| put(half, expected.get(half).cloned())).to_vec()
                 } else {

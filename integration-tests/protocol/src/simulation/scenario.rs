@@ -61,8 +61,8 @@ pub(crate) struct Scenario {
     pub(crate) calls_twice: bool,
     /// The object exists from the start, without a holder and with this token.
     pub(crate) first_token: Option<u64>,
-    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that saw the
-    /// lease must still wait for its expiry. In such a run there are therefore no other faults and no new
+    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that
+    /// saw the lease must still wait for its expiry. In such a run there are therefore no other faults and no new
     /// candidates.
     pub(crate) operator_deletes: bool,
     /// An operator asks the leader at times to hand over to some node, which may be dead.
@@ -244,11 +244,12 @@ impl Scenario {
     /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was
     /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
     /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
-    /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did not know (a
-    /// timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
+    /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did
+    /// not know (a timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
     /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
-    /// preferred candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate believes a liar for two infrequent
-    /// intervals at most. The time is longest by the slowest clock. A restart and the grain of the timers take less than a second.
+    /// preferred candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate
+    /// believes a liar for two infrequent intervals at most. The time is longest by the slowest clock. A restart and the
+    /// grain of the timers take less than a second.
     pub(crate) fn longest_without_leader(&self) -> Duration {
         let longest = |of: fn(Timings) -> Duration| self.all_timings().map(of).max().unwrap_or_default();
         let (lease, retry) = (longest(|timings| timings.lease), longest(|timings| timings.retry));

@@ -4,6 +4,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::kinds::Kind;
+
 /// A failure, in the words of an API server.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -18,9 +20,9 @@ impl Failure {
         Self { status, reason, message, details }
     }
 
-    pub(super) fn not_found(name: &str) -> Self {
-        let message = format!("leases.coordination.k8s.io {name:?} not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message, details("leases", name))
+    pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", kind.resource());
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, object(kind, name))
     }
 
     pub(super) fn no_namespace(name: &str) -> Self {
@@ -28,42 +30,32 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "NotFound", message, json!({"name": name, "kind": "namespaces"}))
     }
 
-    pub(super) fn exists(name: &str) -> Self {
-        let message = format!("leases.coordination.k8s.io {name:?} already exists");
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, details("leases", name))
+    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", kind.resource());
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, object(kind, name))
     }
 
-    pub(super) fn conflict(name: &str, why: &str) -> Self {
-        Self::conflict_of("leases", name, why)
+    pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
+        Self::new(StatusCode::CONFLICT, "Conflict", message, object(kind, name))
     }
 
     /// The failure of a deletion whose precondition does not hold. It names the kind in the place of the resource.
-    pub(super) fn unmet(name: &str, why: &str) -> Self {
-        Self::conflict_of("Lease", name, why)
+    pub(super) fn unmet(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {}.{} {name:?}: {why}", kind.name, kind.group);
+        Self::new(StatusCode::CONFLICT, "Conflict", message, details(kind.group, kind.name, name))
     }
 
-    fn conflict_of(kind: &str, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {kind}.coordination.k8s.io {name:?}: {why}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message, details(kind, name))
-    }
-
-    pub(super) fn invalid(name: &str, field: &str, why: &str) -> Self {
-        Self::invalid_of("Lease", name, field, why)
+    pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
+        let message = format!("{}.{} {name:?} is invalid: {field}: {why}", kind.name, kind.group);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details(kind.group, kind.name, name))
     }
 
     /// The failure of an update that names no version. It names the resource in the place of the kind.
-    pub(super) fn without_version(name: &str) -> Self {
-        Self::invalid_of(
-            "leases",
-            name,
-            "metadata.resourceVersion",
-            "Invalid value: 0: must be specified for an update",
-        )
-    }
-
-    fn invalid_of(kind: &str, name: &str, field: &str, why: &str) -> Self {
-        let message = format!("{kind}.coordination.k8s.io {name:?} is invalid: {field}: {why}");
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details(kind, name))
+    pub(super) fn without_version(kind: &Kind, name: &str) -> Self {
+        let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+        let message = format!("{} {name:?} is invalid: {why}", kind.resource());
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, object(kind, name))
     }
 
     /// A failure for which an API server has no words of its own.
@@ -76,13 +68,18 @@ impl Failure {
     }
 }
 
-fn details(kind: &str, name: &str) -> Value {
-    json!({"name": name, "group": "coordination.k8s.io", "kind": kind})
+fn object(kind: &Kind, name: &str) -> Value {
+    details(kind.group, kind.plural, name)
 }
 
-pub(super) fn forbidden(verb: &str) -> Failure {
-    let message = format!("leases.coordination.k8s.io is forbidden: User \"tests\" cannot {verb} resource \"leases\"");
-    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, details("leases", ""))
+fn details(group: &str, kind: &str, name: &str) -> Value {
+    json!({"name": name, "group": group, "kind": kind})
+}
+
+pub(super) fn forbidden(kind: &Kind, verb: &str) -> Failure {
+    let (resource, plural) = (kind.resource(), kind.plural);
+    let message = format!("{resource} is forbidden: User \"tests\" cannot {verb} resource \"{plural}\"");
+    Failure::new(StatusCode::FORBIDDEN, "Forbidden", message, object(kind, ""))
 }
 
 /// The answer to a request that this server does not know, PATCH among them: no election sends it.

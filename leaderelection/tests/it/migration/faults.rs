@@ -1,10 +1,15 @@
 //! Writes that stop between their halves (M7).
 
-use leaderelection::{Migration, StoreErrorKind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use async_trait::async_trait;
+use leaderelection::{
+    LeaderElectionRecord, LockError, Migration, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+};
 use tokio::time::sleep;
 
-use super::{Stores, run, single};
-use crate::support::{Fault, Journal, LEASE, Op, RETRY, builder};
+use super::{Half, SPREAD, Stores, run, single};
+use crate::support::{self, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, stored};
 
 const FAULTS: [Fault; 8] = [
     Fault::Refuse(StoreErrorKind::Ambiguous),
@@ -50,6 +55,81 @@ async fn half_a_takeover_is_made_whole_by_its_candidate() {
             assert!(handle.is_leader(), "{half} {fault:?}");
             let [old, new] = stores.records().await;
             assert_eq!(old, new);
+        }
+    }
+}
+
+/// A lock that another candidate takes just before it is written for the first time.
+#[derive(Debug)]
+struct TakenBefore {
+    lock: TestLock,
+    by: TestLock,
+    is_taken: AtomicBool,
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for TakenBefore {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.lock.get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        if !self.is_taken.swap(true, Relaxed) {
+            self.by.create(&support::record(self.by.identity(), LEASE, 0)).await?;
+        }
+        self.lock.create(record).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.lock.update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        self.lock.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.lock.describe()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_loses_the_new_lock_gives_the_old_one_back() {
+    let (stores, journal) = (Stores::default(), Journal::default());
+    let [old, Half { lock, .. }] = stores.halves("a", &journal);
+    let new = TakenBefore { lock, by: TestLock::new(&stores.new, "n"), is_taken: AtomicBool::new(false) };
+    let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    sleep(RETRY).await;
+    let [old, new] = stores.records().await;
+    assert_eq!((old.holder_identity.as_str(), new.holder_identity.as_str()), ("", "n"));
+    // "n" never renews.
+    sleep(LEASE + SPREAD + RETRY * 3).await;
+    assert_eq!(handle.fencing_token(), Some(old.leader_transitions + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_request_for_the_lease_leaves_the_leader_its_lock() {
+    let faults = [
+        Fault::Refuse(StoreErrorKind::Fatal),
+        Fault::Refuse(StoreErrorKind::Conflict),
+        Fault::ApplyThen(StoreErrorKind::Conflict),
+    ];
+    for fault in faults {
+        let (stores, journal) = (Stores::default(), Journal::default());
+        let (leads, _cancel, _run) = run(stores.both("a", &journal).rank(1));
+        sleep(RETRY * 3).await;
+        let mut halves = stores.halves("b", &journal);
+        halves[1].lock = halves[1].lock.clone().with_fault(Op::Update, 0, fault);
+        let [old, new] = halves;
+        let asks = builder(Migration::new(old, new).unwrap(), journal.callbacks()).take_back(true);
+        let (_handle, _cancel, _run) = run(asks);
+        while stored(&stores.old).await.record.preferred_holder.is_none() {
+            sleep(RETRY / 20).await;
+        }
+        for _ in 0..200 {
+            let [old, _] = stores.records().await;
+            assert!(old.holder_identity == "a" || !leads.is_leader(), "{fault:?}: {old:?} while the leader leads");
+            sleep(RETRY / 20).await;
         }
     }
 }

@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep};
 use tracing::Level;
 
 use super::{Running, Stores, run, single};
-use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, builder, logged, plant, record};
+use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, builder, logged, plant, record, stored};
 
 /// The three rollouts, or the way back, of two replicas.
 async fn walk(stores: &Stores, ends: [&MemoryStore; 2], first: u64) {
@@ -103,15 +103,34 @@ fn two_leaders_are_reported_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_asks_a_leader_of_one_lock_for_the_lease() {
+    for held in [0, 1] {
+        let (stores, journal) = (Stores::default(), Journal::default());
+        let store = if held == 0 { &stores.old } else { &stores.new };
+        let (leads, _cancel, _run) = run(single(store, "x", &journal).rank(1));
+        sleep(RETRY * 3).await;
+        let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(true));
+        sleep(LEASE * 6).await;
+        assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0), false));
+        assert_eq!(stored(store).await.record.preferred_holder, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other() {
-    for emptied in [0, 1] {
+    for (emptied, asks) in [(0, false), (1, false), (0, true), (1, true)] {
         let (stores, journal) = (Stores::default(), Journal::default());
         let halves = stores.halves("a", &journal);
         let [old, new] = halves.clone();
-        let (leads, _cancel, leader) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+        let leader = builder(Migration::new(old, new).unwrap(), journal.callbacks()).rank(asks.into());
+        let (leads, _cancel, leader) = run(leader);
         sleep(RETRY * 3).await;
-        let (handle, _cancel, _run) = run(stores.both("b", &journal));
-        sleep(RETRY * 10).await;
+        let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(asks));
+        sleep(if asks { RETRY } else { RETRY * 10 }).await;
+        while asks && stores.records().await.iter().any(|half| half.preferred_holder.is_none()) {
+            sleep(RETRY / 20).await;
+        }
+        assert!(leads.is_leader());
         // The leader does not find out before its deadline, and the candidate looks several times until then.
         halves.iter().for_each(|half| half.lock.set_outage(Some(Fault::Hang)));
         sleep(DEADLINE / 2).await;

@@ -1,4 +1,4 @@
-//! A candidate: the crate kube-leader-election, called every retry period as its own example does.
+//! A candidate: the crate kube-leader-election, called every retry period.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A candidate: the lease of the crate kubert, which renews it one retry period before its renew deadline would end.
+//! A candidate: the lease of the crate kubert, which renews it one retry period after its last renewal.
 
 use clap::Parser;
 use comparison_work::{Options, on_sigterm};

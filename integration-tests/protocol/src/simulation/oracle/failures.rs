@@ -17,7 +17,8 @@ pub(super) struct Failed {
 /// Returns `true` if the elector knew of the failure before the term was over for another reason.
 fn ended_by_failure(watched: &Watched, token: u64) -> bool {
     watched.handle.transitions().into_iter().any(|transition| {
-        matches!(transition.change, Change::StoppedLeading { fencing_token, reason: EndReason::WorkFailed } if fencing_token == token)
+        let change = transition.change;
+        matches!(change, Change::StoppedLeading { fencing_token, reason: EndReason::WorkFailed } if fencing_token == token)
     })
 }
 

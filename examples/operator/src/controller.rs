@@ -1,0 +1,85 @@
+//! The controller, which runs while its replica leads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use kube::runtime::controller::{self, Action};
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use leaderelection::Leadership;
+use thiserror::Error;
+
+use crate::copy::{self, COPIES, ORIGINALS, Refusal, Write};
+
+/// The pause after a reconciliation that failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A controller that keeps a copy of every ConfigMap that has the label `operator.example/copy=true`.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    config_maps: Api<ConfigMap>,
+}
+
+/// The client and the leadership of a reconciliation.
+struct Context {
+    config_maps: Api<ConfigMap>,
+    leadership: Leadership,
+}
+
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl Controller {
+    /// Creates the controller for the namespace of the client.
+    pub fn new(client: Client) -> Self {
+        Self { config_maps: Api::default_namespaced(client) }
+    }
+
+    /// Reconciles until leadership is lost. Nothing is watched before, so a follower costs the API server nothing.
+    ///
+    /// At the end no reconciliation begins, and those that run go on to their end. The lock is released after them, and the
+    /// elector drops this future if they take longer than the lease allows.
+    pub async fn run(self, leadership: Leadership) {
+        println!("leading with fencing token {}", leadership.fencing_token());
+        let lost = leadership.cancellation_token();
+        let context = Context { config_maps: self.config_maps.clone(), leadership };
+        kube::runtime::Controller::new(self.config_maps.clone(), watcher::Config::default().labels(ORIGINALS))
+            .owns(self.config_maps, watcher::Config::default().labels(COPIES))
+            .graceful_shutdown_on(lost.cancelled_owned())
+            .run(reconcile, after_failure, Arc::new(context))
+            .for_each(async |result| match result {
+                // `after_failure` has reported a failure, and an original that is gone needs no copy.
+                Ok(_) | Err(controller::Error::ReconcilerFailed(..) | controller::Error::ObjectNotFound(_)) => {}
+                Err(error) => tracing::warn!(%error, "the controller could not watch; it tries again"),
+            })
+            .await;
+    }
+}
+
+async fn reconcile(original: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, Failure> {
+    let (config_maps, token) = (&context.config_maps, context.leadership.fencing_token());
+    let name = copy::name(&original);
+    let present = config_maps.get_opt(&name).await?;
+    match copy::due(&original, present, token)? {
+        None => {}
+        Some(Write::Create(copy)) => drop(config_maps.create(&PostParams::default(), &copy).await?),
+        Some(Write::Replace(copy)) => drop(config_maps.replace(&name, &PostParams::default(), &copy).await?),
+    }
+    metrics::counter!("operator_reconciliations_total", "result" => "ok").increment(1);
+    println!("reconciled {} under fencing token {token}", original.name_any());
+    Ok(Action::await_change())
+}
+
+fn after_failure(original: Arc<ConfigMap>, failure: &Failure, _context: Arc<Context>) -> Action {
+    metrics::counter!("operator_reconciliations_total", "result" => "error").increment(1);
+    tracing::warn!(original = original.name_any(), %failure, "could not reconcile; trying again");
+    Action::requeue(PAUSE)
+}

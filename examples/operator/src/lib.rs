@@ -1,0 +1,9 @@
+//! The parts of the operator: what its replicas elect on, and the controller of the one that leads.
+#![cfg(feature = "kubernetes")]
+
+mod controller;
+mod copy;
+mod election;
+
+pub use controller::Controller;
+pub use election::ElectedOn;

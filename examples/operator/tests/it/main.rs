@@ -1,0 +1,158 @@
+//! Replicas of the operator as processes, against an API server that runs in the test.
+#![cfg(unix)]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod replica;
+mod role;
+
+use std::path::Path;
+use std::time::Duration;
+
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use replica::Replica;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An API server, and the directory for what the replicas read.
+struct Cluster {
+    api: KubeApi,
+    directory: TempDir,
+}
+
+impl Cluster {
+    async fn start() -> Self {
+        let (api, directory) = (KubeApi::start().await, tempfile::tempdir().unwrap());
+        std::fs::write(directory.path().join("kubeconfig"), api.kubeconfig().to_string()).unwrap();
+        Self { api, directory }
+    }
+
+    fn replica(&self, elected_on: &str) -> Replica {
+        Replica::start(&self.directory.path().join("kubeconfig"), elected_on)
+    }
+
+    fn put_original(&self, content: &str) {
+        self.api.put_config_map("settings", config_map("settings", &json!({"operator.example/copy": "true"}), content));
+    }
+
+    /// Waits until the copy has this content, written under this fencing token.
+    async fn copied(&self, content: &str, token: u64) {
+        let is_right = |copy: &Value| {
+            let by = &copy["metadata"]["annotations"]["operator.example/fencing-token"];
+            (copy["data"]["content"] == content && *by == token.to_string()).then_some(())
+        };
+        let copied = timeout(PATIENCE, self.api.config_map_when("settings-copy", is_right)).await;
+        copied.unwrap_or_else(|_| panic!("the copy is {:?}", self.api.config_map("settings-copy")));
+    }
+}
+
+fn config_map(name: &str, labels: &Value, content: &str) -> Value {
+    let metadata = json!({"name": name, "namespace": "default", "labels": labels});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"content": content}})
+}
+
+fn lease() -> String {
+    "lease://default/operator".to_owned()
+}
+
+fn object(directory: &Path) -> String {
+    format!("file://{}/lock", directory.display())
+}
+
+/// One replica after the other leads: after a stop, and after a crash.
+async fn replicas_take_over(cluster: &Cluster, elected_on: &str) {
+    cluster.put_original("three");
+    let mut first = cluster.replica(elected_on);
+    first.program.wait_for_line("leading with fencing token 0");
+    cluster.copied("three", 0).await;
+    cluster.put_original("four");
+    cluster.copied("four", 0).await;
+
+    let mut second = cluster.replica(elected_on);
+    second.program.wait_for_line("leader: ");
+    for replica in [&first, &second] {
+        assert_eq!(replica.get("/healthz").await, (200, "ok".to_owned()));
+        assert_eq!(replica.get("/readyz").await, (200, "ok".to_owned()));
+    }
+    let (_, metrics) = first.get("/metrics").await;
+    assert!(metrics.contains("leader_election_master_status{name=\"operator\"} 1"), "{metrics}");
+    assert!(metrics.contains("operator_reconciliations_total{result=\"ok\"}"), "{metrics}");
+    let (_, metrics) = second.get("/metrics").await;
+    assert!(!metrics.contains("operator_reconciliations_total"), "a follower reconciles: {metrics}");
+
+    first.program.terminate();
+    second.program.wait_for_line("leading with fencing token 1");
+    first.program.wait_for_line("the controller has stopped");
+    assert!(first.program.wait().success());
+    // The new leader has written its token into a copy that was right already.
+    cluster.copied("four", 1).await;
+
+    let mut third = cluster.replica(elected_on);
+    third.program.wait_for_line("leader: ");
+    second.program.kill();
+    third.program.wait_for_line("leading with fencing token 2");
+    cluster.put_original("five");
+    cluster.copied("five", 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_elect_on_a_lease() {
+    let cluster = Cluster::start().await;
+    replicas_take_over(&cluster, &lease()).await;
+    role::is_what_was_used(&cluster.api.permissions_used());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_elect_on_an_object() {
+    let cluster = Cluster::start().await;
+    replicas_take_over(&cluster, &object(cluster.directory.path())).await;
+    assert_eq!(cluster.api.lease("operator"), None, "the Lease is not used");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_elect_on_both_during_a_move() {
+    let cluster = Cluster::start().await;
+    let both = format!("{},{}", lease(), object(cluster.directory.path()));
+    replicas_take_over(&cluster, &both).await;
+    assert_eq!(cluster.api.lease("operator").unwrap()["spec"]["leaseTransitions"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_was_frozen_does_not_reconcile() {
+    let cluster = Cluster::start().await;
+    cluster.put_original("old");
+    let mut first = cluster.replica(&lease());
+    first.program.wait_for_line("leading with fencing token 0");
+    cluster.copied("old", 0).await;
+    let mut second = cluster.replica(&lease());
+
+    first.program.freeze();
+    second.program.wait_for_line("leading with fencing token 1");
+    cluster.copied("old", 1).await;
+    // The frozen replica finds this change in its watch when it goes on.
+    cluster.put_original("new");
+    cluster.copied("new", 1).await;
+    first.program.resume();
+    first.program.wait_for_line("the controller has stopped");
+    cluster.copied("new", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_config_map_of_somebody_else_stays_as_it_is() {
+    let cluster = Cluster::start().await;
+    let theirs = config_map("settings-copy", &json!({}), "theirs");
+    cluster.api.put_config_map("settings-copy", theirs);
+    cluster.put_original("ours");
+    let replica = cluster.replica(&lease());
+    timeout(PATIENCE, async {
+        while !replica.get("/metrics").await.1.contains("operator_reconciliations_total{result=\"error\"}") {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the failure is counted");
+    assert_eq!(cluster.api.config_map("settings-copy").unwrap()["data"]["content"], "theirs");
+}

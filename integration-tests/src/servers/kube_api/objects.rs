@@ -1,0 +1,187 @@
+//! The objects of one kind, and the rules under which they change.
+
+use std::collections::BTreeMap;
+
+use chrono::{SecondsFormat, Utc};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::NAMESPACE;
+use super::changes::{Change, Selector};
+use super::kinds::Kind;
+use super::status::Failure;
+
+/// The parameters of a listing or of a watch.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Listing {
+    limit: Option<usize>,
+    #[serde(rename = "continue")]
+    token: Option<String>,
+    #[serde(default)]
+    pub(super) watch: bool,
+    pub(super) resource_version: Option<String>,
+    #[serde(default)]
+    pub(super) label_selector: Selector,
+}
+
+#[derive(Debug)]
+pub(super) struct Objects {
+    pub(super) kind: &'static Kind,
+    objects: BTreeMap<String, Value>,
+    changes: Vec<Change>,
+    created: u64,
+}
+
+impl Objects {
+    pub(super) fn of(kind: &'static Kind) -> Self {
+        Self { kind, objects: BTreeMap::new(), changes: Vec::new(), created: 0 }
+    }
+
+    pub(super) fn read(&self, namespace: &str, name: &str) -> Result<Value, Failure> {
+        let present = self.objects.get(name).filter(|_| namespace == NAMESPACE);
+        present.cloned().ok_or_else(|| Failure::not_found(self.kind, name))
+    }
+
+    pub(super) fn list(&self, namespace: &str, listing: &Listing) -> Value {
+        let first = listing.token.clone().unwrap_or_default();
+        let is_listed = |name: &str, object: &Value| {
+            namespace == NAMESPACE && *name >= *first && listing.label_selector.matches(object)
+        };
+        let mut rest = self.objects.iter().filter(|(name, object)| is_listed(name, object)).map(|(_, object)| object);
+        let items: Vec<_> = rest.by_ref().take(listing.limit.unwrap_or(usize::MAX)).cloned().collect();
+        let token = rest.next().map_or(Value::Null, |next| next["metadata"]["name"].clone());
+        let metadata = json!({"resourceVersion": self.revision().to_string(), "continue": token});
+        let Kind { api_version, name, .. } = self.kind;
+        json!({"kind": format!("{name}List"), "apiVersion": api_version, "metadata": metadata, "items": items})
+    }
+
+    pub(super) fn create(&mut self, namespace: &str, object: Value) -> Result<Value, Failure> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+            return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
+        }
+        if self.objects.contains_key(&name) && namespace == NAMESPACE {
+            self.validate(namespace, &name, object)?;
+            return Err(Failure::exists(self.kind, &name));
+        }
+        self.begin(namespace, &name, object)
+    }
+
+    /// Replaces an object, or creates it if its kind allows that. Returns `true` if the object was created.
+    pub(super) fn update(&mut self, namespace: &str, name: &str, object: Value) -> Result<(Value, bool), Failure> {
+        if object["metadata"]["name"] != name {
+            return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
+        }
+        let present = self.objects.get(name).filter(|_| namespace == NAMESPACE);
+        if present.is_none() && !self.kind.is_created_by_update {
+            return Err(Failure::not_found(self.kind, name));
+        }
+        // This comes first, and of a missing object the uid is empty.
+        let known = present.map_or(&Value::Null, |present| &present["metadata"]["uid"]).as_str().unwrap_or_default();
+        if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty() && *uid != known) {
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{}/{namespace}/{name}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {known}",
+                self.kind.plural
+            );
+            return Err(Failure::conflict(self.kind, name, &why));
+        }
+        let Some(present) = present.cloned() else {
+            return self.begin(namespace, name, object).map(|object| (object, true));
+        };
+        let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if version.is_empty() && !self.kind.is_updated_unconditionally {
+            return Err(Failure::without_version(self.kind, name));
+        }
+        if !version.is_empty() && present["metadata"]["resourceVersion"] != version {
+            let why = "the object has been modified; please apply your changes to the latest version and try again";
+            return Err(Failure::conflict(self.kind, name, why));
+        }
+        let mut changed = self.validate(namespace, name, object)?;
+        for field in ["uid", "creationTimestamp", "resourceVersion", "managedFields"] {
+            changed["metadata"][field] = present["metadata"][field].clone();
+        }
+        // An update that changes nothing is not written.
+        if changed != present {
+            changed["metadata"]["resourceVersion"] = self.next_revision();
+            self.store(name, changed.clone());
+        }
+        Ok((changed, false))
+    }
+
+    pub(super) fn delete(&mut self, namespace: &str, name: &str, options: &Value) -> Result<Value, Failure> {
+        let mut present = self.read(namespace, name)?;
+        for field in ["uid", "resourceVersion"] {
+            let wanted = &options["preconditions"][field];
+            if !wanted.is_null() && *wanted != present["metadata"][field] {
+                let why = format!("the {field} in the precondition ({wanted}) does not match");
+                return Err(Failure::unmet(self.kind, name, &why));
+            }
+        }
+        self.objects.remove(name);
+        present["metadata"]["resourceVersion"] = self.next_revision();
+        self.changes.push(Change { before: Some(present), after: None });
+        Ok(json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}))
+    }
+
+    /// The number of changes so far. The revision of an object is the number of the change that made it.
+    pub(super) fn revision(&self) -> usize {
+        self.changes.len()
+    }
+
+    pub(super) fn change_after(&self, revision: usize) -> Option<&Change> {
+        self.changes.get(revision)
+    }
+
+    /// Stores a new object, with a uid that no other has had.
+    fn begin(&mut self, namespace: &str, name: &str, object: Value) -> Result<Value, Failure> {
+        let mut object = self.validate(namespace, name, object)?;
+        if namespace != NAMESPACE {
+            return Err(Failure::no_namespace(namespace));
+        }
+        self.created += 1;
+        object["metadata"]["uid"] = format!("0198c0de-0000-4000-8000-{:012x}", self.created).into();
+        object["metadata"]["resourceVersion"] = self.next_revision();
+        object["metadata"]["creationTimestamp"] = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true).into();
+        object["metadata"]["managedFields"] = json!([{"manager": "tests", "operation": "Update"}]);
+        self.store(name, object.clone());
+        Ok(object)
+    }
+
+    fn store(&mut self, name: &str, object: Value) {
+        let before = self.objects.insert(name.to_owned(), object.clone());
+        self.changes.push(Change { before, after: Some(object) });
+    }
+
+    fn next_revision(&self) -> Value {
+        (self.revision() + 1).to_string().into()
+    }
+
+    /// Decodes and validates an object, and drops what its kind does not have.
+    fn validate(&self, namespace: &str, name: &str, mut object: Value) -> Result<Value, Failure> {
+        let Kind { api_version, name: kind, content, .. } = self.kind;
+        if (object["apiVersion"].as_str(), object["kind"].as_str()) != (Some(api_version), Some(kind)) {
+            return Err(Failure::bad_request("the object provided is unrecognized"));
+        }
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+        if name.is_empty() || name.len() > 253 || !name.bytes().all(is_name) {
+            let why = "a lowercase RFC 1123 subdomain must consist of …";
+            return Err(Failure::invalid(self.kind, name, "metadata.name", why));
+        }
+        let mut metadata = Map::new();
+        for field in ["annotations", "finalizers", "labels", "name", "ownerReferences"] {
+            if let Some(value) = object["metadata"].get_mut(field).filter(|value| !value.is_null()) {
+                metadata.insert(field.to_owned(), value.take());
+            }
+        }
+        metadata.insert("namespace".to_owned(), namespace.into());
+        let mut valid = content(self.kind, name, &object)?;
+        valid.extend([
+            ("apiVersion".to_owned(), (*api_version).into()),
+            ("kind".to_owned(), (*kind).into()),
+            ("metadata".to_owned(), Value::Object(metadata)),
+        ]);
+        Ok(Value::Object(valid))
+    }
+}
