@@ -14,7 +14,7 @@ NAMESPACE = "default"
 
 
 class Kube:
-    """A running API server. Everybody who has the token may do everything."""
+    """A running API server. Everybody who has the token may do everything, in the name of others too."""
 
     def __init__(self, binaries, directory):
         binaries, self.directory = Path(binaries), Path(directory).resolve()
@@ -67,7 +67,7 @@ class Kube:
         server = Server("kube-apiserver", [
             program, f"--etcd-servers=http://127.0.0.1:{etcd_port}", "--bind-address=127.0.0.1",
             f"--secure-port={self.port}", "--tls-cert-file=server.crt", "--tls-private-key-file=server.key",
-            "--token-auth-file=tokens.csv", "--authorization-mode=AlwaysAllow",
+            "--token-auth-file=tokens.csv", "--authorization-mode=RBAC",
             "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=service-accounts.key",
             "--service-account-signing-key-file=service-accounts.key", "--disable-admission-plugins=ServiceAccount",
             "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none", "--cert-dir=.", "--v=0",

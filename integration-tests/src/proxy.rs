@@ -34,6 +34,7 @@ pub use traffic::{Exchange, Kind, Request};
 use conditions::Writes;
 use sign::Signer;
 use upstream::{Answer, Upstream};
+pub use upstream::{Connector, connector};
 
 /// The time that a test waits for a required event.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,10 +51,15 @@ impl Proxy {
     /// Starts a proxy for the server at `url`, such as `http://127.0.0.1:31234`. Without faults, the proxy
     /// passes everything on unchanged.
     pub async fn start(url: &str, signer: Signer) -> Self {
+        Self::start_with(url, signer, connector()).await
+    }
+
+    /// Like [`start`](Self::start), with a connector that trusts the server and has the client's certificate for it.
+    pub async fn start_with(url: &str, signer: Signer, connector: Connector) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let state = Arc::new(State {
-            upstream: Upstream::new(url, signer),
+            upstream: Upstream::new(url, signer, connector),
             plan: Mutex::default(),
             writes: Writes::default(),
             traffic: watch::Sender::default(),

@@ -24,6 +24,11 @@ use crate::race::Refusal;
 /// call that the store rejects is repeated, so that a store with a rate limit can pass, if slowly. Use a
 /// runtime with several threads: the races depend on it.
 ///
+/// A lock that is made of two, such as a `Migration`, passes only if the store of its second lock limits no rates: after the
+/// first half of a write has landed, a rejection of the second half is answered as
+/// [`Ambiguous`](StoreErrorKind::Ambiguous). Check the two locks by themselves as well, because the first one decides every
+/// race and hides what is wrong with the conditions of the second.
+///
 /// # Panics
 ///
 /// If a lock breaks its contract, or answers nothing but errors.
@@ -85,12 +90,13 @@ async fn sequential<L: ObjectStoreBasedLock>(lock: &L, rival: &L, foreign: &Vers
 
 /// Lets every lock write a record of its own, at the version `base` or where no record exists.
 async fn race<L: ObjectStoreBasedLock>(locks: &[Arc<L>], base: Option<Version>) -> Option<Version> {
+    let racers = if base.is_none() { "creators" } else { "updaters" };
+    // No racer writes the current record: on a store whose version is a hash of the content, the version would stay the
+    // same. Every write has an ID of its own, by which a lock may recognise it.
+    let written = |racer: usize| record(locks[racer].identity(), &format!("{racers}-{racer}"));
     let answers = race::race(locks.len(), |racer| {
-        let (lock, base) = (locks[racer].clone(), base.clone());
+        let (lock, base, record) = (locks[racer].clone(), base.clone(), written(racer));
         async move {
-            // No racer writes the current record: on a store whose version is a hash of the content, the
-            // version would stay the same.
-            let record = record(lock.identity(), if base.is_none() { "creator" } else { "updater" });
             match base {
                 None => lock.create(&record).await.map_err(Refusal::from),
                 Some(base) => lock.update(&record, &base).await.map_err(Refusal::from),
@@ -100,11 +106,10 @@ async fn race<L: ObjectStoreBasedLock>(locks: &[Arc<L>], base: Option<Version>) 
     .await;
     let lock = locks.first()?;
     let present = get(&**lock).await.filter(|found| Some(&found.version) != base.as_ref()).map(|found| {
-        let racer = locks.iter().position(|lock| lock.identity() == found.record.holder_identity);
-        let what = "after a race it holds what none of the racers wrote";
+        let racer = (0..locks.len()).find(|&racer| written(racer) == found.record);
+        let what = format!("after a race of {racers} it holds {:?}, which none of them wrote", found.record);
         (racer.unwrap_or_else(|| broken(&lock.describe(), what, WRITTEN)), found.version)
     });
-    let racers = if base.is_none() { "creators" } else { "updaters" };
     race::winner(&lock.describe(), racers, &answers, present).map(|(_, version)| version)
 }
 

@@ -9,6 +9,25 @@ use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 use crate::reach::{Broken, Reach, explore};
 
+/// A model that can be explored, with states and actions that can be told.
+pub trait Explored:
+    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> Explored for M where
+    M: Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// A setup and its name.
 #[derive(Clone, Debug)]
 pub struct Question<S> {
@@ -71,15 +90,17 @@ impl Wanted {
         Ok(Setups { promises, electable })
     }
 
+    /// Explores every history of the wanted setups of a model that asks about promises only. Returns the program's status.
+    pub fn explore<M: Explored>(&self, usual: Vec<Question<M>>, larger: Vec<Question<M>>) -> ExitCode {
+        let of = |promises| Setups { promises, electable: Vec::new() };
+        match self.choose(of(usual), of(larger)) {
+            Ok(setups) => status(setups.promises.iter().all(|question| self.keeps_every_promise(question))),
+            Err(unknown) => unknown,
+        }
+    }
+
     /// Explores every history of a setup, and says what was found. Returns `true` if every promise was kept.
-    pub fn keeps_every_promise<M>(&self, Question { name, setup }: &Question<M>) -> bool
-    where
-        M: Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-    {
+    pub fn keeps_every_promise<M: Explored>(&self, Question { name, setup }: &Question<M>) -> bool {
         let began = Instant::now();
         let mut builder = setup.clone().checker().threads(2).finish_when(HasDiscoveries::AnyFailures);
         if let Some(states) = self.states {

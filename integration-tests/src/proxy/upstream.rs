@@ -15,6 +15,20 @@ use hyper_util::rt::TokioExecutor;
 use super::sign::Signer;
 use super::traffic::Request;
 
+/// The maker of connections to a server, by TLS or without it.
+pub type Connector = HttpsConnector<HttpConnector>;
+
+/// A connector that trusts the system's certificates.
+///
+/// # Panics
+///
+/// If the system has no certificates.
+#[must_use]
+pub fn connector() -> Connector {
+    let connector = HttpsConnectorBuilder::new().with_native_roots().expect("the system's certificates");
+    connector.https_or_http().enable_http1().build()
+}
+
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The number of attempts while the server asks to slow down.
@@ -33,19 +47,16 @@ pub(super) struct Upstream {
     url: String,
     host: HeaderValue,
     signer: Signer,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
 }
 
 impl Upstream {
-    pub(super) fn new(url: &str, signer: Signer) -> Self {
+    pub(super) fn new(url: &str, signer: Signer, connector: Connector) -> Self {
         let url = url.trim_end_matches('/').to_owned();
         let address: Uri = url.parse().expect("the URL of a server");
         let host = address.authority().and_then(|host| host.as_str().parse().ok()).expect("a URL with a host");
-        let connector = HttpsConnectorBuilder::new().with_native_roots().expect("the system's certificates");
         // Every request has a connection of its own: a loss on a reused connection would look like a fault.
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(0)
-            .build(connector.https_or_http().enable_http1().build());
+        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
         Self { url, host, signer, client }
     }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use leaderelection::{ConditionalStore, ListedObject, StoreErrorKind, Timings, Version};
 use leaderelection_integration_tests::adapted::By;
-use leaderelection_integration_tests::proxy::Proxy;
 use leaderelection_integration_tests::proxy::sign::Signer;
+use leaderelection_integration_tests::proxy::{self, Connector, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 
 use adapted::Through;
@@ -41,6 +41,11 @@ pub(crate) trait Service: Send + Sync {
 
     /// A signer that makes a proxied request acceptable to the service.
     fn signer(&self) -> Signer;
+
+    /// The proxy's way to the service.
+    fn connector(&self) -> Connector {
+        proxy::connector()
+    }
 
     /// The store without a proxy.
     async fn store(&self) -> Arc<dyn ConditionalStore>;
@@ -182,7 +187,7 @@ impl Cloud {
 
     /// A network of its own for one client.
     pub(crate) async fn proxy(&self) -> Proxy {
-        Proxy::start(&self.service.address(), self.service.signer()).await
+        Proxy::start_with(&self.service.address(), self.service.signer(), self.service.connector()).await
     }
 
     /// The store without a proxy.

@@ -1,12 +1,25 @@
 //! The lock on Leases of Kubernetes: the answers of API servers, and candidates of client-go beside ours.
 
 mod answers;
+mod api;
 mod client_go;
 mod go_candidate;
+mod migration;
+mod ours;
 mod server;
+
+use std::time::Duration;
 
 use kube::Config;
 use leaderelection_backends::kubernetes::LeaseStore;
+
+/// The time limit for every required event.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The lease of all candidates.
+const LEASE: Duration = Duration::from_secs(3);
+
+const RETRY: Duration = Duration::from_millis(300);
 
 /// The store with the configuration of a user, whose client would repeat requests.
 fn store(url: &str) -> LeaseStore {

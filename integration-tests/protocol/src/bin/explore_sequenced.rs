@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use leaderelection_protocol_tests::exploring::{Setups, Wanted, status};
+use leaderelection_protocol_tests::exploring::Wanted;
 use leaderelection_protocol_tests::sequenced::{larger, standard};
 
 /// Explores every history of a few processes that share one lock in a store that can only create.
@@ -14,10 +14,5 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let Args { wanted } = Args::parse();
-    let of = |promises| Setups { promises, electable: Vec::new() };
-    match wanted.choose(of(standard()), of(larger())) {
-        Ok(setups) => status(setups.promises.iter().all(|question| wanted.keeps_every_promise(question))),
-        Err(unknown) => unknown,
-    }
+    Args::parse().wanted.explore(standard(), larger())
 }

@@ -4,33 +4,13 @@ use std::time::Instant;
 
 use leaderelection_protocol_tests::model::{Question, Setup, StoreClock, electable, standard};
 use leaderelection_protocol_tests::reach::explore;
-use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use stateright::{Checker, HasDiscoveries, Model};
 
-use crate::report;
+use crate::{assert_every_promise_is_kept, report};
 
-/// Fails with the shortest way to what should not be, for every setup in which there is one.
 #[test]
 fn every_history_keeps_every_promise() {
-    let mut broken = Vec::new();
-    for Question { name, setup } in standard() {
-        let began = Instant::now();
-        let checker = setup.checker().threads(2).spawn_bfs().join();
-        let took = began.elapsed().as_secs_f64();
-        let (states, depth) = (checker.unique_state_count(), checker.max_depth());
-        report(format!("model, {name}: {states} states, {depth} steps deep, {took:.1} s"));
-        for property in checker.model().properties() {
-            let found = checker.discovery(property.name);
-            match property.expectation {
-                Expectation::Sometimes if found.is_none() => broken.push(format!("{name}: never {}", property.name)),
-                Expectation::Sometimes => {}
-                _ => broken.extend(found.map(|path| {
-                    let steps = path.into_actions();
-                    format!("{name}: violated: {} by {steps:?}", property.name)
-                })),
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert_every_promise_is_kept("model", standard());
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Collection {
     }
 }
 
-/// Refuses a request if its verb is denied.
+/// Refuses a request if its verb is denied, or if it is in the name of another user: no other user has a role.
 async fn authorize(
     State(collection): State<Arc<Collection>>,
     Query(listing): Query<Listing>,
@@ -79,7 +79,7 @@ async fn authorize(
         Method::DELETE => "delete",
         _ => "patch",
     };
-    if lock(&collection.audit.denied).contains(verb) {
+    if lock(&collection.audit.denied).contains(verb) || request.headers().contains_key("impersonate-user") {
         return status::forbidden(collection.kind, verb).into_response();
     }
     lock(&collection.audit.permissions_used).insert(format!("{verb} {}", collection.kind.plural));

@@ -1,6 +1,6 @@
 //! The kinds of objects that the server has, and the rules in which they differ.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat};
 use serde_json::{Map, Value};
 
 use super::status::Failure;
@@ -81,10 +81,7 @@ fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Content, Failure> {
         }
         let value = match field {
             "holderIdentity" => value.as_str().map(Value::from),
-            "acquireTime" | "renewTime" => value
-                .as_str()
-                .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
-                .map(|time| time.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Micros, true).into()),
+            "acquireTime" | "renewTime" => value.as_str().and_then(micro_time).map(Value::from),
             _ => value.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::from),
         };
         valid.insert(field.to_owned(), value.ok_or_else(|| undecodable(field))?);
@@ -102,4 +99,11 @@ fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Content, Failure> {
         }
     }
     Ok(Map::from_iter([("spec".to_owned(), Value::Object(valid))]))
+}
+
+/// Spells a time as an API server does. A time that is sent has six digits behind the seconds, not fewer and not more.
+fn micro_time(time: &str) -> Option<String> {
+    let digits = time.split_once('.')?.1.find(|c: char| !c.is_ascii_digit());
+    let parsed = DateTime::parse_from_rfc3339(time).ok().filter(|_| digits == Some(6))?;
+    Some(parsed.to_utc().to_rfc3339_opts(SecondsFormat::Micros, true))
 }

@@ -59,7 +59,7 @@ impl Objects {
     pub(super) fn create(&mut self, namespace: &str, object: Value) -> Result<Value, Failure> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
-            return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
         if self.objects.contains_key(&name) && namespace == NAMESPACE {
             self.validate(namespace, &name, object)?;
@@ -92,8 +92,7 @@ impl Objects {
         };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         if version.is_empty() && !self.kind.is_updated_unconditionally {
-            let why = "Invalid value: 0: must be specified for an update";
-            return Err(Failure::invalid(self.kind, name, "metadata.resourceVersion", why));
+            return Err(Failure::without_version(self.kind, name));
         }
         if !version.is_empty() && present["metadata"]["resourceVersion"] != version {
             let why = "the object has been modified; please apply your changes to the latest version and try again";
@@ -117,7 +116,7 @@ impl Objects {
             let wanted = &options["preconditions"][field];
             if !wanted.is_null() && *wanted != present["metadata"][field] {
                 let why = format!("the {field} in the precondition ({wanted}) does not match");
-                return Err(Failure::conflict(self.kind, name, &why));
+                return Err(Failure::unmet(self.kind, name, &why));
             }
         }
         self.objects.remove(name);

@@ -40,9 +40,27 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "Conflict", message, object(kind, name))
     }
 
+    /// The failure of a deletion whose precondition does not hold. It names the kind in the place of the resource.
+    pub(super) fn unmet(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {}.{} {name:?}: {why}", kind.name, kind.group);
+        Self::new(StatusCode::CONFLICT, "Conflict", message, details(kind.group, kind.name, name))
+    }
+
     pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
         let message = format!("{}.{} {name:?} is invalid: {field}: {why}", kind.name, kind.group);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details(kind.group, kind.name, name))
+    }
+
+    /// The failure of an update that names no version. It names the resource in the place of the kind.
+    pub(super) fn without_version(kind: &Kind, name: &str) -> Self {
+        let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+        let message = format!("{} {name:?} is invalid: {why}", kind.resource());
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, object(kind, name))
+    }
+
+    /// A failure for which an API server has no words of its own.
+    pub(super) fn internal(message: &str) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message.to_owned(), Value::Null)
     }
 
     pub(super) fn bad_request(message: &str) -> Self {
@@ -51,7 +69,11 @@ impl Failure {
 }
 
 fn object(kind: &Kind, name: &str) -> Value {
-    json!({"name": name, "group": kind.group, "kind": kind.plural})
+    details(kind.group, kind.plural, name)
+}
+
+fn details(group: &str, kind: &str, name: &str) -> Value {
+    json!({"name": name, "group": group, "kind": kind})
 }
 
 pub(super) fn forbidden(kind: &Kind, verb: &str) -> Failure {

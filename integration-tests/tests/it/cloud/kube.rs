@@ -1,16 +1,18 @@
 //! The tests' own API server, or the cluster of the kubeconfig that `LEADERELECTION_TEST_KUBE` names.
 //!
-//! The tests write Leases into the namespace of the current context. Tests with a proxy need a cluster whose certificate
-//! the system trusts, and a token, or the address of `kubectl proxy`.
+//! The tests write Leases into the namespace of the current context. A proxy uses the certificates of the kubeconfig for its
+//! own connections, and passes the client's token on.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use kube::Config;
+use kube::client::ConfigExt as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use leaderelection::ConditionalStore;
 use leaderelection_backends::kubernetes::LeaseStore;
+use leaderelection_integration_tests::proxy::Connector;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use tempfile::TempDir;
@@ -72,6 +74,10 @@ impl Service for Kube {
     /// The client sends its token to the proxy, and the proxy passes it on.
     fn signer(&self) -> Signer {
         sign::unsigned()
+    }
+
+    fn connector(&self) -> Connector {
+        self.config.rustls_https_connector().expect("the certificates of the kubeconfig")
     }
 
     async fn store(&self) -> Arc<dyn ConditionalStore> {

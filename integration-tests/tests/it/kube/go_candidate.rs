@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use hyper::Request;
 use kube::{Client, Config};
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -55,9 +56,11 @@ impl Record {
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
     /// The number of the term if the candidate leads.
-    pub(super) leads: Option<i64>,
+    pub(super) leads: Option<u64>,
     /// The leader of whom the candidate knows.
     pub(super) leader: String,
+    /// The moment since which this has been so.
+    pub(super) since: LocalInstant,
 }
 
 /// A candidate of client-go in a task. Dropping it is a crash.
@@ -207,8 +210,15 @@ impl Elector {
     fn observe(&mut self, record: Record) {
         self.observed = record;
         self.observed_at = Instant::now();
-        let leads = self.is_leader().then_some(self.observed.transitions);
-        self.told.send_replace(View { leads, leader: self.observed.holder.clone() });
+        let leads = self.is_leader().then_some(self.observed.transitions.unsigned_abs());
+        let seen = View { leads, leader: self.observed.holder.clone(), since: SystemClock.now() };
+        self.told.send_if_modified(|told| {
+            let is_new = (told.leads, &told.leader) != (seen.leads, &seen.leader);
+            if is_new {
+                *told = seen;
+            }
+            is_new
+        });
     }
 
     /// Sends a request. There is no answer if it fails, whatever the reason.

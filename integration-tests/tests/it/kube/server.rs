@@ -1,18 +1,24 @@
 //! The store on the tests' own API server, or on the cluster that `LEADERELECTION_TEST_KUBE` names.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::Method;
+use hyper::header::HeaderValue;
 use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, ListedObject, ObjectStoreBasedLock as _, Precondition, StoreErrorKind,
+    ConditionalStore, LeaderElectionRecord, ListedObject, ObjectLock, ObjectStoreBasedLock as _, Precondition,
+    StoreErrorKind,
 };
-use leaderelection_backends::kubernetes::KubernetesLeaseLock;
+use leaderelection_backends::kubernetes::{KubernetesLeaseLock, LeaseStore};
 use leaderelection_conformance::{Effort, check_lock};
-use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use leaderelection_integration_tests::proxy::Proxy;
+use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::servers::unique_name;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::store;
+use super::api::Api;
+use crate::cloud::Service as _;
 use crate::cloud::kube::Kube;
 
 fn record(holder: &str, token: u64) -> LeaderElectionRecord {
@@ -74,50 +80,58 @@ async fn a_listing_has_every_page_and_the_versions_of_reads() {
 
 #[tokio::test]
 async fn an_update_of_a_version_that_was_never_read_reads_first_and_keeps_what_is_there() {
-    let api = KubeApi::start().await;
-    let key = "scheduler";
+    let (kube, key) = (Kube::new().await, unique_name());
+    let api = Api::of(&kube);
     let theirs = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": key, "labels": {"app": "scheduler"}, "annotations": {"note": "keep"}},
         "spec": {"holderIdentity": "pod-1", "leaseDurationSeconds": 15, "leaseTransitions": 3},
     });
-    api.plant(key, theirs);
-    let version = store(&api.url()).get(key).await.expect("read").expect("a Lease").version;
-    let fresh = store(&api.url());
-    let before = api.requests().len();
-    fresh.put(key, body("ours"), &Precondition::Matches(version)).await.expect("updated");
-    let requests = api.requests().split_off(before);
-    assert!(requests.len() == 2 && requests[0].starts_with("GET ") && requests[1].starts_with("PUT "), "{requests:?}");
-    let lease = api.lease(key).expect("a Lease");
+    assert_eq!(api.send(Method::POST, "", &theirs).await.0, 201);
+    let version = kube.lease_store().get(&key).await.expect("read").expect("a Lease").version;
+    let (proxy, fresh) = by_proxy(&kube, kube.signer()).await;
+    fresh.put(&key, body("ours"), &Precondition::Matches(version)).await.expect("updated");
+    let methods: Vec<_> = proxy.traffic().into_iter().map(|exchange| exchange.request.method).collect();
+    assert_eq!(methods, [Method::GET, Method::PUT]);
+    let (_, lease) = api.send(Method::GET, &key, &Value::Null).await;
     assert_eq!(lease["metadata"]["labels"]["app"], "scheduler");
     assert_eq!(lease["metadata"]["annotations"]["note"], "keep");
     assert_eq!(lease["spec"]["holderIdentity"], "ours");
+    kube.lease_store().discard(&key).await.expect("deleted");
 }
 
+/// The proxy sends the requests of one method in the name of a user who may do nothing. On a real cluster, the user of the
+/// tests must be allowed to impersonate others, and Kubernetes must check roles.
 #[tokio::test]
 async fn denied_access_names_the_verb_and_the_resource() {
-    let api = KubeApi::start().await;
-    let lock = KubernetesLeaseLock::new(store(&api.url()), "scheduler", "candidate");
-    let version = lock.create(&record("candidate", 0)).await.expect("created");
-    for verb in ["get", "create", "update"] {
-        api.deny(verb);
+    let kube = Kube::new().await;
+    for (verb, method) in [("get", Method::GET), ("create", Method::POST), ("update", Method::PUT)] {
+        let signer: Signer = Arc::new(move |request| {
+            if request.method == method {
+                request.headers.insert("impersonate-user", HeaderValue::from_static("nobody"));
+            }
+        });
+        let (_proxy, store) = by_proxy(&kube, signer).await;
+        let lock = ObjectLock::new(store, unique_name(), "candidate");
+        let created = lock.create(&record("candidate", 0)).await;
         let error = match verb {
-            "get" => lock.get().await.map(drop),
-            "create" => lock.create(&record("candidate", 0)).await.map(drop),
-            _ => lock.update(&record("candidate", 1), &version).await.map(drop),
+            "get" => lock.get().await.expect_err("denied"),
+            "create" => created.expect_err("denied"),
+            _ => lock.update(&record("candidate", 1), &created.expect("created")).await.expect_err("denied"),
         };
-        let error = error.expect_err("denied");
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{verb}");
         let expected = format!("allow the verb {verb} on leases in the API group coordination.k8s.io (403 Forbidden)");
-        assert!(error.in_full().contains(&expected), "{}", error.in_full());
+        let said = format!("cannot {verb} resource \"leases\"");
+        let text = error.in_full();
+        assert!(text.contains(&expected) && text.contains(&said), "{text}");
+        kube.lease_store().discard(lock.key()).await.expect("deleted");
     }
 }
 
 #[tokio::test]
 async fn a_missing_namespace_and_a_missing_lease_are_told_apart() {
-    let api = KubeApi::start().await;
-    let config = kube::Config::new(api.url().parse().expect("a URL"));
-    let elsewhere = leaderelection_backends::kubernetes::LeaseStore::new(config, "elsewhere").expect("a client");
+    let kube = Kube::new().await;
+    let elsewhere = LeaseStore::new(kube.config(), unique_name()).expect("a client");
     assert!(elsewhere.get("scheduler").await.expect("no error").is_none());
     let error = elsewhere.put("scheduler", body("a"), &Precondition::Absent).await.expect_err("no namespace");
     assert_eq!(error.kind(), StoreErrorKind::Fatal);
@@ -126,11 +140,17 @@ async fn a_missing_namespace_and_a_missing_lease_are_told_apart() {
 
 #[tokio::test]
 async fn what_a_lease_cannot_hold_is_not_sent() {
-    let api = KubeApi::start().await;
-    let store = store(&api.url());
+    let kube = Kube::new().await;
+    let (proxy, store) = by_proxy(&kube, kube.signer()).await;
     for (key, body) in [("scheduler", &b"{}"[..]), ("scheduler", b""), ("a/b", &record("a", 0).to_json())] {
         let error = store.put(key, Bytes::copy_from_slice(body), &Precondition::Absent).await.expect_err("refused");
         assert_eq!(error.kind(), StoreErrorKind::Fatal, "{key}: {error}");
     }
-    assert_eq!(api.requests(), Vec::<String>::new());
+    assert!(proxy.traffic().is_empty(), "{:?}", proxy.traffic());
+}
+
+async fn by_proxy(kube: &Kube, signer: Signer) -> (Proxy, Arc<dyn ConditionalStore>) {
+    let proxy = Proxy::start_with(&kube.address(), signer, kube.connector()).await;
+    let store = kube.store_by(&proxy.url()).await;
+    (proxy, store)
 }
