@@ -1,4 +1,4 @@
-//! What a copy has to be, and whether this leader may write it.
+//! The right content of a copy, and the refusal of leaders that may not write it.
 
 use std::collections::BTreeMap;
 

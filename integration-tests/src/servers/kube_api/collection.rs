@@ -19,7 +19,7 @@ use super::objects::{Listing, Objects};
 use super::status::{self, Failure};
 use super::{NAMESPACE, lock};
 
-/// What the server notes of all requests, and which of them it refuses.
+/// The notes of all requests, and the verbs that the server refuses.
 #[derive(Debug, Default)]
 pub(super) struct Audit {
     pub(super) requests: Mutex<Vec<String>>,

@@ -15,9 +15,9 @@ pub(super) struct Kind {
     pub(super) api_version: &'static str,
     pub(super) name: &'static str,
     pub(super) plural: &'static str,
-    /// Whether an update creates a missing object, whatever its `resourceVersion` says.
+    /// `true` if an update creates a missing object, for every `resourceVersion`.
     pub(super) is_created_by_update: bool,
-    /// Whether an update without a `resourceVersion` is allowed.
+    /// `true` if an update needs no `resourceVersion`.
     pub(super) is_updated_unconditionally: bool,
     /// Validates an object of this name, and drops what the kind does not have.
     pub(super) content: fn(&Self, &str, &Value) -> Result<Content, Failure>,
