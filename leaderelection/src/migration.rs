@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use crate::config_error::ConfigError;
 use crate::lock::action::UPDATE;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
-use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 use view::{Half, Notice, Versions, View, order};
@@ -96,7 +96,10 @@ impl Migration {
                 *written.of(second) = Some(version);
                 Ok(self.view().wrote(record, written))
             }
-            Err(error) => Err(self.half_written(record, first, &written, error).await),
+            Err(error) => {
+                self.give_back(record, first, &written, error.kind()).await;
+                Err(self.half_written(error))
+            }
         }
     }
 
@@ -107,38 +110,24 @@ impl Migration {
         }
     }
 
+    /// Gives back the first half of a write, if the second half leaves no hope of the whole (M7).
+    async fn give_back(&self, record: &LeaderElectionRecord, half: Half, written: &Versions, kind: StoreErrorKind) {
+        let Some(version) = written.get(half) else { return };
+        let Some(returned) = self.view().gives_back(record, kind) else { return };
+        if let Err(error) = self.lock(half).update(&returned, version).await {
+            let (lock, error) = (self.lock(half).describe(), error.in_full());
+            tracing::debug!(lock, error, "could not give back the half of a write");
+        }
+    }
+
     /// Returns the error of a write whose first half has landed (M7).
-    async fn half_written(
-        &self,
-        record: &LeaderElectionRecord,
-        first: Half,
-        written: &Versions,
-        error: LockError,
-    ) -> LockError {
+    fn half_written(&self, error: LockError) -> LockError {
         match error.kind() {
-            // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for
-            // its half.
-            StoreErrorKind::Conflict | StoreErrorKind::Fatal => {
-                // A request to a leader has that leader's name, and its half is the leader's.
-                if record.holder_identity == self.identity() && !self.view().is_led_by(self.identity()) {
-                    self.give_back(record, first, written).await;
-                }
-                error
-            }
+            StoreErrorKind::Conflict | StoreErrorKind::Fatal => error,
             _ => {
                 let retry_after = error.retry_after();
                 LockError::new(StoreErrorKind::Ambiguous, UPDATE, self.describe(), error).with_retry_after(retry_after)
             }
-        }
-    }
-
-    async fn give_back(&self, record: &LeaderElectionRecord, half: Half, written: &Versions) {
-        let Some(version) = written.get(half) else { return };
-        let returned = returned(record);
-        self.view().writes(&returned, self.identity());
-        if let Err(error) = self.lock(half).update(&returned, version).await {
-            let (lock, error) = (self.lock(half).describe(), error.in_full());
-            tracing::debug!(lock, error, "could not give back the half of a write");
         }
     }
 
@@ -167,17 +156,6 @@ impl Migration {
                  one of the locks, the old or the new"
             ),
         }
-    }
-}
-
-/// The record that gives back the half of a write.
-fn returned(record: &LeaderElectionRecord) -> LeaderElectionRecord {
-    LeaderElectionRecord {
-        holder_identity: String::new(),
-        lease_duration: RELEASED_LEASE,
-        write_id: record.write_id.as_ref().map(|id| format!("{id}-returned")),
-        peer: None,
-        ..record.clone()
     }
 }
 

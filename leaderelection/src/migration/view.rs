@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::election::is_annotation;
 use crate::lock::VersionedRecord;
 use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
-use crate::store::Version;
+use crate::store::{StoreErrorKind, Version};
 
 /// The number of own writes that a view remembers. An own write that is forgotten counts as another candidate's, so its
 /// lease is waited for.
@@ -119,6 +119,10 @@ impl View {
         if !record.is_released() && record.holder_identity != identity {
             return;
         }
+        self.remember(record);
+    }
+
+    fn remember(&mut self, record: &LeaderElectionRecord) {
         self.own.extend(record.write_id.clone().map(|write_id| Own { write_id, is_awaited: true }));
         if self.own.len() > REMEMBERED_WRITES {
             self.own.pop_front();
@@ -134,10 +138,28 @@ impl View {
         version
     }
 
-    /// Returns `true` if the record that was shown last names this holder.
-    #[must_use]
-    pub fn is_led_by(&self, identity: &str) -> bool {
-        self.shown.as_ref().is_some_and(|(record, _)| record.holder_identity == identity)
+    /// Returns the record that gives back the first half of a write, after the second half has failed with this kind of
+    /// error (M7); `None` if the half stays.
+    pub fn gives_back(&mut self, record: &LeaderElectionRecord, kind: StoreErrorKind) -> Option<LeaderElectionRecord> {
+        // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
+        // half.
+        let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
+        // A renewal belongs to a term that goes on, and half of a request belongs to the leader that is asked. Only the first
+        // write of a term raises the token.
+        let shown = self.shown.as_ref().map(|(shown, _)| shown.leader_transitions);
+        if !is_lost || shown >= Some(record.leader_transitions) {
+            return None;
+        }
+        let returned = LeaderElectionRecord {
+            holder_identity: String::new(),
+            lease_duration: RELEASED_LEASE,
+            write_id: record.write_id.as_ref().map(|id| format!("{id}-returned")),
+            peer: None,
+            rank: None,
+            ..record.clone()
+        };
+        self.remember(&returned);
+        Some(returned)
     }
 
     /// Returns the record that the records of both locks show together, and what is new for people to know.

@@ -9,7 +9,7 @@ use leaderelection::{
 use tokio::time::sleep;
 
 use super::{Half, SPREAD, Stores, run, single};
-use crate::support::{self, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, stored};
+use crate::support::{self, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, plant, stored};
 
 const FAULTS: [Fault; 8] = [
     Fault::Refuse(StoreErrorKind::Ambiguous),
@@ -147,4 +147,19 @@ async fn a_candidate_that_may_not_write_the_new_lock_gives_the_old_one_back() {
     assert_eq!(other.fencing_token(), Some(1));
     sleep(LEASE * 20).await;
     assert!(other.is_leader() && !handle.is_leader());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_gives_half_back_although_the_record_names_it_since_before_its_restart() {
+    let (stores, journal) = (Stores::default(), Journal::default());
+    for store in [&stores.old, &stores.new] {
+        plant(store, &support::record("a", LEASE, 3)).await;
+    }
+    let mut halves = stores.halves("a", &journal);
+    halves[1].lock = halves[1].lock.clone().with_every(Op::Update, Fault::Refuse(StoreErrorKind::Fatal));
+    let [old, new] = halves;
+    let (_handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    sleep(LEASE + SPREAD + RETRY).await;
+    let [old, new] = stores.records().await;
+    assert_eq!((old.holder_identity.as_str(), old.leader_transitions, new.leader_transitions), ("", 4, 3));
 }
