@@ -1,32 +1,14 @@
 //! The common part of the programs that explore: their arguments, and their words about each setup.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Display, Formatter};
 use std::hash::Hash;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use clap::Parser;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 use crate::reach::{Broken, Reach, explore};
-
-/// A model that can be explored, with states and actions that can be told.
-pub trait Explored:
-    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
-    + Clone
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<M> Explored for M where
-    M: Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
-        + Clone
-        + Send
-        + Sync
-        + 'static
-{
-}
 
 /// A setup and its name.
 #[derive(Clone, Debug)]
@@ -90,36 +72,113 @@ impl Wanted {
         Ok(Setups { promises, electable })
     }
 
-    /// Explores every history of the wanted setups of a model that asks about promises only. Returns the program's status.
-    pub fn explore<M: Explored>(&self, usual: Vec<Question<M>>, larger: Vec<Question<M>>) -> ExitCode {
-        let of = |promises| Setups { promises, electable: Vec::new() };
-        match self.choose(of(usual), of(larger)) {
-            Ok(setups) => status(setups.promises.iter().all(|question| self.keeps_every_promise(question))),
-            Err(unknown) => unknown,
-        }
-    }
-
     /// Explores every history of a setup, and says what was found. Returns `true` if every promise was kept.
-    pub fn keeps_every_promise<M: Explored>(&self, Question { name, setup }: &Question<M>) -> bool {
+    pub fn keeps_every_promise<M: Explored>(&self, question: &Question<M>) -> bool {
+        let found = question.explore(self.states);
+        for promise in &found.never {
+            println!("{}: never {promise}", found.name);
+        }
+        match found.violated.first() {
+            Some((promise, steps)) => println!("{}: {}\nviolated: {promise}", found.name, steps.join(", ")),
+            None => println!("{found}"),
+        }
+        found.violated.is_empty()
+    }
+}
+
+/// A model of which every history can be explored.
+pub trait Explored:
+    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> Explored for M where
+    M: Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// The histories of a setup.
+#[derive(Clone, Debug)]
+pub struct Histories {
+    /// The name of the setup.
+    pub name: &'static str,
+    /// The number of states.
+    pub states: usize,
+    /// The number of steps of the longest history.
+    pub depth: usize,
+    /// The duration of the exploration.
+    pub took: Duration,
+    /// The broken promises, each with the steps of a shortest way to the breach. A breach ends the exploration.
+    pub violated: Vec<(&'static str, Vec<String>)>,
+    /// The situations that should be in some history, and are in none.
+    pub never: Vec<&'static str>,
+}
+
+impl Display for Histories {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { name, states, depth, took, .. } = self;
+        write!(out, "{name}: {states} states, {depth} steps deep, {:.1} s", took.as_secs_f64())
+    }
+}
+
+impl<M: Explored> Question<M> {
+    /// Explores every history of the setup, or only so many states.
+    #[must_use]
+    pub fn explore(&self, states: Option<usize>) -> Histories {
         let began = Instant::now();
-        let mut builder = setup.clone().checker().threads(2).finish_when(HasDiscoveries::AnyFailures);
-        if let Some(states) = self.states {
+        let mut builder = self.setup.clone().checker().threads(2).finish_when(HasDiscoveries::AnyFailures);
+        if let Some(states) = states {
             builder = builder.target_state_count(states);
         }
         let checker = builder.spawn_bfs().join();
+        let (mut violated, mut never) = (Vec::new(), Vec::new());
         for property in checker.model().properties() {
             match (property.expectation, checker.discovery(property.name)) {
-                (Expectation::Always, Some(path)) => {
-                    println!("{name}: {:?}\nviolated: {}", path.into_actions(), property.name);
-                    return false;
+                (Expectation::Sometimes, None) => never.push(property.name),
+                (Expectation::Sometimes, Some(_)) | (_, None) => {}
+                (_, Some(path)) => {
+                    let steps = path.into_actions().iter().map(|action| format!("{action:?}")).collect();
+                    violated.push((property.name, steps));
                 }
-                (Expectation::Sometimes, None) => println!("{name}: never {}", property.name),
-                _ => {}
             }
         }
-        let took = began.elapsed().as_secs_f64();
-        println!("{name}: {} states, {} steps deep, {took:.1} s", checker.unique_state_count(), checker.max_depth());
-        true
+        let (states, depth) = (checker.unique_state_count(), checker.max_depth());
+        Histories { name: self.name, states, depth, took: began.elapsed(), violated, never }
+    }
+}
+
+/// Explores every history of a model and checks every promise.
+#[derive(Parser)]
+struct Args {
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+impl<M: Explored + Reach> Setups<M> {
+    /// Explores all setups. Returns the status of the program.
+    #[must_use]
+    pub fn explore(&self, wanted: &Wanted) -> ExitCode {
+        let kept = self.promises.iter().all(|question| wanted.keeps_every_promise(question));
+        status(kept && self.electable.iter().all(is_always_electable))
+    }
+}
+
+/// Carries out a program that explores a model without a question of who can come to lead.
+#[must_use]
+pub fn explore_histories<M: Explored>(usual: Vec<Question<M>>, larger: Vec<Question<M>>) -> ExitCode {
+    let Args { wanted } = Args::parse();
+    let of = |promises| Setups { promises, electable: Vec::new() };
+    match wanted.choose(of(usual), of(larger)) {
+        Ok(setups) => status(setups.promises.iter().all(|question| wanted.keeps_every_promise(question))),
+        Err(unknown) => unknown,
     }
 }
 

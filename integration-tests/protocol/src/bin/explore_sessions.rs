@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use leaderelection_protocol_tests::exploring::{Setups, Wanted, is_always_electable, status};
+use leaderelection_protocol_tests::exploring::{Setups, Wanted};
 use leaderelection_protocol_tests::sessions::model::{electable, larger, standard};
 
 /// Explores every history of a few processes that lead locks through sessions.
@@ -32,6 +32,5 @@ fn main() -> ExitCode {
     for question in setups.iter_mut() {
         set.iter().for_each(|(name, value)| question.setup.set(name, *value));
     }
-    let kept = setups.promises.iter().all(|question| wanted.keeps_every_promise(question));
-    status(kept && setups.electable.iter().all(is_always_electable))
+    setups.explore(&wanted)
 }

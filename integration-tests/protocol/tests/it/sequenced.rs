@@ -2,9 +2,9 @@
 
 use leaderelection_protocol_tests::sequenced::standard;
 
-use crate::assert_every_promise_is_kept;
+use crate::keeps_every_promise;
 
 #[test]
 fn every_interleaving_keeps_the_contract_of_a_store() {
-    assert_every_promise_is_kept("sequenced store", standard());
+    keeps_every_promise("sequenced store", standard());
 }
