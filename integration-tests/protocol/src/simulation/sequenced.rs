@@ -190,6 +190,11 @@ impl Request for Part {
                 world.oracle(|oracle, _| oracle.stats.late_creations += 1);
                 (Event::CreatesLate { number: number.get() }, Ok(Told::Done))
             }
+            Ask::Create(number, _) if number.get() > highest + 1 => {
+                let what = format!("number {} is created, and the highest is {highest}", number.get());
+                self.wire.violated(Property::OneHistory, &what);
+                return Err(CONFLICT);
+            }
             Ask::Create(number, content) => {
                 let body = content.slice(..content.len() - 1);
                 if body.is_empty() {
