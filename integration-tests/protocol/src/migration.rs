@@ -3,13 +3,15 @@
 //!
 //! Each process uses the old lock, both locks, or the new one. The requests to the two locks interleave in every order, and
 //! a write of both may stop between its halves: the process crashes, or a request is lost, doubted, or late. Processes are
-//! rolled from one phase to the next by the rule of the rollouts. The model asks whether two processes lead at a time,
-//! whether a token goes back, whether a leader loses its term without a reason, and whether a gap is longer than a lease.
+//! rolled from one phase to the next by the rule of the rollouts. A process may be refused by the new lock, may take the lease
+//! back from a worse rank, and an operator may release one lock. The model asks whether two processes lead at a time, whether a
+//! token goes back, whether a leader loses its term without a reason, whether a candidate keeps one lock alone, and whether
+//! nobody leads for too long.
 
 mod settings;
 mod step;
 mod world;
 
-pub use settings::{Question, broken, standard};
+pub use settings::{Question, broken, larger, standard};
 pub use step::Action;
 pub use world::{Call, Direction, Node, Phase, Put, Setup, Stored, Violation, World};

@@ -2,17 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use leaderelection_protocol_tests::exploring::Wanted;
-use leaderelection_protocol_tests::migration::standard;
-
-/// Explores every history of a few processes that move from one lock to another.
-#[derive(Parser)]
-struct Args {
-    #[command(flatten)]
-    wanted: Wanted,
-}
+use leaderelection_protocol_tests::exploring::explore_histories;
+use leaderelection_protocol_tests::migration::{larger, standard};
 
 fn main() -> ExitCode {
-    Args::parse().wanted.explore(standard(), Vec::new())
+    explore_histories(standard(), larger())
 }

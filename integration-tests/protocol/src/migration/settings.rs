@@ -1,39 +1,87 @@
 //! The explored setups.
 
-use super::world::{Direction, Phase, Setup};
+use super::world::{Direction, Phase, RETRY, Setup};
 
 /// A setup of this model.
 pub type Question = crate::exploring::Question<Setup>;
+
+/// The usual lease duration.
+const LEASE: u8 = 3;
+
+/// The lease duration of processes with unequal ranks, whose leader is asked after one lease.
+const RANKED_LEASE: u8 = 2;
+
+/// The longest time without a leader if no leader crashes: a candidate looks once in this time.
+const POLL: Option<u8> = Some(RETRY);
+
+/// The longest time without a leader after a fault. A candidate looks once per retry period, and waits for a lease.
+const LEASE_AND_POLL: Option<u8> = Some(LEASE + RETRY);
+
+/// The same for unequal ranks: the worse rank waits for one more poll.
+const RANKED_LEASE_AND_POLLS: Option<u8> = Some(RANKED_LEASE + 2 * RETRY);
 
 /// Returns the setups in which a test run checks every promise.
 pub fn standard() -> Vec<Question> {
     use Phase::{Both, New, Old};
     vec![
-        question(
-            "one that holds both",
-            Setup { phases: vec![Both], leases: vec![3], faults: 3, crashes: 0, horizon: 3, ..faulty() },
-        ),
-        question("two that hold both", Setup { phases: vec![Both, Both], crashes: 0, horizon: 6, ..faulty() }),
+        question("one that holds both", Setup { faults: 3, crashes: 0, ..faulty(&[Both]) }),
+        question("two that hold both", Setup { crashes: 0, eventful: 5, ..faulty(&[Both, Both]) }),
         question(
             "two that hold both, and a crash",
-            Setup { phases: vec![Both, Both], any_order: true, faults: 0, ..faulty() },
+            Setup { any_order: true, faults: 0, eventful: 5, ..faulty(&[Both, Both]) },
         ),
-        question("the old lock and both", Setup { phases: vec![Old, Both], ..faulty() }),
-        question("both and the new lock", Setup { phases: vec![Both, New], tokens: [Some(2), Some(3)], ..faulty() }),
-        question("unequal leases", Setup { phases: vec![Old, Both], leases: vec![5, 3], ..faulty() }),
-        question("the move", rolling(Old, Direction::Forward)),
+        question("the old lock and both", Setup { eventful: 4, ..faulty(&[Old, Both]) }),
+        question("both and the new lock", Setup { eventful: 4, ..on_new(faulty(&[Both, New])) }),
+        question("unequal leases", Setup { leases: [5, LEASE], gap: Some(5 + RETRY), ..faulty(&[Old, Both]) }),
+        question("the move", forward(&[Old, Old])),
+        question("the move, and a crash", Setup { eventful: 1, ..crashing(forward(&[Both, Old])) }),
+        question("the way back", back(&[New, New])),
+        question("the way back, and a crash", Setup { eventful: 1, ..crashing(back(&[Both, New])) }),
+        question("the old lock and one that is refused", Setup { is_refused: true, ..quiet(&[Both, Old]) }),
+        question("both and one that is refused", Setup { is_refused: true, ..quiet(&[Both, Both]) }),
         question(
-            "the move, and a crash",
-            Setup { phases: vec![Both, Old], crashes: 1, ..rolling(Old, Direction::Forward) },
+            "the old lock and one that is refused, and a crash",
+            // A try of the refused candidate costs another poll.
+            Setup { is_refused: true, crashes: 1, gap: Some(LEASE + 2 * RETRY), ..quiet(&[Both, Old]) },
         ),
-        question("the way back", Setup { tokens: [Some(2), Some(6)], ..rolling(New, Direction::Back) }),
+        question("a better rank", ranked(quiet(&[Both, Both]))),
+        question("a better rank in the move", ranked(forward(&[Both, Old]))),
+        question("a better rank on the way back", ranked(back(&[Both, New]))),
+        question(
+            "a better rank, and a release of one lock",
+            Setup { releases: 1, eventful: 4, gap: RANKED_LEASE_AND_POLLS, ..ranked(quiet(&[Both, Both])) },
+        ),
+        question(
+            "a better rank that is refused",
+            Setup { is_refused: true, eventful: 5, gap: RANKED_LEASE_AND_POLLS, ..ranked(quiet(&[Both, Both])) },
+        ),
+    ]
+}
+
+/// Returns the setups that take longer.
+pub fn larger() -> Vec<Question> {
+    use Phase::{Both, New, Old};
+    vec![
+        question("the old lock and both, for longer", Setup { eventful: 7, ..faulty(&[Old, Both]) }),
+        question("both and the new lock, for longer", Setup { eventful: 7, ..on_new(faulty(&[Both, New])) }),
+        question("the move, for longer", Setup { eventful: 4, ..forward(&[Old, Old]) }),
+        question("the move, and a later crash", Setup { eventful: 2, ..crashing(forward(&[Both, Old])) }),
+        question("the way back, and a later crash", Setup { eventful: 2, ..crashing(back(&[Both, New])) }),
+        question(
+            "the move, and a fault",
+            Setup { faults: 1, crashes: 0, eventful: 1, ..crashing(forward(&[Both, Old])) },
+        ),
+        question(
+            "a better rank, a fault and a crash",
+            Setup { eventful: 4, gap: RANKED_LEASE_AND_POLLS, ..ranked(faulty(&[Both, Both])) },
+        ),
     ]
 }
 
 /// Returns the setups in which the rule of the rollouts is broken, and the promise that each of them breaks.
 pub fn broken() -> Vec<(Question, &'static str)> {
-    let forward = || rolling(Phase::Old, Direction::Forward);
-    let back = || Setup { tokens: [Some(2), Some(6)], ..rolling(Phase::New, Direction::Back) };
+    let forward = || forward(&[Phase::Old, Phase::Old]);
+    let back = || back(&[Phase::New, Phase::New]);
     vec![
         (question("no leader of both is waited for", Setup { hasty: true, ..forward() }), "tokens rise"),
         (question("no leader of both is waited for on the way back", Setup { hasty: true, ..back() }), "tokens rise"),
@@ -46,10 +94,11 @@ fn question(name: &'static str, setup: Setup) -> Question {
     Question { name, setup }
 }
 
-fn faulty() -> Setup {
+/// Returns a setup with one fault and one crash.
+fn faulty(phases: &[Phase]) -> Setup {
     Setup {
-        phases: Vec::new(),
-        leases: vec![3, 3],
+        phases: phases.to_vec(),
+        leases: [LEASE; 2],
         deadline: 2,
         tokens: [Some(2), None],
         rolls: None,
@@ -58,10 +107,36 @@ fn faulty() -> Setup {
         any_order: false,
         faults: 1,
         crashes: 1,
-        horizon: 7,
+        releases: 0,
+        takes_back: false,
+        is_refused: false,
+        eventful: 3,
+        gap: LEASE_AND_POLL,
     }
 }
 
-fn rolling(from: Phase, direction: Direction) -> Setup {
-    Setup { phases: vec![from, from], rolls: Some(direction), faults: 0, crashes: 0, horizon: 4, ..faulty() }
+/// Returns a setup without faults and crashes.
+fn quiet(phases: &[Phase]) -> Setup {
+    Setup { faults: 0, crashes: 0, gap: POLL, ..faulty(phases) }
+}
+
+fn forward(phases: &[Phase]) -> Setup {
+    Setup { rolls: Some(Direction::Forward), ..quiet(phases) }
+}
+
+fn back(phases: &[Phase]) -> Setup {
+    Setup { rolls: Some(Direction::Back), tokens: [Some(2), Some(6)], ..quiet(phases) }
+}
+
+fn on_new(setup: Setup) -> Setup {
+    Setup { tokens: [Some(2), Some(3)], ..setup }
+}
+
+fn crashing(setup: Setup) -> Setup {
+    Setup { crashes: 1, gap: LEASE_AND_POLL, ..setup }
+}
+
+/// Changes a setup so that the first process asks the second for the lease. The worse rank waits for one more poll.
+fn ranked(setup: Setup) -> Setup {
+    Setup { takes_back: true, leases: [RANKED_LEASE; 2], gap: Some(2 * RETRY), ..setup }
 }

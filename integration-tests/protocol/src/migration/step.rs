@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::election::{Answer, Command, Effect, EndReason, Failure, Input, Request, WorkEnd};
+use leaderelection::election::{Answer, Command, Effect, EndReason, Failure, Input, Purpose, Request, WorkEnd};
 use leaderelection::migration::view::{Half, Versions, order};
-use leaderelection::{StoreErrorKind, Version};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
 
-use super::world::{Call, NAMES, Node, Phase, Put, Setup, Source, Stored, Violation, World};
+use super::world::{Call, NAMES, Node, Phase, Put, Setup, Source, Stored, UNIT, Violation, World};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +28,8 @@ pub enum Action {
     Crash(usize),
     /// A process is asked to stop, and begins anew in the next phase.
     Roll(usize),
+    /// An operator releases one of the locks.
+    Release(Half),
 }
 
 impl World {
@@ -35,37 +37,36 @@ impl World {
         if self.violation.is_some() {
             return;
         }
-        let may_fail = self.faults < setup.faults;
+        let is_eventful = self.now <= setup.eventful;
+        let may_fail = is_eventful && self.faults < setup.faults;
         let is_quiet = self.nodes.iter().all(|node| node.call.is_none());
         if is_quiet || may_fail {
             actions.push(Action::Tick);
         }
+        let orders = if setup.any_order { 2 } else { 1 };
         for (index, node) in self.nodes.iter().enumerate() {
-            match &node.call {
-                None => {}
-                Some(Call::Look(found)) => {
-                    let unread = node.phase.halves().iter().filter(|half| found[place(**half)].is_none());
-                    let orders = if setup.any_order { 2 } else { 1 };
-                    actions.extend(unread.take(orders).map(|half| Action::Step(index, *half)));
-                    if may_fail {
-                        actions.push(Action::Lose(index));
-                    }
-                }
-                Some(Call::Write { left, .. }) => {
-                    actions.extend(left.first().map(|put| Action::Step(index, put.half)));
-                    if may_fail {
-                        actions.extend([Action::Lose(index), Action::Doubt(index), Action::Delay(index)]);
-                    }
+            let halves = self.next_halves(index);
+            actions.extend(halves.iter().take(orders).map(|half| Action::Step(index, *half)));
+            if may_fail && node.call.is_some() {
+                actions.push(Action::Lose(index));
+                if self.put_of(index).is_some() {
+                    actions.extend([Action::Doubt(index), Action::Delay(index)]);
                 }
             }
-            if self.crashes < setup.crashes {
+            if is_eventful && self.crashes < setup.crashes {
                 actions.push(Action::Crash(index));
             }
-            if !node.stops && self.may_roll(setup, node) {
+            if is_eventful && !node.stops && self.may_roll(setup, node) {
                 actions.push(Action::Roll(index));
             }
         }
-        actions.extend((0..self.late.len()).map(Action::Arrive));
+        if is_eventful {
+            actions.extend((0..self.late.len()).map(Action::Arrive));
+            if self.releases < setup.releases {
+                let is_held = |half: &Half| self.locks[place(*half)].as_ref().is_some_and(Stored::is_held);
+                actions.extend([Half::Old, Half::New].into_iter().filter(is_held).map(Action::Release));
+            }
+        }
     }
 
     /// The rule of the rollouts (M8).
@@ -80,7 +81,7 @@ impl World {
     pub(super) fn take(&mut self, setup: &Setup, action: Action) {
         match action {
             Action::Tick => self.tick(),
-            Action::Step(index, half) => self.step(index, half),
+            Action::Step(index, half) => self.step(setup, index, half),
             Action::Lose(index) => self.fail(index),
             Action::Doubt(index) => {
                 if let Some(put) = self.put_of(index) {
@@ -109,10 +110,15 @@ impl World {
                 self.nodes[index].stops = true;
                 self.hand(index, Input::Command(Command::Stop));
             }
+            Action::Release(half) => self.release(half),
         }
         for index in 0..self.nodes.len() {
             let Node { phase, ids, stops, .. } = self.nodes[index];
             if stops && self.nodes[index].election.is_idle() {
+                // A process that begins does not know for how long a dead leader has been silent.
+                if self.faults + self.crashes > 0 {
+                    self.idle = 0;
+                }
                 let next = setup.rolls.and_then(|direction| phase.next(direction)).unwrap_or(phase);
                 self.nodes[index] = Node::new(setup, index, next, ids);
                 self.begin(index);
@@ -122,6 +128,17 @@ impl World {
 
     pub(super) fn begin(&mut self, index: usize) {
         self.hand(index, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None });
+    }
+
+    /// Lets a process take the lease before any other process begins.
+    pub(super) fn lead_first(&mut self, setup: &Setup, index: usize) {
+        self.begin(index);
+        while self.leaders() == 0 {
+            match self.next_halves(index).first() {
+                None => self.tick(),
+                Some(half) => self.step(setup, index, *half),
+            }
+        }
     }
 
     fn tick(&mut self) {
@@ -159,10 +176,11 @@ impl World {
                     self.idle = 0;
                 }
                 Effect::Stop { reason, .. } => {
-                    // Nobody empties or deletes a lock that another process holds.
+                    // No process empties or deletes a lock that another process holds.
                     let is_own = match reason {
                         EndReason::TakenOver { by } => by == NAMES[index],
-                        reason => matches!(reason, EndReason::Emptied | EndReason::Deleted),
+                        EndReason::Emptied => self.releases == 0,
+                        reason => reason == EndReason::Deleted,
                     };
                     if is_own {
                         self.violation.get_or_insert(Violation::LostToItself);
@@ -195,14 +213,26 @@ impl World {
                 } else {
                     vec![put(node.phase.halves()[0], write.expected)]
                 };
-                Call::Write { left, written: Versions::default() }
+                Call::Write { purpose: write.purpose, left, written: Versions::default() }
             }
         };
         node.call = Some(call);
     }
 
+    /// Releases a lock as an operator does.
+    fn release(&mut self, half: Half) {
+        (self.releases, self.idle, self.writes) = (self.releases + 1, 0, self.writes + 1);
+        if let Some(lock) = &mut self.locks[place(half)] {
+            let mut record = LeaderElectionRecord::new("", UNIT);
+            record.leader_transitions = lock.record.leader_transitions;
+            record.take_backs = lock.record.take_backs;
+            record.write_id = Some("operator".to_owned());
+            *lock = Stored { record: Arc::new(record), version: self.writes };
+        }
+    }
+
     /// Carries out the next request of a process to one of the locks.
-    fn step(&mut self, index: usize, half: Half) {
+    fn step(&mut self, setup: &Setup, index: usize, half: Half) {
         let (phase, call) = (self.nodes[index].phase, self.nodes[index].call.take());
         match call {
             None => {}
@@ -220,41 +250,85 @@ impl World {
                 };
                 self.hand(index, Input::Answer(Answer::Read(Ok(shown))));
             }
-            Some(Call::Write { mut left, mut written }) => {
+            Some(Call::Write { purpose, mut left, mut written }) => {
                 let put = left.remove(0);
-                let answer = match self.put(&put) {
-                    None => Err(Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
-                    Some(version) if phase != Phase::Both => Ok(version),
-                    Some(version) => {
-                        *written.of(half) = Some(version);
-                        if !left.is_empty() {
-                            self.nodes[index].call = Some(Call::Write { left, written });
-                            return;
-                        }
-                        Ok(self.nodes[index].view.wrote(&put.record, written))
-                    }
+                let is_refused = setup.is_refused && index == 0 && half == Half::New;
+                let landed = if is_refused { None } else { self.put(&put) };
+                let Some(version) = landed else {
+                    let kind = if is_refused { StoreErrorKind::Fatal } else { StoreErrorKind::Conflict };
+                    return self.refuse(index, (&put, purpose), &written, kind);
                 };
-                self.hand(index, Input::Answer(Answer::Written(answer)));
+                let version = if phase == Phase::Both {
+                    *written.of(half) = Some(version);
+                    if !left.is_empty() {
+                        self.nodes[index].call = Some(Call::Write { purpose, left, written });
+                        return;
+                    }
+                    self.nodes[index].view.wrote(&put.record, written)
+                } else {
+                    version
+                };
+                self.hand(index, Input::Answer(Answer::Written(Ok(version))));
+            }
+            Some(Call::Return(put, kind)) => {
+                let _ = self.put(&put);
+                self.tell_failure(index, kind);
             }
         }
+    }
+
+    /// Lets a write fail of which the first half may have landed.
+    fn refuse(&mut self, index: usize, (put, purpose): (&Put, Purpose), written: &Versions, kind: StoreErrorKind) {
+        let [first, _] = order(&put.record);
+        if let Some(version) = written.get(first) {
+            let node = &mut self.nodes[index];
+            if let Some(record) = node.view.gives_back(&put.record, kind) {
+                let put = Put { half: first, record: Arc::new(record), expected: Some(version.clone()) };
+                node.call = Some(Call::Return(put, kind));
+                return;
+            }
+            if purpose == Purpose::Acquire {
+                self.violation.get_or_insert(Violation::KeptHalf);
+            }
+        }
+        self.tell_failure(index, kind);
+    }
+
+    fn tell_failure(&mut self, index: usize, kind: StoreErrorKind) {
+        self.hand(index, Input::Answer(Answer::Written(Err(Failure { kind, retry_after: None }))));
     }
 
     /// Lets the call of a process fail with an unknown outcome.
     fn fail(&mut self, index: usize) {
         self.disturbed();
-        let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
-        let answer = match self.nodes[index].call.take() {
-            None => return,
-            Some(Call::Look(_)) => Answer::Read(Err(failure)),
-            Some(Call::Write { .. }) => Answer::Written(Err(failure)),
-        };
-        self.hand(index, Input::Answer(answer));
+        match self.nodes[index].call.take() {
+            None => {}
+            Some(Call::Look(_)) => {
+                let failure = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
+                self.hand(index, Input::Answer(Answer::Read(Err(failure))));
+            }
+            Some(Call::Write { .. }) => self.tell_failure(index, StoreErrorKind::Ambiguous),
+            Some(Call::Return(_, kind)) => self.tell_failure(index, kind),
+        }
     }
 
+    /// The locks to one of which the next request of a process goes.
+    fn next_halves(&self, index: usize) -> Vec<Half> {
+        let Node { phase, call, .. } = &self.nodes[index];
+        match call {
+            Some(Call::Look(found)) => {
+                phase.halves().iter().copied().filter(|half| found[place(*half)].is_none()).collect()
+            }
+            _ => self.put_of(index).into_iter().map(|put| put.half).collect(),
+        }
+    }
+
+    /// The write that a process sends next in its call.
     fn put_of(&self, index: usize) -> Option<Put> {
-        match &self.nodes[index].call {
-            Some(Call::Write { left, .. }) => left.first().cloned(),
-            _ => None,
+        match self.nodes[index].call.as_ref()? {
+            Call::Look(_) => None,
+            Call::Write { left, .. } => left.first().cloned(),
+            Call::Return(put, _) => Some(put.clone()),
         }
     }
 

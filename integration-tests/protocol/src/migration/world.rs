@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Draw, Election, Jitter, Rules, Stamp};
+use leaderelection::election::{Draw, Election, Jitter, Purpose, Rules, Stamp};
 use leaderelection::migration::view::{Half, Versions, View};
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 use stateright::{Model, Property};
 
 use super::step::Action;
 
 /// The unit of the modelled clock. All processes share the clock, because one lock's own model has clocks that drift.
-const UNIT: Duration = Duration::from_secs(1);
+pub(super) const UNIT: Duration = Duration::from_secs(1);
 
 /// The retry period.
-const RETRY: u8 = 1;
+pub(super) const RETRY: u8 = 1;
 
 /// The processes, the faults and the bounds of an exploration.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Setup {
     /// The phase in which each process begins.
     pub phases: Vec<Phase>,
     /// The lease duration of each process, in units.
-    pub leases: Vec<u8>,
+    pub leases: [u8; 2],
     /// The renew deadline of each process, in units.
     pub deadline: u8,
     /// The token in each lock at the beginning, in a released record; `None` if there is no object.
@@ -41,8 +41,17 @@ pub struct Setup {
     pub faults: u8,
     /// The number of crashes.
     pub crashes: u8,
-    /// The last moment that is explored, in units.
-    pub horizon: u8,
+    /// The number of times that an operator releases one of the locks.
+    pub releases: u8,
+    /// `true` if the last process leads before the others begin, and the first takes the lease back from its worse rank.
+    pub takes_back: bool,
+    /// `true` if the first process may not write the new lock.
+    pub is_refused: bool,
+    /// The last moment of a fault, a crash, a release by an operator, or the beginning of a rollout, in units.
+    pub eventful: u8,
+    /// The longest time without a leader after the last of these events, in units; `None` if the exploration ends with the
+    /// events, and the question is not asked.
+    pub gap: Option<u8>,
 }
 
 /// The locks that a process uses.
@@ -84,6 +93,18 @@ pub enum Direction {
     Back,
 }
 
+impl Setup {
+    /// The last moment that is explored: a gap that begins with the last event has become too long by then.
+    fn horizon(&self) -> u8 {
+        self.eventful + self.gap.map_or(0, |gap| gap + 1)
+    }
+
+    /// The highest token in the locks at the beginning.
+    fn first_token(&self) -> Option<u64> {
+        self.tokens.into_iter().flatten().max()
+    }
+}
+
 /// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
@@ -91,6 +112,8 @@ pub enum Violation {
     TokenWentBack,
     /// A term ended because the leader took its own write for another's.
     LostToItself,
+    /// A candidate kept one lock, although the other was refused.
+    KeptHalf,
 }
 
 /// A record in one of the locks.
@@ -105,6 +128,10 @@ pub struct Stored {
 impl Stored {
     pub(super) fn version(&self) -> Version {
         Version::new(self.version.to_string())
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        !self.record.is_released()
     }
 
     pub(super) fn shown(&self) -> VersionedRecord {
@@ -130,11 +157,15 @@ pub enum Call {
     Look(Box<[Option<Option<VersionedRecord>>; 2]>),
     /// A write.
     Write {
+        /// The purpose.
+        purpose: Purpose,
         /// The writes that are left, in their order.
         left: Vec<Put>,
         /// The versions of the writes that have landed.
         written: Versions,
     },
+    /// A write that gives back the first half of a write, and the error of the second half.
+    Return(Put, StoreErrorKind),
 }
 
 /// A process.
@@ -171,11 +202,13 @@ pub struct World {
     pub faults: u8,
     /// The crashes so far.
     pub crashes: u8,
+    /// The releases by an operator so far.
+    pub releases: u8,
     /// The token of the last term that began.
     pub highest: Option<u64>,
     /// The phase of the process that led last.
     pub led: Option<Phase>,
-    /// The units since a process led, or since the last fault.
+    /// The units since a process led, or since the last event that a gap may follow.
     pub idle: u8,
     /// The first broken promise.
     pub violation: Option<Violation>,
@@ -190,6 +223,9 @@ impl Node {
             UNIT * u32::from(RETRY),
         );
         rules.release_on_cancel = true;
+        if setup.takes_back {
+            (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
+        }
         Self { phase, election: Election::new(rules), view: View::default(), call: None, stops: false, ids }
     }
 }
@@ -230,12 +266,20 @@ impl World {
             late: Vec::new(),
             faults: 0,
             crashes: 0,
-            highest: setup.tokens.into_iter().flatten().max(),
+            releases: 0,
+            highest: setup.first_token(),
             led: None,
             idle: 0,
             violation: None,
         };
-        (0..world.nodes.len()).for_each(|index| world.begin(index));
+        let last = world.nodes.len() - 1;
+        if setup.takes_back {
+            world.lead_first(setup, last);
+        }
+        (0..last).for_each(|index| world.begin(index));
+        if !setup.takes_back {
+            world.begin(last);
+        }
         world
     }
 
@@ -270,26 +314,44 @@ impl Model for Setup {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
+        fn never(world: &World, violation: Violation) -> bool {
+            world.violation != Some(violation)
+        }
+        fn shows(world: &World, what: impl Fn(&LeaderElectionRecord) -> bool) -> bool {
+            world.locks.iter().flatten().any(|stored| what(&stored.record))
+        }
         let mut properties = vec![
             Property::always("one leader", |_, world: &World| world.leaders() < 2),
-            Property::always("tokens rise", |_, world: &World| world.violation != Some(Violation::TokenWentBack)),
-            Property::always("no term is lost to itself", |_, world: &World| {
-                world.violation != Some(Violation::LostToItself)
-            }),
-            Property::always("no gap is longer than a lease", |setup: &Self, world: &World| {
-                // A candidate looks once per retry period, and the last unit has only begun.
-                world.idle <= setup.leases.iter().max().unwrap_or(&0) + RETRY + 1
-            }),
+            Property::always("tokens rise", |_, world: &World| never(world, Violation::TokenWentBack)),
+            Property::always("no term is lost to itself", |_, world: &World| never(world, Violation::LostToItself)),
+            Property::always("no half is kept", |_, world: &World| never(world, Violation::KeptHalf)),
             // An empty exploration would prove the properties above.
-            Property::sometimes("a second term", |setup: &Self, world: &World| {
-                world.highest.unwrap_or(0) >= setup.tokens.into_iter().flatten().max().map_or(1, |token| token + 2)
-            }),
             Property::sometimes("half a write", |_, world: &World| {
                 world.nodes.iter().any(|node| {
                     matches!(&node.call, Some(Call::Write { left, .. }) if node.phase == Phase::Both && left.len() == 1)
                 })
             }),
         ];
+        if self.gap.is_some() {
+            properties.push(Property::always("no long gap", |setup: &Self, world: &World| {
+                setup.gap.is_none_or(|gap| world.idle <= gap)
+            }));
+        }
+        if !self.is_refused {
+            properties.push(Property::sometimes("a second term", |setup: &Self, world: &World| {
+                world.highest.unwrap_or(0) >= setup.first_token().map_or(1, |token| token + 2)
+            }));
+        }
+        if self.is_refused {
+            properties.push(Property::sometimes("half a write that is given back", |_, world: &World| {
+                world.nodes.iter().any(|node| matches!(node.call, Some(Call::Return(..))))
+            }));
+        }
+        if self.takes_back && self.phases.iter().all(|phase| *phase == Phase::Both) {
+            properties.push(Property::sometimes("a request for the lease", |_, world: &World| {
+                shows(world, |record| record.preferred_holder.is_some())
+            }));
+        }
         if self.rolls.is_some() && !self.hasty && !self.all_at_once {
             properties.push(Property::sometimes("the end of the move", |setup: &Self, world: &World| {
                 let end = if setup.rolls == Some(Direction::Forward) { Phase::New } else { Phase::Old };
@@ -300,6 +362,6 @@ impl Model for Setup {
     }
 
     fn within_boundary(&self, world: &World) -> bool {
-        world.now <= self.horizon
+        world.now <= self.horizon()
     }
 }
