@@ -122,7 +122,8 @@ class Builds:
         steps = {"rust": self.rust, "go": self.go, "java": self.java, "servers": self.servers}
         for name in names:
             began = time.monotonic()
-            print(f"building: {name}", flush=True)
+            # One write, because two builds go on.
+            print(f"building: {name}\n", end="", flush=True)
             try:
                 steps[name]()
             except (OSError, subprocess.CalledProcessError) as error:
