@@ -55,7 +55,7 @@ async def run_trials(place, contestants, table, plan):
             faults = [fault for fault in plan.faults if (fault.has_shifted_clocks, fault.timings) == (any(shifts), timings)]
             queue = missing(table, contestant, faults, plan.trials)
             # A takeover takes a minute where a clock that is a minute ahead is believed.
-            count = plan.lanes * (2 if any(shifts) else 1)
+            count = plan.lanes * (3 if any(shifts) else 1)
             lanes += [Lane(place, contestant, f"{contestant.key}-{label}{number}", timings, shifts, queue, table)
                       for number in range(min(count, len(queue)))]
     await all_begin(lanes)
