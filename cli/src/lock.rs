@@ -32,12 +32,12 @@ pub(crate) struct LockUrl(Location);
 impl LockUrl {
     /// Returns `true` if both URLs name one object, also if they are spelt differently.
     pub(crate) async fn names_the_object_of(&self, other: &Self) -> bool {
-        if self == other {
-            return true;
+        if self == other || self.0.key() != other.0.key() {
+            return self == other;
         }
         let endpoints = (self.0.endpoint().await, other.0.endpoint().await);
         // Settings that are wrong are reported when the store is opened.
-        self.0.key() == other.0.key() && matches!(endpoints, (Ok(Some(one)), Ok(Some(two))) if one == two)
+        matches!(endpoints, (Ok(Some(one)), Ok(Some(two))) if one == two)
     }
 
     /// Parses the URL of a lock. The error does not repeat the URL, which may contain a secret.

@@ -115,6 +115,12 @@ impl KubeApi {
         self.config_maps.read(name)
     }
 
+    /// Returns everything that a ConfigMap has been, oldest first.
+    #[must_use]
+    pub fn config_map_history(&self, name: &str) -> Vec<Value> {
+        lock(&self.config_maps.objects).history(name)
+    }
+
     /// Creates a ConfigMap, or replaces it whatever is there.
     ///
     /// # Panics

@@ -130,6 +130,12 @@ impl Objects {
         self.changes.len()
     }
 
+    /// Every state of one object, oldest first.
+    pub(super) fn history(&self, name: &str) -> Vec<Value> {
+        let states = self.changes.iter().filter_map(|change| change.after.as_ref());
+        states.filter(|state| state["metadata"]["name"] == name).cloned().collect()
+    }
+
     pub(super) fn change_after(&self, revision: usize) -> Option<&Change> {
         self.changes.get(revision)
     }
