@@ -13,12 +13,13 @@ use azure_storage_blob::models::{
 use azure_storage_blob::{BlobClient, BlobContainerClient, BlobContainerClientOptions};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 pub use self::credential::AzureCredential;
+use self::transport::Edges;
 use crate::request::{self, Body, Operation, bounded};
 
 mod connection_string;
@@ -27,9 +28,33 @@ mod environment;
 mod error;
 mod outliving;
 mod shared_key;
+mod transport;
 
 /// A lock that is one blob in an Azure container.
-pub type AzureBlobLock = ObjectLock<AzureStore>;
+///
+/// ```no_run
+/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection_backends::azure::AzureLock;
+///
+/// async fn controller(leadership: Leadership) {
+///     leadership.lost().await; // Work until then.
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let lock = AzureLock::from_env("my-container", "locks/scheduler").await?;
+///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
+///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
+///     Ok(())
+/// }
+/// ```
+///
+/// [`from_env`](ObjectLock::from_env) takes the name of the container. `AZURE_STORAGE_ACCOUNT` names the account, and
+/// `AZURE_STORAGE_CONNECTION_STRING` names it and has its key; one of them is enough. Without a connection string, the credential
+/// is [that of the process](AzureCredential::from_environment), and the account one of the public cloud. Any other container or
+/// credential goes into [`AzureStore::new`].
+pub type AzureLock = ObjectLock<AzureStore>;
 
 /// A [`ConditionalStore`] in one container of Azure Blob Storage.
 ///
@@ -42,12 +67,12 @@ pub type AzureBlobLock = ObjectLock<AzureStore>;
 ///
 /// ```
 /// use leaderelection::{ObjectStoreBasedLock, unique_identity};
-/// use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
+/// use leaderelection_backends::azure::{AzureLock, AzureCredential, AzureStore};
 ///
 /// let credential = azure_identity::DeveloperToolsCredential::new(None)?;
 /// let container = "https://account.blob.core.windows.net/container";
 /// let store = AzureStore::new(container, AzureCredential::EntraId(credential))?;
-/// let lock = AzureBlobLock::new(store, "locks/scheduler", unique_identity());
+/// let lock = AzureLock::new(store, "locks/scheduler", unique_identity());
 /// assert_eq!(lock.describe(), "https://account.blob.core.windows.net/container/locks/scheduler");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -103,6 +128,7 @@ impl AzureStore {
     ) -> Result<Self, StoreError> {
         let url = container(container_url)?;
         options.retry = RetryOptions::none();
+        options.transport = Some(Edges::around(options.transport));
         let token = credential.apply(&url, &mut options)?;
         let name = without_query(&url);
         let options = BlobContainerClientOptions { client_options: options, ..Default::default() };

@@ -9,9 +9,13 @@
 //! set-group-id bit (`chgrp leaders DIRECTORY; chmod g+rwxs DIRECTORY`). What the store makes in a directory that the
 //! group may write in is open to the group too, whatever the umask of the process.
 //!
-//! NFS, SMB, 9p and FUSE are not supported, and on Linux the first call on one of them logs a warning. Their clients answer from caches, and may repeat a request whose answer
-//! was lost. The winner of a race may then be told that it lost, or two writers that they won. Candidates on
-//! different machines need an object store in the network.
+//! Those who share a directory can read, replace and delete what is in it, locks included. They cannot lead another
+//! user's process out of it: below a directory in which others may write, no symbolic link is followed.
+//!
+//! NFS, SMB, 9p and FUSE are not supported, and on Linux the first call on one of them logs a warning. Their clients
+//! answer from caches, and may repeat a request whose answer was lost. The winner of a race may then get the answer
+//! that it lost, or two writers the answer that they won. Candidates on different machines need an object store in the
+//! network.
 //!
 //! On a file system that ignores case, keys that differ only in case are one object.
 //!
@@ -20,9 +24,9 @@
 //! A write is on the disk before it is acknowledged. A crash of the process or of the machine, at any point,
 //! leaves the old object or the new one, and never a part of one.
 //!
-//! On a disk that hangs, a call occupies a thread until the disk goes on. While a call of a store takes longer than a
-//! second, further calls of that store and its clones wait for it, so that tries without an end do not fill all
-//! threads of the runtime.
+//! On a disk that hangs, a call occupies a thread until the disk answers. While a call of a store takes longer than a
+//! second, further calls of that store and its clones wait for it, so that tries without an end do not fill all threads
+//! of the runtime.
 //!
 //! No candidate ever waits for another one. A store under an OS lock would be simpler. But a process that is
 //! stopped while it holds such a lock (`SIGSTOP`, a debugger, a suspended container) would stop all other
@@ -44,11 +48,13 @@
 
 mod crash;
 mod create_only;
+mod directory;
 mod error;
 mod file_system;
 mod gate;
 mod key;
 mod list;
+mod names;
 mod object;
 mod sharing;
 #[cfg(test)]
@@ -61,8 +67,9 @@ use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::task;
 
@@ -71,6 +78,27 @@ use gate::Gate;
 use object::ObjectDirectory;
 
 /// A lock in a [`FileStore`].
+///
+/// ```no_run
+/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection_backends::file::FileLock;
+///
+/// async fn controller(leadership: Leadership) {
+///     leadership.lost().await; // Work until then.
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let lock = FileLock::from_env("/var/lib/my-service", "locks/scheduler").await?;
+///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
+///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
+///     Ok(())
+/// }
+/// ```
+///
+/// [`from_env`](ObjectLock::from_env) takes the path of the directory. The name is that of the other stores' locks, so that a
+/// program changes one word to move: a directory needs nothing of the environment, and opening it never fails.
 pub type FileLock = ObjectLock<FileStore>;
 
 /// A [`ConditionalStore`] in a local directory. The [module](self) describes its guarantees.
@@ -90,10 +118,10 @@ pub type FileLock = ObjectLock<FileStore>;
 /// In addition to the errors of the [contract](ConditionalStore):
 ///
 /// - [`Rejected`](StoreErrorKind::Rejected) if the disk, a quota or the table of open files is full;
-/// - [`Fatal`](StoreErrorKind::Fatal) for an invalid key, for missing permissions, and on a read-only file
-///   system;
-/// - [`Unreadable`](StoreErrorKind::Unreadable) if another program's file has the name of the key; the store
-///   never changes such a file;
+/// - [`Fatal`](StoreErrorKind::Fatal) for an invalid key, for missing permissions, on a read-only file system, and for
+///   a symbolic link on the path below a directory in which others may write;
+/// - [`Unreadable`](StoreErrorKind::Unreadable) if another program's file has the name of the key, or if a pipe or a
+///   link is in the place of the object; the store never changes such a file;
 /// - [`Ambiguous`](StoreErrorKind::Ambiguous) if the disk fails after the write became visible, or if other
 ///   writers have written again before this write is confirmed.
 ///

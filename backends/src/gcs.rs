@@ -9,18 +9,40 @@ use google_cloud_gax::options::RequestOptionsBuilder;
 use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::client::{Storage, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
 use self::control::Control;
-use crate::request::{self, Body, Operation, bounded};
+use crate::request::{self, Body, Operation, USER_AGENT, bounded};
 
 mod control;
 mod error;
 
 /// A lock that is one object in a bucket of Google Cloud Storage.
+///
+/// ```no_run
+/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection_backends::gcs::GcsLock;
+///
+/// async fn controller(leadership: Leadership) {
+///     leadership.lost().await; // Work until then.
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let lock = GcsLock::from_env("my-bucket", "locks/scheduler").await?;
+///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
+///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
+///     Ok(())
+/// }
+/// ```
+///
+/// [`from_env`](ObjectLock::from_env) takes the name of the bucket. The credentials are Google's application default
+/// credentials: `GOOGLE_APPLICATION_CREDENTIALS`, the login of `gcloud`, or the machine's service account. An emulator that
+/// `STORAGE_EMULATOR_HOST` names needs none. A client of the program goes into [`GcsStore::new`].
 pub type GcsLock = ObjectLock<GcsStore>;
 
 /// A [`ConditionalStore`] in one bucket of Google Cloud Storage.
@@ -73,6 +95,11 @@ pub type GcsLock = ObjectLock<GcsStore>;
 /// The store does not tell the [age](VersionedObject::age) of an object, because the crate's JSON client shows neither
 /// the `Date` nor the `Last-Modified` of an answer. So
 /// [`trust_store_clock`](leaderelection::LeaderElectionConfigBuilder::trust_store_clock) has no effect here.
+///
+/// # Errors of other servers
+///
+/// The crate's JSON client reads the body of an error to its end, however long the body is, and gives no way to stop it.
+/// The [request timeout](Self::with_request_timeout) is the limit for such a body.
 ///
 /// # Cancellation safety
 ///
@@ -168,7 +195,8 @@ impl ConditionalStore for GcsStore {
         self.check(key)?;
         let object = self.describe(key);
         let request = self.client.read_object(self.parent(), key);
-        let request = request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume);
+        let request =
+            request.with_retry_policy(NeverRetry).with_read_resume_policy(NeverResume).with_user_agent(USER_AGENT);
         bounded(self.request_timeout, &object, async {
             let mut response = match request.send().await {
                 Ok(response) => response,
@@ -201,6 +229,7 @@ impl ConditionalStore for GcsStore {
             .set_content_type("application/json")
             .set_cache_control("no-store")
             .with_retry_policy(NeverRetry)
+            .with_user_agent(USER_AGENT)
             // Above the threshold, an upload takes two requests or more.
             .with_resumable_upload_threshold(MAX_BODY_BYTES + 1);
         bounded(self.request_timeout, &object, async {
@@ -216,7 +245,7 @@ impl ConditionalStore for GcsStore {
         let generation = self.generation(key, expected)?;
         bounded(self.request_timeout, &object, async {
             let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
-            let request = request.set_if_generation_match(generation).with_retry_policy(NeverRetry);
+            let request = one_attempt(request.set_if_generation_match(generation));
             request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))
         })
         .await
@@ -227,7 +256,7 @@ impl ConditionalStore for GcsStore {
         let object = self.describe(key);
         bounded(self.request_timeout, &object, async {
             let request = self.control.client(&object).await?.delete_object().set_bucket(self.parent()).set_object(key);
-            match request.with_retry_policy(NeverRetry).send().await {
+            match one_attempt(request).send().await {
                 Ok(()) => Ok(()),
                 Err(error) if error::is_absent(&error) => Ok(()),
                 Err(error) => Err(error::explain(Operation::Delete, &object, error)),
@@ -243,7 +272,7 @@ impl ConditionalStore for GcsStore {
         loop {
             let page = bounded(self.request_timeout, &object, async {
                 let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
-                let request = request.set_prefix(prefix).set_page_token(&token).with_retry_policy(NeverRetry);
+                let request = one_attempt(request.set_prefix(prefix).set_page_token(&token));
                 request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
             })
             .await?;
@@ -271,6 +300,11 @@ impl ConditionalStore for GcsStore {
     fn min_write_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }
+}
+
+/// Lets a request of the gRPC client be sent once, under the name of this library.
+fn one_attempt<R: RequestOptionsBuilder>(request: R) -> R {
+    request.with_retry_policy(NeverRetry).with_user_agent(USER_AGENT)
 }
 
 // Written by hand, because the client's credentials may print a secret.

@@ -8,11 +8,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, ListedObject, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use serde_json::{Value, json};
 
+pub(crate) use self::lease::check_name;
 use self::lease::{Lease, State};
 use self::seen::Seen;
 use self::server::{Answer, Server};
@@ -57,12 +59,17 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 /// # Candidates of client-go
 ///
 /// client-go takes a lease over that it has not seen change for the duration of the lease, and it compares the times
-/// of a Lease by the second. So the `renewTime` of a renewal is always in a later second than the one before. With a
-/// retry period below one second, `renewTime` therefore runs ahead of the clock.
-/// [`min_write_interval`](ConditionalStore::min_write_interval) warns of such a period. Old versions of client-go wait
+/// of a Lease by the second. So the `renewTime` of a renewal is always in another second than the one before. With a
+/// retry period below one second, `renewTime` is at times one second ahead of the clock. Old versions of client-go wait
 /// for their own lease duration and not for the one in the Lease: give all candidates the same.
 ///
+/// A candidate of client-go with `ReleaseOnCancel` that was frozen beyond its lease empties the Lease when it
+/// continues, even if another candidate holds the Lease by then. Candidates of this library see that the lease is still
+/// held, and candidates of client-go do not. So switch `ReleaseOnCancel` off in the Go version first.
+///
 /// # Requests
+///
+/// Every request names this library as its user agent, and every write names it as the field manager.
 ///
 /// The client is made here, because a client that exists may repeat writes: kube's own repeats them up to 15 times.
 /// Every call sends one request, except for the first update of a version that this store has never read: the store
@@ -80,7 +87,6 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 pub struct LeaseStore {
     server: Server,
     namespace: String,
-    request_timeout: Duration,
     seen: Arc<Seen>,
 }
 
@@ -108,20 +114,19 @@ impl LeaseStore {
         config.write_timeout = None;
         let client = Client::try_from(config).map_err(|error| error::no_client(&namespace, &error))?;
         Ok(Self {
-            server: Server::new(client, &namespace),
+            server: Server::new(client, &namespace, Self::DEFAULT_REQUEST_TIMEOUT),
             namespace,
-            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
             seen: Arc::default(),
         })
     }
 
-    /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes
-    /// getting the token.
+    /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes getting
+    /// the token. The request names the limit, so that the API server does not work on a request that nobody waits for.
     ///
     /// An elector sets a shorter limit for its own requests: `request_timeout`.
     #[must_use]
     pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
-        self.request_timeout = request_timeout;
+        self.server.request_timeout = request_timeout;
         self
     }
 
@@ -132,7 +137,7 @@ impl LeaseStore {
     }
 
     fn check(&self, key: &str) -> Result<(), StoreError> {
-        lease::check_name(key)
+        check_name(key)
             .map_err(|problem| StoreError::new(StoreErrorKind::Fatal, format!("{}: {problem}", self.describe(key))))
     }
 
@@ -202,7 +207,7 @@ impl ConditionalStore for LeaseStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         self.check(key)?;
         let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
+        bounded(self.server.request_timeout, &object, async {
             let Some(lease) = self.read(key, &object).await? else { return Ok(None) };
             let body = lease
                 .record()
@@ -216,7 +221,7 @@ impl ConditionalStore for LeaseStore {
         self.check(key)?;
         let state = self.of_record(key, &body)?;
         let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
+        bounded(self.server.request_timeout, &object, async {
             match precondition {
                 Precondition::Absent => self.create(key, &state, &object).await,
                 Precondition::Matches(expected) => self.update(key, &state, expected, &object).await,
@@ -229,7 +234,7 @@ impl ConditionalStore for LeaseStore {
         self.check(key)?;
         let object = self.describe(key);
         let preconditions = lease::preconditions(expected);
-        bounded(self.request_timeout, &object, async {
+        bounded(self.server.request_timeout, &object, async {
             let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions});
             self.remove(key, options, &object).await?.content(Operation::Delete, &object).map(drop)
         })
@@ -239,7 +244,7 @@ impl ConditionalStore for LeaseStore {
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
         self.check(key)?;
         let object = self.describe(key);
-        bounded(self.request_timeout, &object, async {
+        bounded(self.server.request_timeout, &object, async {
             let answer = self.remove(key, json!({"apiVersion": "v1", "kind": "DeleteOptions"}), &object).await?;
             if answer.is_missing_lease() { Ok(()) } else { answer.content(Operation::Delete, &object).map(drop) }
         })
@@ -251,7 +256,7 @@ impl ConditionalStore for LeaseStore {
         let mut objects = Vec::new();
         let mut token = String::new();
         loop {
-            let page = bounded(self.request_timeout, &object, async {
+            let page = bounded(self.server.request_timeout, &object, async {
                 let answer = self.server.list(&token, &object).await?;
                 lease::Page::of_answer(answer.content(Operation::List, &object)?)
                     .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
@@ -273,11 +278,6 @@ impl ConditionalStore for LeaseStore {
     fn has_unique_versions(&self) -> bool {
         true
     }
-
-    // client-go compares the times of a Lease by the second.
-    fn min_write_interval(&self) -> Option<Duration> {
-        Some(Duration::from_secs(1))
-    }
 }
 
 // Written by hand, because the client may print a secret.
@@ -285,7 +285,7 @@ impl fmt::Debug for LeaseStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeaseStore")
             .field("namespace", &self.namespace)
-            .field("request_timeout", &self.request_timeout)
+            .field("request_timeout", &self.server.request_timeout)
             .finish_non_exhaustive()
     }
 }

@@ -22,6 +22,8 @@
 pub mod azure;
 #[cfg(unix)]
 pub mod file;
+#[cfg(any(unix, feature = "azure", feature = "gcs", feature = "s3"))]
+mod from_env;
 #[cfg(feature = "gcs")]
 pub mod gcs;
 #[cfg(feature = "kubernetes")]
@@ -44,6 +46,6 @@ mod request;
 pub mod s3;
 pub mod url;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "s3"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use object_store::{
     Attribute, Attributes, Error, GetOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use opendal::options::WriteOptions;
 use opendal::{Capability, Metadata, Operator};
@@ -144,7 +144,7 @@ impl OpendalAdapter {
             Some(compares) => Ok(Self { service, compares }),
             None => Err(service.unfit(
                 "can create an object on a condition and not replace one; use \
-                 leaderelection::sequenced::SequencedStore over OpendalObjects of leaderelection-backends",
+                 leaderelection_sequenced::SequencedStore over OpendalObjects of leaderelection-backends",
             )),
         }
     }

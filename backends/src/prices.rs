@@ -20,7 +20,7 @@ pub const MONTH: Duration = Duration::from_secs(2_629_746);
 pub struct Prices {
     /// The service, the class of storage, and the place.
     pub service: &'static str,
-    /// The date of the price list. docs/operations.md names the source.
+    /// The date of the price list. docs/timings.md names the source.
     pub as_of: &'static str,
     /// The price of a million writes. A listing has the price of a write, and a deletion is free.
     pub writes: f64,

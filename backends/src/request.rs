@@ -4,10 +4,14 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use leaderelection::{StoreError, StoreErrorKind, TimeLimit, one_line};
+use leaderelection::causes::one_line;
+use leaderelection::lock::TimeLimit;
+use leaderelection::{StoreError, StoreErrorKind};
 
 #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
 pub(crate) mod answer;
+#[cfg(any(feature = "azure", feature = "s3"))]
+pub(crate) mod beginning;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,9 @@ pub(crate) const NOT_FOUND_BY_ANOTHER: Verdict = (
     StoreErrorKind::Ambiguous,
     "not found, but not in the words of the store; check the endpoint, and the proxies on the way",
 );
+/// The name of this library in the `User-Agent` of requests.
+#[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "s3"))]
+pub(crate) const USER_AGENT: &str = concat!("leaderelection/", env!("CARGO_PKG_VERSION"));
 /// The longest time that a request may take unless the store is configured otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -57,20 +64,20 @@ pub(crate) fn without_version(kind: StoreErrorKind, object: &str, version: &str)
 /// The longest text of a server or a client that is kept, in characters.
 const MOST_OF_A_TEXT: usize = 200;
 
-/// The words of a server or a client about a failure: on one line, and short enough for a log. What a server says may
+/// The message of a server or a client about a failure: on one line, and short enough for a log. What a server says may
 /// be a page of any size, with any characters.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Words(String);
 
 impl Words {
-    /// Returns the words of `text`; `None` if it has none.
+    /// Returns the message in `text`; `None` if it is empty.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = one_line(text, MOST_OF_A_TEXT);
         (!words.is_empty()).then_some(Self(words))
     }
 
-    /// Returns the words of an error and its causes. A cause that repeats what was said already is left out.
+    /// Returns the message of an error and its causes, without causes that repeat the text before them.
     #[cfg(any(feature = "azure", feature = "gcs", feature = "kubernetes", feature = "object-store", feature = "s3"))]
     pub(crate) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut text = error.to_string();
@@ -85,7 +92,7 @@ impl Words {
         Self::of(&text)
     }
 
-    /// Adds the words to an error, if there are any.
+    /// Adds the message to an error, if there is one.
     pub(crate) fn add_to(words: Option<Self>, error: StoreError) -> StoreError {
         match words {
             Some(words) => error.with_source(words),

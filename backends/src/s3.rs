@@ -6,23 +6,53 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject,
+    ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
+use self::answer::Edges;
 use self::date::AnswerDate;
+use self::error::Sender;
 use self::identity::OutlivingCache;
 use crate::request::{self, Body, Operation, Words, bounded};
 
+mod answer;
 mod date;
 mod endpoint;
+mod environment;
 mod error;
 mod identity;
 
 /// A lock that is one object in an S3 bucket.
+///
+/// ```no_run
+/// use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal};
+/// use leaderelection_backends::s3::S3Lock;
+///
+/// async fn controller(leadership: Leadership) {
+///     leadership.lost().await; // Work until then.
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let lock = S3Lock::from_env("my-bucket", "locks/scheduler").await?;
+///     let callbacks = LeaderCallbacks::new().on_start_leading(controller);
+///     let config = LeaderElectionConfig::builder(lock, callbacks).release_on_cancel(true).build()?;
+///     DefaultLeaderElector::new(config).campaign(shutdown_signal()).await?; // Until SIGTERM or Ctrl-C.
+///     Ok(())
+/// }
+/// ```
+///
+/// [`from_env`](ObjectLock::from_env) takes the name of the bucket. Region, endpoint and credentials are those that the AWS SDK
+/// finds: `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID` with `AWS_SECRET_ACCESS_KEY`, `AWS_PROFILE` and its files, a web
+/// identity, the role of the container or of the machine. A compatible store on a host with a name usually needs
+/// [path-style addresses](S3Store#s3-compatible-stores), which no variable sets: open it by its [URL](crate::url::S3Location),
+/// or from a [client](S3Store::new) of the program.
 pub type S3Lock = ObjectLock<S3Store>;
 
 /// A [`ConditionalStore`] in one bucket of Amazon S3 or of a compatible store.
@@ -35,9 +65,9 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// times of the store's servers.
 ///
 /// The store uses the client's region, endpoint, path style, credentials and interceptors, but not the client's
-/// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write
-/// conflicts with its own first attempt. Credentials are loaded by a task of their own, which goes on when the request
-/// that asked for them is given up, and serves the next one.
+/// retries. Every call sends one request (one per thousand keys for a listing), because a repeated write conflicts with
+/// its own first attempt. Credentials are loaded by a task of their own, which continues when the request that asked
+/// for them is given up, and serves the next one.
 ///
 /// ```
 /// use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
@@ -116,10 +146,9 @@ impl S3Store {
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
         let identities = OutlivingCache::around(client.config().identity_cache());
-        let config =
-            client.config().to_builder().retry_config(RetryConfig::disabled()).identity_cache(identities).build();
+        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).identity_cache(identities);
         Self {
-            client: Client::from_conf(config),
+            client: Client::from_conf(config.interceptor(Edges).build()),
             bucket: bucket.into(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
             bare_etags: false,
@@ -163,6 +192,15 @@ impl S3Store {
         &self.bucket
     }
 
+    async fn explain<E>(&self, operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
+    where
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        let endpoint = if error::needs_endpoint(&error) { self.endpoint().await.ok() } else { None };
+        let sender = Sender { has_region: self.client.config().region().is_some(), endpoint };
+        error::explain(operation, object, error, &sender)
+    }
+
     /// Returns the version as the store expects it in `If-Match`.
     fn condition<'a>(&self, version: &'a Version) -> &'a str {
         let etag = version.as_str();
@@ -181,7 +219,7 @@ impl ConditionalStore for S3Store {
             match request.interceptor(date.clone()).send().await {
                 Ok(output) => read(&object, output, &date).await.map(Some),
                 Err(error) if error::is_absent(&error) => Ok(None),
-                Err(error) => Err(error::explain(Operation::Get, &object, error)),
+                Err(error) => Err(self.explain(Operation::Get, &object, error).await),
             }
         })
         .await
@@ -197,8 +235,10 @@ impl ConditionalStore for S3Store {
         };
         let request = request.cache_control("no-store").content_type("application/json").body(body.into());
         bounded(self.request_timeout, &object, async {
-            let output = request.send().await.map_err(|error| error::explain(operation, &object, error))?;
-            version(output.e_tag, StoreErrorKind::Ambiguous, &object)
+            match request.send().await {
+                Ok(output) => version(output.e_tag, StoreErrorKind::Ambiguous, &object),
+                Err(error) => Err(self.explain(operation, &object, error).await),
+            }
         })
         .await
     }
@@ -207,8 +247,10 @@ impl ConditionalStore for S3Store {
         let object = self.describe(key);
         let request = self.client.delete_object().bucket(&self.bucket).key(key).if_match(self.condition(expected));
         bounded(self.request_timeout, &object, async {
-            request.send().await.map_err(|error| error::explain(Operation::Delete, &object, error))?;
-            Ok(())
+            match request.send().await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
+            }
         })
         .await
     }
@@ -220,7 +262,7 @@ impl ConditionalStore for S3Store {
             match request.send().await {
                 Ok(_) => Ok(()),
                 Err(error) if error::is_absent(&error) => Ok(()),
-                Err(error) => Err(error::explain(Operation::Delete, &object, error)),
+                Err(error) => Err(self.explain(Operation::Delete, &object, error).await),
             }
         })
         .await
@@ -234,7 +276,10 @@ impl ConditionalStore for S3Store {
             let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
             let request = request.set_continuation_token(token);
             let page = bounded(self.request_timeout, &object, async {
-                request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+                match request.send().await {
+                    Ok(page) => Ok(page),
+                    Err(error) => Err(self.explain(Operation::List, &object, error).await),
+                }
             })
             .await?;
             objects.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| {

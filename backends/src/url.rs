@@ -6,7 +6,7 @@
 //! | `gs://bucket/object` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
-//! | `lease://namespace/name` | `LeaseLocation` | `kubernetes` |
+//! | `lease://namespace/name`, or `lease:///name` | `LeaseLocation` | `kubernetes` |
 //! | `oss://bucket/key?endpoint=…&path_style=true&keep=…` | `OpendalLocation` | `opendal-services` |
 //! | `cos://bucket/key?endpoint=…&keep=…` | `OpendalLocation` | `opendal-services` |
 //! | `tos://bucket/key?endpoint=…&region=…` | `OpendalLocation` | `opendal-services` |
@@ -37,8 +37,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::sequenced::CreateOnlyStore;
 use leaderelection::{ConditionalStore, ObjectLock, StoreError, VersionedObject};
+use leaderelection_sequenced::CreateOnlyStore;
 
 #[cfg(feature = "azure")]
 pub use self::azure::AzureLocation;
@@ -58,6 +58,8 @@ pub use self::sequenced::SequencedFileLocation;
 
 #[cfg(feature = "azure")]
 mod azure;
+#[cfg(any(feature = "gcs", feature = "kubernetes", feature = "s3"))]
+mod compiled;
 #[cfg(unix)]
 mod file;
 #[cfg(feature = "gcs")]
@@ -373,7 +375,7 @@ from_each! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; a right URL looks like {example}")]
 pub struct UrlError {
-    problem: String,
+    pub(crate) problem: String,
     example: &'static str,
 }
 

@@ -125,6 +125,9 @@ mod tests {
                     assert!(line.chars().count() <= WIDTH && help.contains(line), "{name}: {line}");
                 }
             }
+            for arg in command.get_positionals() {
+                assert_eq!(arg.get_help_heading(), None, "{name}: {arg} is no option of a group");
+            }
             for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
                 for default in arg.get_default_values() {
                     let default = format!("[default: {}]", default.to_str().unwrap());

@@ -2,10 +2,19 @@
 
 use std::fmt;
 use std::io;
+#[cfg(unix)]
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::process::ExitStatus;
 
-use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind, with_causes};
+use leaderelection::causes::with_causes;
+use leaderelection::{ConfigError, LockError, StoreError, StoreErrorKind};
 use leaderelection_backends::url::UrlError;
+
+use crate::cause::Cause;
+#[cfg(unix)]
+use crate::supervise::trouble::{Outcome, Trouble};
 
 /// The name of this program.
 pub(crate) const PROGRAM: &str = "leaderelect";
@@ -62,6 +71,16 @@ impl Exit {
         Self::Code(u8::try_from(128 + signal).unwrap_or(u8::MAX))
     }
 
+    /// The code that a shell would report for the end of a process.
+    #[cfg(unix)]
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(u8::try_from(code).unwrap_or(u8::MAX)),
+            (None, Some(signal)) => Self::by_signal(signal),
+            (None, None) => Self::Internal,
+        }
+    }
+
     fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -89,12 +108,18 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     message: String,
+    /// The fault of the store or the lock, if there is one.
+    pub(crate) cause: Option<Cause>,
 }
 
 impl Failure {
     /// Creates a failure. The message is in lower case, without a full stop, and contains no secret.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into() }
+        Self { exit, message: message.into(), cause: None }
+    }
+
+    fn of_store(kind: StoreErrorKind, message: String) -> Self {
+        Self { cause: Some(Cause::of(kind)), ..Self::new(exit_of(kind), message) }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -110,13 +135,13 @@ impl fmt::Display for Failure {
 
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
-        Self::new(exit_of(error.kind()), error.in_full())
+        Self::of_store(error.kind(), error.in_full())
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::new(exit_of(error.kind()), with_causes(&error))
+        Self::of_store(error.kind(), with_causes(&error))
     }
 }
 
@@ -126,22 +151,67 @@ impl From<UrlError> for Failure {
     }
 }
 
+/// The options that set the fields of a configuration. The timings come first.
+const OPTIONS: [(&str, &str); 11] = [
+    ("lease_duration", "--lease"),
+    ("renew_deadline", "--renew"),
+    ("retry_period", "--retry"),
+    ("request_timeout", "--request-timeout"),
+    ("follower_interval", "--follower-interval"),
+    ("trust_store_clock", "--trust-store-clock"),
+    ("identity", "--identity"),
+    ("rank", "--rank"),
+    ("slots", "--slots"),
+    ("advertise_to_clients", "--advertise-to-clients"),
+    ("advertise", "--advertise"),
+];
+const TIMINGS: usize = 5;
+
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let flag = match error.field() {
-            "lease_duration" => "--lease",
-            "renew_deadline" => "--renew",
-            "retry_period" => "--retry",
-            "request_timeout" => "--request-timeout",
-            "identity" => "--identity",
-            "trust_store_clock" => "--trust-store-clock",
-            "follower_interval" => "--follower-interval",
-            "rank" => "--rank",
-            "slots" => "--slots",
-            "advertise" => return Self::usage(format!("--{error}")),
-            _ => return Self::usage(error.to_string()),
-        };
-        Self::usage(format!("{error}; set {flag}, or leave the timing flags out"))
+        let text = in_options(&error.to_string());
+        Self::usage(match OPTIONS.iter().position(|(field, _)| *field == error.field()) {
+            Some(index) if index < TIMINGS => {
+                let (_, option) = OPTIONS[index];
+                format!("{text}; set {option}, or leave the timing flags out")
+            }
+            _ => text,
+        })
+    }
+}
+
+/// Names options in place of fields. A field is the first word, or a word with an underscore.
+fn in_options(text: &str) -> String {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let words = text.split_inclusive(|c| !is_of_word(c)).enumerate().map(|(index, part)| {
+        let word = part.trim_end_matches(|c| !is_of_word(c));
+        let option = OPTIONS.iter().find(|(field, _)| *field == word && (index == 0 || word.contains('_')));
+        option.map_or_else(|| part.to_owned(), |(_, option)| part.replacen(word, option, 1))
+    });
+    words.collect()
+}
+
+#[cfg(unix)]
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::Done,
+            Outcome::NotRun => Self::Code(126),
+            Outcome::LeftRunning => Self::LeftRunning,
+        }
+    }
+}
+
+#[cfg(unix)]
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::NotFound(message) => Self::new(Exit::Code(127), message),
+            Trouble::CannotRun(message) => Self::new(Exit::Code(126), message),
+            Trouble::NoCommand(message) => Self::usage(message),
+            Trouble::LeftRunning(message) => Self::new(Exit::LeftRunning, message),
+            Trouble::Machine(message) => Self::new(Exit::Internal, message),
+        }
     }
 }
 

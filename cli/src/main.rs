@@ -1,49 +1,35 @@
 //! `leaderelect`: runs a command on one of many machines at a time, and shows the current leader.
 //!
-//! Every subcommand has a file of its own, with its arguments and its code. The subcommands share `lock` (the
-//! location of the lock), `timing` (the timings of a candidate), `output` (the forms of output) and `exit` (the
-//! exit codes).
+//! `commands` has a file or a folder for every subcommand, with its arguments and its code. The subcommands share `args`
+//! (arguments of several), `lock` (the location of the lock, and a view of it), `survey` (all locks under a prefix),
+//! `output` (the forms of output), `pages` (what browsers see) and `exit` (the exit codes). `supervise` keeps the processes
+//! of a command, and knows nothing of elections.
 
-mod completions;
-mod confirm;
-mod dashboard;
+mod args;
+mod cause;
+mod commands;
 mod environment;
 mod exit;
-mod following;
-mod health;
-mod history;
-mod http;
-mod intervene;
-mod list;
 mod lock;
-mod logged;
-mod man;
-#[cfg(unix)]
-mod notify;
-mod observe;
 mod output;
-mod page;
-mod peers;
-mod plain;
-mod probe;
-mod release;
-mod require_probe;
+mod pages;
 #[cfg(unix)]
-mod run;
-mod serve;
-mod status;
-mod store_clock;
+mod supervise;
 mod survey;
-mod timing;
-mod transfer;
-mod view;
-mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(unix)]
+use crate::commands::run;
+use crate::commands::{
+    completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, watch,
+};
 use crate::exit::{Exit, Failure};
+#[cfg(unix)]
+use crate::output::LogFormat;
 use crate::output::{Output, OutputArgs};
 
 /// Leader election over Amazon S3, Google Cloud Storage, Azure Blob Storage or a local directory.
@@ -54,7 +40,7 @@ use crate::output::{Output, OutputArgs};
 ///     s3://bucket/key?endpoint=http://127.0.0.1:8333
 ///     gs://bucket/object
 ///     az://account/container/blob
-///     lease://namespace/name (feature kubernetes)
+///     lease://namespace/name (feature kubernetes; in a pod also lease:///name)
 ///     oss://bucket/key?endpoint=https://host (feature opendal; also cos, tos)
 ///     https://account.blob.core.windows.net/container/blob?SAS
 ///     file:///directory/name
@@ -110,6 +96,10 @@ impl Command {
     }
 }
 
+/// The time for calls that nobody waits for any more, such as a write whose answer came too late. A call on a disk that
+/// hangs has no end, and a runtime that is only dropped waits for it.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
 /// The command line with the environment variables of its options.
 fn command() -> clap::Command {
     environment::with_variables(Cli::command())
@@ -117,17 +107,21 @@ fn command() -> clap::Command {
 
 fn main() -> ExitCode {
     #[cfg(unix)]
-    if std::env::args_os().nth(1).is_some_and(|word| run::Helper::is(&word)) {
-        return run::Helper::parse().run();
+    if std::env::args_os().nth(1).is_some_and(|word| supervise::helper::Helper::is(&word)) {
+        let (end, format) = supervise::helper::Helper::parse().run();
+        return match end {
+            Ok(outcome) => Exit::from(outcome).into(),
+            Err(trouble) => output::fail_early(&trouble.into(), LogFormat::of_arg(&format)),
+        };
     }
     let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return output::usage_error(&error),
+        Err(error) => return output::usage_error(error),
     };
     #[cfg(unix)]
     if matches!(cli.command, Command::Run(_)) {
         // Before the first further thread starts.
-        run::write_from_the_background();
+        supervise::terminal::write_from_the_background();
     }
     let output = match Output::new(&cli.output) {
         Ok(output) => output,
@@ -135,7 +129,7 @@ fn main() -> ExitCode {
     };
     let _until_written = output.until_written();
     for name in environment::unknown(&command()) {
-        output.say(format_args!("{name} is set, but no option has this variable; --help names the variables"));
+        output.warn(format_args!("{name} is set, but no option has this variable; --help names the variables"));
     }
     let mut runtime = match &cli.command {
         // Writers that race need several threads to start at the same time.
@@ -147,7 +141,11 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot start: {error}")))
-        .and_then(|runtime| runtime.block_on(cli.command.run(&output)));
+        .and_then(|runtime| {
+            let result = runtime.block_on(cli.command.run(&output));
+            runtime.shutdown_timeout(LAST_CALLS);
+            result
+        });
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => output.fail(&failure),

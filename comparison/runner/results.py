@@ -50,7 +50,7 @@ class Table:
 
 
 class Facts:
-    """What the page says of the run itself."""
+    """What the page says of the run itself. `older` is written by hand, where a change since then makes figures old."""
 
     def __init__(self, folder):
         self.path = Path(folder) / "facts.json"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from .contestants import CONTESTANTS
 from .faults import FAULTS
-from .figures import dollars_a_month, median_bounds, percentile, summary
+from .figures import independent_by_chance, median_bounds, percentile, periodic_by_chance
+from .idle import TICKS
 
 # A peer is better by a median that is this much smaller, in seconds and by this share: less is the noise of a run.
 NOTABLE = 0.05
@@ -12,21 +13,20 @@ SHARE = 0.9
 # The worst of some trials varies more than their median.
 WORST_SHARE = 0.8
 FOLLOWERS = 2
+# A time without a leader of so many leases is reported also where two leaders were seen.
+LONG_WAIT = 2
 
 # A contestant that stands for this library on each store.
 OURS = {"file": "ours-file", "s3": "ours-s3", "kube": "ours-lease"}
-TITLES = {each.key: each.title for each in CONTESTANTS}
 
 
 @dataclass(frozen=True)
 class Better:
-    """A number of a row in which a peer is better: the fault and the number, the peer, and both in words."""
+    """A number in which a peer is better: the fault and the number, the peer, and the number in words."""
 
     row: str
     peer: str
-    where: str
     number: str
-    price: str = ""
 
 
 def numbers(measured, column):
@@ -55,45 +55,105 @@ def seconds(value):
     return f"{value:.2f} s"
 
 
-def line(contestant, fault, measured):
-    median, late, worst = summary(pauses(measured))
-    overlap = max(numbers(measured, "overlap_ms"), default=0)
-    cells = [contestant.title, len(measured), *map(seconds, (median, late, worst)), extra(fault, measured), wrong(measured),
-             f"{overlap:.0f} ms" if overlap else "none"]
-    return "| " + " | ".join(map(str, cells)) + " |"
+def with_two_leaders(measured):
+    return [row for row in measured if int(row["wrong"])]
+
+
+def with_one_leader(measured):
+    return [row for row in measured if not int(row["wrong"])]
+
+
+def overlaps(measured):
+    """The longest time with two leaders of each trial that had any, in seconds."""
+    return [value / 1000 for value in numbers(with_two_leaders(measured), "overlap_ms")]
+
+
+def share(part, whole):
+    return f"{len(part)}/{len(whole)}"
+
+
+def cell(measured):
+    """The time without a leader, median and worst, of the trials with one leader at a time; and the trials with two.
+
+    An overlap shortens the time without a leader, so the two are never put together. A wait beyond two leases is another defect,
+    and is reported too.
+    """
+    if not measured:
+        return "–"
+    two, parts = with_two_leaders(measured), []
+    if clean := pauses(with_one_leader(measured)):
+        parts.append(f"{percentile(clean, 0.5):.2f} ({max(clean):.2f})")
+    if two:
+        parts.append(f"two leaders {share(two, measured)}")
+        waited, lease = percentile(pauses(two), 0.5), max(numbers(measured, "lease_ms")) / 1000
+        if waited > LONG_WAIT * lease:
+            parts.append(f"none {waited:.1f}")
+    return ", ".join(parts)
+
+
+def summary_line(contestant, trials, idle):
+    """A contestant in one line, over all faults."""
+    measured = trials.of(contestant.key)
+    if not measured:
+        return None
+    roles = {row["role"]: row for row in idle.of(contestant.key)}
+    is_counted = contestant.store != "file" and roles.keys() == {"leader", "follower"}
+    asked = f"{requests(roles['leader']) + FOLLOWERS * requests(roles['follower']):,.0f}" if is_counted else "–"
+    cells = [contestant.title, share(with_two_leaders(measured), measured), f"{wrong(measured):,}",
+             *(cell(trials.of(contestant.key, fault)) for fault in ("kill", "stop")), asked]
+    return "| " + " | ".join(cells) + " |"
+
+
+def fault_lines(trials, faults):
+    """The peers one by one, and this library as one: the bounds of the medians of its stores, and the worst of all."""
+    ours = [each for each in CONTESTANTS if each.is_ours]
+    lines = [["this library", *(cells_of([trials.of(each.key, fault) for each in ours]) for fault in faults)]]
+    lines += [[each.title, *(cell(trials.of(each.key, fault)) for fault in faults)] for each in CONTESTANTS
+              if is_alike(each) and not each.is_ours and any(trials.of(each.key, fault) for fault in faults)]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def cells_of(several):
+    """One cell for several contestants. Their trials with two leaders are never left out."""
+    several = [measured for measured in several if measured]
+    if not several or any(map(with_two_leaders, several)):
+        return cell([row for measured in several for row in measured])
+    medians = [percentile(pauses(measured), 0.5) for measured in several]
+    return f"{min(medians):.2f}–{max(medians):.2f} ({max(max(pauses(measured)) for measured in several):.2f})"
+
+
+def is_alike(contestant):
+    """Whether all candidates are of one kind."""
+    return len(set(contestant.drivers)) == 1
+
+
+def verdict(trials):
+    """The trials with two leaders of this library, and of the others."""
+    sides = []
+    for is_ours in (True, False):
+        measured = [row for each in CONTESTANTS if each.is_ours == is_ours and is_alike(each) for row in trials.of(each.key)]
+        sides.append(f"{len(with_two_leaders(measured)):,} of {len(measured):,}")
+    return f"After all faults, two leaders were seen in {sides[0]} trials of this library, and in {sides[1]} of the others."
 
 
 def by_driver(contestant, measured):
-    """A sentence for each kind of leader, where candidates of two kinds share a lock. None elsewhere."""
+    """The wrong entries of each kind of leader, where candidates of two kinds share a lock. None elsewhere."""
     names = sorted({driver.name for driver in contestant.drivers})
-    if len(names) < 2:
+    if len(names) < 2 or not measured:
         return None
     parts = []
     for name in names:
         led = [row for row in measured if row["from"] == name]
-        taken = sum(row["to"] not in ("", name) for row in led)
-        who = "this library" if name == "ours" else "client-go"
-        parts.append(f"The leader was of {who} in {len(led)} trials: it wrote {wrong(led)} wrong entries, and the other kind took over in {taken}.")
-    return f"{contestant.title}: " + " ".join(parts)
+        title = "this library" if name == "ours" else "client-go"
+        parts.append(f"those of {title} {wrong(led):,} in {len(led)} trials")
+    return f"Wrong entries of leaders on one Lease: {', '.join(parts)}."
 
 
-def extra(fault, measured):
-    """The column that a table has besides: what was lost of the lease, or how often leadership changed."""
-    if fault.key in ("kill", "clock"):
-        beyond = [float(row["since_renewal_ms"]) - float(row["lease_ms"]) for row in measured if row["since_renewal_ms"] != ""]
-        return seconds(percentile(beyond, 0.5) / 1000) if beyond else "–"
-    return f"{replaced(measured)} of {len(measured)}"
-
-
-def idle_line(contestant, idle):
-    roles = {row["role"]: row for row in idle.of(contestant.key)}
-    if roles.keys() != {"leader", "follower"}:
-        return None
-    leader, follower = roles["leader"], roles["follower"]
-    cells = [contestant.title, f"{requests(leader):,.0f}" if contestant.store != "file" else "–",
-             f"{requests(follower):,.0f}" if contestant.store != "file" else "–", price(contestant, leader, follower),
-             f"{processor(follower):,.0f}", f"{memory(follower):.0f}"]
-    return "| " + " | ".join(cells) + " |"
+def lost_leases(trials):
+    """The leaders that lost the lease with the answers to their writes."""
+    measured = {each: trials.of(each.key, "lost") for each in CONTESTANTS}
+    lost = [f"{each.title}, in {replaced(found)} of {len(found)}" for each, found in measured.items() if replaced(found)]
+    return f"Leaders that lost the lease: {'; '.join(lost)}." if lost else "No leader lost the lease."
 
 
 def an_hour(row, column):
@@ -112,16 +172,18 @@ def memory(row):
     return float(row["rss_kib"]) / 1024
 
 
-def price(contestant, leader, follower):
-    if contestant.store != "s3":
-        return "none" if contestant.store == "file" else "the cluster's"
-    total = [an_hour(leader, column) + FOLLOWERS * an_hour(follower, column) for column in ("writes", "reads", "lists")]
-    return f"${dollars_a_month(*total):.2f}"
+def counted_requests(row):
+    return sum(float(row[column]) for column in ("writes", "reads", "lists"))
+
+
+def counted_ticks(row):
+    """The processors' time as the system counts it."""
+    return float(row["cpu_ms"]) * TICKS / 1000
 
 
 def peers():
     """Each peer, with the contestant of this library on the same store."""
-    return [(each, OURS[each.store]) for each in CONTESTANTS if not each.is_ours and len(set(each.drivers)) == 1]
+    return [(each, OURS[each.store]) for each in CONTESTANTS if not each.is_ours and is_alike(each)]
 
 
 def is_notably_less(theirs, own):
@@ -132,39 +194,48 @@ def is_notably_less(theirs, own):
 
 def better_after_faults(trials):
     for fault in FAULTS:
-        title = fault.title[0].upper() + fault.title[1:]
         for peer, ours in peers():
             theirs, own = trials.of(peer.key, fault.key), trials.of(ours, fault.key)
             if not theirs or not own:
                 continue
 
-            def better(what, name, one, other, price=""):
-                return Better(f"{fault.key}/{what}", peer.key, f"{title}, {peer.title} beside {TITLES[ours]}", f"{name} {one} beside {other}", price)
+            def better(what, name, one, other):
+                return Better(f"{fault.key}/{what}", peer.key, f"{name} {one} beside {other}")
 
             if wrong_share(theirs) < wrong_share(own):
                 yield better("wrong", "wrong entries", f"{wrong(theirs)} in {len(theirs)} trials", f"{wrong(own)} in {len(own)}")
             if fault.key == "lost" and replaced(theirs) / len(theirs) < replaced(own) / len(own) - NOTABLE:
                 yield better("replaced", "leaders that lost the lease", f"{replaced(theirs)} of {len(theirs)}", f"{replaced(own)} of {len(own)}")
-            price = f", with {wrong(theirs)} wrong entries" if wrong(theirs) > wrong(own) else ""
+            # Two leaders shorten the time without one.
+            if wrong_share(theirs) > wrong_share(own):
+                continue
             theirs, own = pauses(theirs), pauses(own)
             if is_notably_less(theirs, own):
-                yield better("pause", "median", seconds(percentile(theirs, 0.5)), seconds(percentile(own, 0.5)), price)
+                yield better("pause", "median", seconds(percentile(theirs, 0.5)), seconds(percentile(own, 0.5)))
             if max(theirs) < WORST_SHARE * max(own) and max(own) - max(theirs) > 2 * NOTABLE:
-                yield better("worst", "worst", seconds(max(theirs)), seconds(max(own)), price)
+                yield better("worst", "worst", seconds(max(theirs)), seconds(max(own)))
+
+
+def by_chance(theirs, own, count, chance):
+    """Whether what was counted of two candidates may differ by chance: every election is watched once."""
+    candidates = FOLLOWERS if own["role"] == "follower" else 1
+    # The row of the followers has their average.
+    one, other = (count(row) * candidates for row in (theirs, own))
+    return abs(one - other) <= chance(one, other, candidates)
 
 
 def better_at_rest(idle):
     measures = [
-        ("requests/leader", "leader", requests, "requests of a leader in an hour", 1),
-        ("requests/follower", "follower", requests, "requests of a follower in an hour", 1),
-        ("processor", "follower", processor, "ms of the processor in a minute of a follower", 5),
-        ("memory", "follower", memory, "MiB of memory of a follower", 1),
+        ("requests/leader", "leader", requests, "requests of a leader an hour", 1, (counted_requests, periodic_by_chance)),
+        ("requests/follower", "follower", requests, "of a follower", 1, (counted_requests, periodic_by_chance)),
+        ("processor", "follower", processor, "ms of the processor a minute", 5, (counted_ticks, independent_by_chance)),
+        ("memory", "follower", memory, "MiB", 1, None),
     ]
-    for row, role, measure, words, notable in measures:
+    for row, role, measure, words, notable, count in measures:
         for peer, ours in peers():
             theirs, own = ([each for each in idle.of(key) if each["role"] == role] for key in (peer.key, ours))
-            if not theirs or not own:
+            if not theirs or not own or count and by_chance(theirs[0], own[0], *count):
                 continue
             one, other = measure(theirs[0]), measure(own[0])
             if one < SHARE * other and other - one >= notable:
-                yield Better(row, peer.key, f"At rest, {peer.title} beside {TITLES[ours]}", f"{one:,.0f} {words} beside {other:,.0f}")
+                yield Better(row, peer.key, f"{one:,.0f} {words} beside {other:,.0f}")

@@ -14,6 +14,8 @@ from .timings import DEFAULTS, SHORT, Timings
 FAILURES = (RuntimeError, OSError, asyncio.TimeoutError)
 # The time after the last start before the first trial, in seconds.
 CALM = 5
+# The trials of each fault in a whole comparison.
+TRIALS = 30
 # The failures in a row after which an election is given up for this run.
 ATTEMPTS = 3
 

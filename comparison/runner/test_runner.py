@@ -4,16 +4,18 @@
 """
 
 import asyncio
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
 
-from runner import entries, figures, results, rows, words
+from runner import entries, figures, report, results, rows, words
 from runner.contestants import CONTESTANTS
 from runner.faults import BY_KEY, FAULTS, HAPPEN
-from runner.plot import plot
 from runner.proxy import Proxy
 from runner.session import missing, not_possible
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def log(*lines):
@@ -92,18 +94,13 @@ class Questions(unittest.TestCase):
 class Figures(unittest.TestCase):
     def test_percentiles_are_values_that_were_measured(self):
         values = [float(each) for each in range(1, 101)]
-        self.assertEqual(figures.summary(values), (50, 99, 100))
-        self.assertEqual(figures.summary([3, 1, 2]), (2, 3, 3))
-        self.assertEqual(figures.summary([5]), (5, 5, 5))
-        self.assertIsNone(figures.summary([]))
+        self.assertEqual([figures.percentile(values, share) for share in (0.5, 0.99)], [50, 99])
+        self.assertEqual(figures.percentile([3, 1, 2], 0.5), 2)
+        self.assertEqual(figures.percentile([5], 0.5), 5)
 
     def test_the_bounds_of_a_median_are_wide_where_values_are_few(self):
         self.assertEqual(figures.median_bounds([3, 1, 2]), (1, 3))
         self.assertEqual(figures.median_bounds(range(1, 31)), (10, 21))
-
-    def test_the_price_is_that_of_the_other_page(self):
-        # docs/performance.md: one lock, three processes.
-        self.assertAlmostEqual(figures.dollars_a_month(1800, 2241, 0), 7.23, places=1)
 
 
 class State(unittest.TestCase):
@@ -151,7 +148,41 @@ class State(unittest.TestCase):
         self.assertEqual([number for _, number in found], [0, 1, 2, 3, 4])
 
 
+    def test_a_part_of_a_comparison_is_told_from_a_whole_one(self):
+        # The published one was whole.
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("trials.csv", "idle.csv"):
+                shutil.copy(DOCS / "comparison" / name, folder)
+            trials, idle = results.Table(folder, "trials", results.TRIALS), results.Table(folder, "idle", results.IDLE)
+            self.assertEqual(report.absent(trials, idle), [])
+            trials.rows.remove(trials.of("kubert", "kill")[0])
+            idle.rows = [row for row in idle.rows if row["contestant"] != "fabric8"]
+            self.assertEqual(report.absent(trials, idle), ["1 trials of kubert", "fabric8 at rest"])
+
+
 class Rows(unittest.TestCase):
+    def at_rest(self, **columns):
+        with tempfile.TemporaryDirectory() as folder:
+            table = results.Table(folder, "idle", results.IDLE)
+            for contestant, role, values in columns.values():
+                table.add({"contestant": contestant, "role": role, "seconds": 120, "rss_kib": 1024, "writes": 0, "reads": 0,
+                           "lists": 0, "cpu_ms": 0, **values})
+            return [each.row for each in rows.better_at_rest(table)]
+
+    def test_a_difference_at_rest_that_may_be_chance_is_not_named(self):
+        def leaders(one, other):
+            return self.at_rest(one=("kubert", "leader", {"writes": one}), other=("ours-lease", "leader", {"writes": other}))
+
+        self.assertEqual(leaders(58, 60), [])
+        self.assertEqual(leaders(8, 10), [], "one at either end of the time")
+        self.assertEqual(leaders(48, 60), ["requests/leader"])
+
+        def followers(one, other):
+            return self.at_rest(one=("kubert", "follower", {"cpu_ms": one}), other=("ours-lease", "follower", {"cpu_ms": other}))
+
+        self.assertEqual(followers(10, 30), [], "two ticks and six")
+        self.assertEqual(followers(10, 60), ["processor"])
+
     def table(self, folder, **pauses):
         table = results.Table(folder, "trials", results.TRIALS)
         for contestant, (values, wrong) in pauses.items():
@@ -181,27 +212,18 @@ class Rows(unittest.TestCase):
         self.assertEqual(found, [("lost/replaced", "client-go-lease")])
 
     def test_the_words_of_a_row_hold_for_its_like(self):
-        found = {row: bool(words.mechanism(rows.Better(row, "client-go-s3", "", ""))) for row in ("kill/worst", "cut-slow/worst", "lost/wrong")}
+        found = {row: bool(words.mechanism(rows.Better(row, "client-go-s3", ""))) for row in ("kill/worst", "cut-slow/worst", "lost/wrong")}
         self.assertEqual(found, {"kill/worst": True, "cut-slow/worst": True, "lost/wrong": False})
 
-    def test_the_price_of_a_shorter_pause_is_said(self):
+    def test_two_leaders_are_no_better_time(self):
         with tempfile.TemporaryDirectory() as folder:
             table = self.table(folder, ours_lease=([3000], 0), kubert=([2000], 3), fabric8=([2000], 0))
-            found = {each.peer: "wrong entries" in each.price for each in rows.better_after_faults(table)}
-        self.assertEqual(found, {"kubert": True, "fabric8": False})
-
-    def test_each_kind_on_one_lock_answers_for_itself(self):
-        mixed = next(each for each in CONTESTANTS if each.key == "mixed-lease")
-        row = {"wrong": "0", "from": "ours", "to": "client-go-lease"}
-        said = rows.by_driver(mixed, [row, {"wrong": "3", "from": "client-go-lease", "to": "ours"}, {**row, "to": ""}])
-        self.assertIn("of client-go in 1 trials: it wrote 3 wrong entries, and the other kind took over in 1.", said)
-        self.assertIn("of this library in 2 trials: it wrote 0 wrong entries, and the other kind took over in 1.", said)
-        self.assertIsNone(rows.by_driver(CONTESTANTS[0], [row]))
+            found = {each.peer for each in rows.better_after_faults(table)}
+        self.assertEqual(found, {"fabric8"})
 
     def test_every_fault_has_its_words_and_happens(self):
         for fault in FAULTS:
             self.assertIn(fault.key, words.FAULTS)
-            self.assertIn(fault.key, words.EXTRA)
             self.assertIn(fault.key, HAPPEN)
         self.assertEqual(len(list(words.versions())), 3)
 
@@ -209,12 +231,6 @@ class Rows(unittest.TestCase):
         file = next(each for each in CONTESTANTS if each.store == "file")
         self.assertIsNone(not_possible(file, BY_KEY["kill"]))
         self.assertIn("network", not_possible(file, BY_KEY["cut"]))
-
-    def test_a_plot_has_a_dot_for_every_trial(self):
-        picture = plot("Title & more", "note", [("ours", True, [1, 2, 3]), ("theirs", False, [])])
-        self.assertEqual(picture.count("<circle"), 3)
-        self.assertIn("Title &amp; more", picture)
-        self.assertIn("prefers-color-scheme:dark", picture)
 
 
 class Network(unittest.TestCase):

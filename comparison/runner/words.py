@@ -8,163 +8,151 @@ from .timings import DEFAULTS, SHORT
 
 TITLE = """# Side by side with other electors
 
-<!-- Written by comparison/run. Change comparison/runner/words.py, and not this page. -->
+<!-- Written by comparison/run from comparison/runner/words.py. -->
+
+For those who choose an elector: whether two leaders worked at once, how long nobody led after a fault, and what an election costs.
 """
 
-BETTER = (
-    "Compared are the median and the worst time without a working leader, the wrong entries of a trial, leaders that lost their lease "
-    "without need, and the numbers at rest. A median counts as better if chance is no explanation."
+SUMMARY_HEAD = """| | trials with two leaders | wrong entries | no leader after a kill | after a graceful stop | requests an hour |
+|---|--:|--:|--:|--:|--:|"""
+
+LEGEND = f"""
+- A wrong entry is one that a leader wrote after another candidate had begun a later term. A resource that checks
+  [fencing tokens](fencing.md) would refuse it.
+- Times are seconds at a lease of {SHORT.lease / 1000:g} s: the median, and the worst in brackets. Trials with two leaders do not
+  count there, because an overlap shortens the time.
+- Requests are those of a leader and two followers at rest; lease {DEFAULTS.lease / 1000:g} s.
+"""
+
+PICTURE = "Two leaders, or none"
+PICTURE_NOTE = "A mark is a trial, a bar the median; lease {lease:g} s. Two leaders: the longest overlap of a trial, after any fault."
+ALT = "Every trial: overlaps of two leaders left of a line, times without a leader right of it"
+
+BETTER = "## Where a peer is better"
+BETTER_LEAD = (
+    "The second number is that of this library on the same store. What may be chance is left out, and times of a peer with two leaders more "
+    "often."
 )
+NONE_BETTER = "In no number of this comparison is a peer better than this library is on the same store."
 
-
-def introduction(facts):
-    return INTRODUCTION.format(latency=facts.values["conditions"]["latency_ms"])
-
-
-def at_rest(idle):
-    seconds = {row["seconds"] for row in idle.rows}
-    return IDLE.format(seconds=" or ".join(sorted(seconds)))
-
-
-INTRODUCTION = f"""
-Everything on this page can be repeated with one command, `comparison/run`. [comparison/README.md](../comparison/README.md) says
-what it needs. The raw numbers are in [trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv).
-
-Three candidates of each contestant compete for one lock, two where both kinds share a Lease, and their leader writes an entry to a log every 20 ms. The log is a
-local file that refuses nothing, so it shows the election alone. A fault then happens to the leader. Two numbers count:
-
-- **The time without a working leader** is the longest time in the trial in which nobody wrote.
-- **A wrong entry** is one that a leader wrote after another candidate had begun a later term. A resource that checks
-  [fencing tokens](fencing.md) would refuse such an entry.
-
-Where nothing else is said, timings are a fifth of client-go's defaults: a lease of {SHORT.lease / 1000:g} s, a renew deadline of
-{SHORT.renew / 1000:g} s and a retry period of {SHORT.retry / 1000:g} s. The network adds {{latency:g}} ms to every request to a store. Peers
-speak with each other without this latency, and a file is read without it. Of 30 trials, 99 of 100 means the worst.
-"""
-
+# The heading of a fault, and what happens. The first table has the first two.
 FAULTS = {
-    "kill": ("Kill", "The leader gets SIGKILL. The lease has to run out before the next leader begins. The fifth column is the median "
-             "time from the last renewal to the next leader, less the lease."),
-    "stop": ("Graceful stop", "The leader gets SIGTERM, ends its work, and gives the lease up."),
-    "freeze": ("Frozen leader", "The leader gets SIGSTOP, and goes on when its lease is over and another candidate leads. client-go then "
-               "reads that another one holds the lock, and tries again until its renew deadline before it ends the work."),
-    "cut": ("Cut-off from the store", "Nothing that the leader sends is answered, until a second after another candidate leads. "
-            "The leader has to stop by itself. At these timings a follower of client-go may begin up to a second early, because it "
-            "compares records by whole seconds; the next section is without this effect."),
-    "cut-slow": ("Cut-off from the store at the default timings",
-                 f"The fault is the same, at a lease of {DEFAULTS.lease / 1000:g} s, a renew deadline of {DEFAULTS.renew / 1000:g} s and a retry "
-                 f"period of {DEFAULTS.retry / 1000:g} s."),
-    "lost": ("Lost answers", "The store carries out the leader's writes, and the answers are lost for three quarters of the renew "
-             "deadline. A leader that recognises its own writes goes on."),
-    "clock": ("Wrong wall clocks", "The wall clock of one candidate is a minute ahead, and that of another a minute behind. Where two candidates "
-              "share a Lease, one clock is ahead. After a "
-              "lease in which nothing else happens, the leader gets SIGKILL. The fifth column is as after a kill."),
+    "kill": ("Kill", "the leader gets SIGKILL."),
+    "stop": ("Graceful stop", "the leader gets SIGTERM, ends its work, and releases the lease."),
+    "freeze": ("Frozen leader", "SIGSTOP, and SIGCONT when the lease is over and another candidate leads."),
+    "cut": ("Cut-off", "nothing that the leader sends to the store is answered, until a second after another candidate leads."),
+    "cut-slow": ("Cut-off, defaults",
+                 f"the same at client-go's defaults of {DEFAULTS.lease / 1000:g} s, {DEFAULTS.renew / 1000:g} s and {DEFAULTS.retry / 1000:g} s."),
+    "lost": ("Lost answers", "the store carries out the leader's writes, and their answers are lost for three quarters of the renew deadline."),
+    "clock": ("Wrong clocks", "one wall clock is a minute ahead and another a minute behind. Then the leader gets SIGKILL."),
 }
 
-EXTRA = {
-    "kill": "beyond the lease", "clock": "beyond the lease", "stop": "replaced", "freeze": "replaced", "cut": "replaced", "cut-slow": "replaced",
-    "lost": "replaced",
-}
+OTHER_FAULTS = """
+## After other faults
 
-IDLE = f"""
-## At rest
-
-Nothing happens for {{seconds}} seconds, at the default timings of {DEFAULTS.lease / 1000:g} s, {DEFAULTS.renew / 1000:g} s and
-{DEFAULTS.retry / 1000:g} s. kube-leader-election renews every third of the lease here, and kubert a second before its end, as their
-documentation recommends. The requests are counted by the proxy and scaled to an hour. The price is for one leader and two
-followers, at Amazon's list price of S3 Standard in us-east-1 of November 2026.
+Times are as above, and `none` is the time without a leader in trials with two, where it is longer than two leases.
 """
 
-IDLE_AFTER = """
-A cluster of Kubernetes has no price per request. Messages between peers are not counted. The memory is the resident size of the
-process. fabric8 runs in a virtual machine with at most 128 MiB of heap, the serial collector and the first compiler alone.
-"""
+TWO_LEADERS_LEAD = "Mechanisms of two leaders:"
 
-SKIPPED = "## Skipped"
-
-METHOD = """
+METHOD = f"""
 ## Method
 
-- Each candidate reaches its server through a proxy of its own, over plain HTTP/1.1 on the loopback interface. The proxy counts
-  requests, adds the latency, goes silent, and loses answers.
-- The S3 server is SeaweedFS. The API server of Kubernetes is a real `kube-apiserver` with a real `etcd`.
-- Every candidate takes the time of an entry from the machine's monotonic clock. The order of the entries is that of the file.
-- Every contestant has its own elections. The trials of all contestants happen at the same time and in the same order, each at its own
-  pace. Every round begins with another fault.
-- A candidate competes again after a term. A killed candidate is replaced by one with a name of its own, as a pod is.
-- client-go runs with `ReleaseOnCancel`, and its work ends before the cancellation, as its documentation demands. One contestant runs
-  without it, which is client-go's default.
-- client-go on S3 has a `resourcelock.Interface` of this comparison, whose writes are conditional on the ETag.
-- After faults, kube-leader-election is called every retry period, and kubert renews as often, so that all have the same chances. The
-  last answer of kube-leader-election counts, as in its own example.
-- Programs in Rust and Java get a wrong wall clock from libfaketime. Programs in Go do not ask libc for the time, so for these trials
-  they are built with a package `time` that adds the minute.
+`comparison/run` repeats everything. [comparison/README.md](../comparison/README.md) has the details, and
+[trials.csv](comparison/trials.csv) and [idle.csv](comparison/idle.csv) the raw numbers.
+
+- Three candidates compete for one lock, two where both kinds share a Lease. The leader writes to a local log every 20 ms.
+- The renew deadline is {SHORT.renew / 1000:g} s and the retry period {SHORT.retry / 1000:g} s. At rest, kube-leader-election renews
+  every third of the lease, and kubert a second before its end, as they recommend.
+- A proxy adds {{latency:g}} ms to every request to SeaweedFS or a real `kube-apiserver`. Peers and files have none, so a file has no
+  cut-off.
+- This library limits a request to a quarter of the renew deadline. All others limit it to half and at least a second, kubert,
+  kube-leader-election and fabric8 by their drivers, because they have no limit.
 """
 
 BY_THE_SECOND = (
-    "client-go compares records by whole seconds, so that it does not see a renewal within the same second, and counts the lease from "
+    "client-go compares records by whole seconds, so it does not see a renewal within the same second, and counts the lease from "
     "up to a second earlier. At a retry period of more than a second it sees every renewal."
 )
 
 BY_THE_RECORD = (
-    "kubert counts a lease from the time in the record, by the wall clock, so a follower acts when the lease ends that the leader meant. "
-    "A follower of this library counts from the moment at which it saw the renewal first, up to a poll later, and no clocks have to agree."
+    "kubert counts a lease from the time in the record, by the wall clock, and a follower of this library from its sight of the renewal, up "
+    "to a poll later."
 )
 
-CLIENTS = (
-    "The peer's program has one client, without TLS. This library's program has the clients of S3 and of Kubernetes, with TLS."
+LATE_DEADLINE = "client-go's deadline starts with the next round of tries, so it leads for a retry period longer."
+
+FEWER_TRIES = (
+    "kube-leader-election asks every third of the lease, so a leader has fewer tries to renew, and a follower learns of a release later. "
+    "A longer retry period does the same here."
 )
 
-# By the row, and the peer or `*`.
+ONE_TRY = (
+    "kubert renews a second before the end of the lease, so one slow answer ends a term. A follower sleeps until that end, also after a release."
+)
+
+SMALLER = (
+    "These programs ask less and have one client, without TLS. This library's has those of S3 and Kubernetes, with TLS."
+)
+
+# By the row, and the peer.
 MECHANISMS = {
     **{(f"{fault}/pause", "kubert"): BY_THE_RECORD for fault in ("kill", "freeze")},
     **{(f"{fault}/pause", peer): BY_THE_SECOND
        for fault in ("kill", "freeze", "clock") for peer in ("client-go-lease", "client-go-keeps", "client-go-s3")},
-    ("cut/pause", "client-go-lease"):
-        "client-go's deadline starts with the next round of tries, and its work goes on while the release is tried. "
-        "This library stops when the renew deadline has passed since its last renewal was sent.",
-    ("cut/pause", "client-go-s3"): "For client-go on S3, the cause is the same as on a Lease.",
-    ("cut/pause", "client-go-keeps"):
-        "client-go's deadline starts with the next round of tries, so it leads for a retry period longer.",
+    **{("cut/pause", peer): LATE_DEADLINE for peer in ("client-go-lease", "client-go-keeps", "client-go-s3")},
     ("cut/pause", "kubert"):
-        "kubert leads until the last moment of its lease, by the wall clock. This library leaves the last third of the lease as a "
-        "margin, for clocks that run at different speeds and for requests on their way.",
-    ("cut/pause", "kube-leader-election"):
-        "kube-leader-election has no deadline: its last answer counts, and a leader that gets no answer goes on beside the next one.",
-    ("cut/pause", "fabric8"):
-        "fabric8's leader goes on while a request has no answer, also when the lease is over.",
-    ("requests/leader", "kube-leader-election"):
-        "kube-leader-election reads and writes every third of the lease. This library writes every retry period, so a leader can fail "
-        "to renew several times. A longer retry period costs less here, too.",
-    ("requests/leader", "kubert"):
-        "kubert renews a second before the end of the lease, so one slow answer ends a term. A longer retry period costs less here, too.",
-    ("requests/follower", "kube-leader-election"):
-        "A follower of kube-leader-election asks every third of the lease, and learns of a release up to that much later. "
-        "`follower_interval` does the same here, and with peers a follower asks least.",
-    ("processor", "kube-leader-election"): "Fewer requests need less processor time. The kernel counts it in steps of 10 ms.",
-    ("requests/follower", "kubert"):
-        "A follower of kubert sleeps until the lease that it read would end, and so tries once in a lease. It learns of a release "
-        "at that moment, and it trusts the wall clock of the leader.",
-    ("memory", "kubert"): CLIENTS,
-    ("memory", "kube-leader-election"): CLIENTS,
-    ("processor", "kubert"): "Fewer requests need less processor time. The kernel counts it in steps of 10 ms.",
+        "kubert leads until the end of its lease, by the wall clock. This library leaves the last third as a margin, for clocks of different "
+        "speeds and requests on their way.",
+    **{(f"requests/{role}", peer): text
+       for role in ("leader", "follower") for peer, text in (("kube-leader-election", FEWER_TRIES), ("kubert", ONE_TRY))},
+    **{(row, peer): SMALLER for row in ("processor", "memory") for peer in ("kube-leader-election", "kubert")},
+}
+
+STILL_TRYING = "client-go reads that another candidate leads, and tries again until its renew deadline before it ends the work."
+RELEASE_FIRST = (
+    "client-go's deadline starts with the next round of tries, and its work continues while it tries to release. A follower compares whole "
+    "seconds, so at a retry period below one it may begin up to a second early."
+)
+NO_VERSION = "kube-leader-election writes without a resource version, so two followers can take one lease."
+NO_DEADLINE = "kube-leader-election has no deadline. Its last answer counts until the next one."
+WALL_CLOCK = "candidates compare the time in the record with their own clock. One whose clock is ahead takes a lease that is held."
+
+# The mechanisms by which two leaders work at once, by the fault and the contestant.
+TWO_LEADERS = {
+    **{("freeze", each): STILL_TRYING for each in ("client-go-lease", "client-go-keeps", "client-go-s3", "mixed-lease")},
+    **{("cut", each): RELEASE_FIRST for each in ("client-go-lease", "client-go-keeps", "client-go-s3", "mixed-lease")},
+    **{(fault, "kube-leader-election"): NO_VERSION for fault in ("kill", "stop")},
+    **{(fault, "kube-leader-election"): NO_DEADLINE for fault in ("freeze", "cut")},
+    ("freeze", "fabric8"): "fabric8 ends the work when its next read shows the other leader.",
+    ("cut", "fabric8"): "fabric8's leader continues while a request has no answer, also when the lease is over.",
+    **{("clock", each): WALL_CLOCK for each in ("kube-leader-election", "kubert", "fabric8")},
 }
 
 
-OVERLAP = "The last leader still wrote when the next one began, so somebody wrote all the time."
+def method(facts):
+    return METHOD.format(latency=facts.values["conditions"]["latency_ms"])
+
+
+def heading(row):
+    """The heading of a row's fault; None for a number at rest."""
+    return FAULTS.get(row.split("/")[0], (None,))[0]
+
+
+def like(key):
+    """The keys whose words hold for a row. The default timings change no mechanism, and the worst time has that of the median."""
+    short = key.replace("cut-slow", "cut")
+    return [key, short, short.replace("/worst", "/pause")]
 
 
 def mechanism(row):
-    """The words for a row and a peer. The worst time has the mechanism of the median, unless it has its own."""
-    keys = [row.row, row.row.replace("/worst", "/pause")]
-    keys += [each.replace("cut-slow/", "cut/") for each in keys]
-    found = (MECHANISMS.get((key, peer)) for key in keys for peer in (row.peer, "*"))
-    return next(filter(None, found), OVERLAP if row.price else None)
+    """The words for a number of a peer."""
+    return next(filter(None, (MECHANISMS.get((key, row.peer)) for key in like(row.row))), None)
 
 
-def alt(title, found):
-    names = ", ".join(contestant.title for contestant, _ in found)
-    return f"{title}: the time without a working leader in every trial of {names}"
+def overlap(fault, contestant):
+    """The words for the two leaders of a contestant after a fault."""
+    return next(filter(None, (TWO_LEADERS.get((key, contestant)) for key in like(fault))), None)
 
 
 def versions():

@@ -14,7 +14,7 @@ mod sequential;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
-use leaderelection::sequenced::CreateOnlyStore;
+use leaderelection_sequenced::CreateOnlyStore;
 
 use calls::Prober;
 
@@ -41,7 +41,7 @@ pub async fn probe(store: impl ConditionalStore, config: &ProbeConfig) -> ProbeR
 }
 
 /// Probes a store that can only create: its creations, its listings, and the conditional writes that a
-/// [`SequencedStore`](leaderelection::sequenced::SequencedStore) makes of them.
+/// [`SequencedStore`](leaderelection_sequenced::SequencedStore) makes of them.
 ///
 /// A second creation of one key finds stores that ignore the condition, as some do in buckets with versions. Creators that
 /// list find stores whose listings are late. All else is as for [`probe`], and a probe makes some five times as many

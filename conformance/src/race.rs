@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use leaderelection::{LockError, StoreError, StoreErrorKind, one_line, with_causes};
+use leaderelection::causes::{one_line, with_causes};
+use leaderelection::{LockError, StoreError, StoreErrorKind};
 
 use crate::contract::{Breach, HONEST_ERRORS, LINEARIZABLE_READ, LINEARIZABLE_WRITE};
 

@@ -2,6 +2,9 @@
 
 import os
 import re
+import runpy
+import subprocess
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -44,7 +47,7 @@ class Deployment(unittest.TestCase):
             self.assertRegex(source, rf"(?m)#\[arg\(long.*\)\]\n\s+(?:pub\S* )?{option.replace('-', '_')}:", option)
 
     def test_probes_ask_for_what_is_served_and_where(self):
-        servers = [(SIDECAR, "leaderelect", "--probe-listen", 3, "cli/src/serve/site.rs"),
+        servers = [(SIDECAR, "leaderelect", "--probe-listen", 3, "cli/src/commands/serve/site.rs"),
                    (OPERATOR, "operator", "--listen", 2, "examples/operator/src/http.rs")]
         for file, name, option, count, source in servers:
             server, = [container for container in containers(file) if container["name"] == name]
@@ -81,6 +84,17 @@ class Deployment(unittest.TestCase):
             self.assertEqual(rights["capabilities"], {"drop": ["ALL"]}, container["name"])
             self.assertIn("memory", container["resources"]["limits"], container["name"])
 
+    def test_every_pod_is_behind_a_network_policy_that_lets_in_the_port_of_its_probes(self):
+        for file in (SIDECAR, OPERATOR):
+            manifests = list(yaml.safe_load_all(file.read_text()))
+            for pod in (each["spec"]["template"]["metadata"]["labels"] for each in manifests if each["kind"] == "Deployment"):
+                policy, = [each["spec"] for each in manifests if each["kind"] == "NetworkPolicy"
+                           and each["spec"]["podSelector"]["matchLabels"].items() <= pod.items()]
+                self.assertEqual(policy["policyTypes"], ["Ingress"], file)
+                self.assertTrue(all(rule["from"] for rule in policy["ingress"]), file)
+                ports = {port["name"] for container in containers(file) for port in container.get("ports", [])}
+                self.assertEqual({port["port"] for rule in policy["ingress"] for port in rule["ports"]}, ports, file)
+
     def test_the_image_is_built_with_a_compiler_that_is_new_enough(self):
         def version(text):
             return tuple(int(part) for part in text.split("."))
@@ -96,6 +110,59 @@ class Workflows(unittest.TestCase):
         self.assertIn(".ci/run", called)
         for script in called:
             self.assertTrue(os.access(ROOT / script, os.X_OK), script)
+
+    def test_what_may_write_runs_no_code_of_a_build(self):
+        jobs = {f"{path.stem}.{name}": job for path in sorted(ROOT.glob(".github/workflows/*.yml"))
+                for name, job in yaml.safe_load(path.read_text())["jobs"].items()}
+        writing = {name for name, job in jobs.items() if "write" in job["permissions"].values()}
+        allowed = {
+            "release.publish": (["actions/download-artifact", "actions/attest-build-provenance"], {"sha256sum", "gh"}),
+            "deep.record": (["actions/download-artifact"], {"grep", "gh", "jq", "base64", "cat"}),
+        }
+        self.assertEqual(writing, allowed.keys())
+        for name, (actions, programs) in allowed.items():
+            steps = jobs[name]["steps"]
+            self.assertEqual([step["uses"].split("@")[0] for step in steps if "uses" in step], actions)
+            text = "\n".join(step.get("run", "").replace("\\\n", " ") for step in steps)
+            commands = set(re.findall(r"(?:^|[|;{(] |\n)\s*([a-z0-9]+) ", text, re.M))
+            self.assertLessEqual(commands, programs, f"{name}: nothing that a build has made is run")
+        for name, job in jobs.items():
+            self.assertNotIn("env", job, f"{name}: an environment of the whole job reaches every build script")
+            for step in job["steps"]:
+                has_token = "github.token" in str(step.get("env")) or "secrets." in str(step)
+                self.assertEqual(has_token, name in allowed and step is job["steps"][-1], name)
+
+    def test_the_line_of_a_deep_exploration_is_the_only_thing_that_is_recorded(self):
+        line_of = runpy.run_path(str(ROOT / ".ci/deep"))["line_of"]
+        said = [
+            (1, "70 simulated hours in 3.0 s, 8 seeds: 9 requests\nviolated: Exclusion seed: 3\n"),
+            (0, "late requests: 1200 states, 9 steps deep, 0.1 s\nlate requests: never a late write\n"),
+            (-9, ""),
+        ]
+        line = line_of("2026-11-23", "fb4313b", 7_000_000, said, 90)
+        self.assertEqual(line, "| 2026-11-23 | fb4313b | 2 min | 70 h | 7000000 and 8 more | 1 200 | "
+                               "Exclusion seed: 3; never a late write; 1 programs ended early |")
+        hostile = [(1, "violated: $(id) | `id` <script> " + "x" * 300 + "\n")]
+        record = yaml.safe_load((ROOT / ".github/workflows/deep.yml").read_text())["jobs"]["record"]["steps"][-1]["run"]
+        [row] = re.findall(r"grep .* '(.*)' line.md", record)
+        for words in (line, line_of("2026-11-23", "fb4313b", 0, hostile, 90)):
+            self.assertRegex(words, f"^{row}$")
+        for words in ("| a | b |", line.replace("none", "x").replace("70 h", "[a](b)")):
+            self.assertNotRegex(words, f"^{row}$")
+
+    def test_an_advisory_that_is_ignored_concerns_nothing_that_is_published(self):
+        published = [line.split()[0] for line in subprocess.check_output([ROOT / ".ci/published"], text=True).splitlines()]
+        options = [option for crate in published for option in ("--package", crate)]
+        tree = subprocess.check_output(
+            ["cargo", "tree", "--locked", "--all-features", "--edges=normal,build", "--target=all", "--prefix=none",
+             "--format={p}", *options], text=True, cwd=ROOT)
+        present = {line.split()[0] for line in tree.splitlines() if line}
+        self.assertIn("tokio", present)
+        for ignored in tomllib.loads((ROOT / "deny.toml").read_text())["advisories"]["ignore"]:
+            crate, reason = ignored["reason"].split(": ", 1)
+            self.assertIn(f'name = "{crate}"', (ROOT / "Cargo.lock").read_text(), "the line can go")
+            self.assertTrue(reason)
+            self.assertNotIn(crate, present)
 
     def test_dependabot_looks_where_something_is(self):
         updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]

@@ -32,12 +32,12 @@ def pages():
 
 
 def slugs(page):
-    """The anchors of a page, as GitHub makes them."""
+    """The anchors of a page: those that it has, and those that GitHub makes of its headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
         for heading in re.findall(r"^#+ (.*)$", text, re.M)
-    }
+    } | set(re.findall(r'<a id="([\w-]+)">', text))
 
 
 def table(page, heading):
@@ -96,10 +96,31 @@ def sources(*directories):
 
 LOUD = {"error", "warn"}
 
+# The crates that log.
+LOGGING = ("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")
 
-def quoted(cell):
-    """What a cell quotes first."""
-    return re.search(r"`([^`]+)`", cell)[1]
+
+def code(text):
+    """The texts in code, without line breaks."""
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text)]
+
+
+def quoted_messages():
+    """The level and the message of everything that trouble.md quotes from the log. Its fields stand in brackets."""
+    text = re.sub(r"\([^()]*\)", "", (DOCS / "trouble.md").read_text())
+    for part in re.split(r"\n(?:- |\n)", text):
+        for level, said in re.findall(r"\*\*(error|warn|info|debug)\*\*((?:[^`*:.;]|`[^`]*`)*)", part):
+            yield from ((level, message) for message in code(said))
+
+
+def quoted_first(text):
+    """The texts with which the items of lists begin."""
+    return [quote for item in re.findall(r"^- (`[^`]+`(?:, `[^`]+`)*)", text, re.M) for quote in code(item)]
+
+
+def section(page, heading):
+    """The text under a heading, up to the next one."""
+    return re.split(r"^#+ ", page.read_text().split(f"\n{heading}\n", 1)[1], flags=re.M)[0]
 
 
 def log_messages(text):
@@ -148,7 +169,7 @@ class Expressions(unittest.TestCase):
             self.assertIn(name, text)
 
     def test_values_of_labels_are_documented(self):
-        page = (DOCS / "metrics.md").read_text()
+        page = (DOCS / "metrics.md").read_text() + (DOCS / "trouble.md").read_text()
         used = " ".join([rule["expr"] for rule in alerts()] + [expression for _, expression in dashboard_expressions()])
         values = re.findall(r'(?:reason|outcome|operation|resolution)[!=~]+"([^"]+)"', used)
         self.assertTrue(values)
@@ -234,7 +255,7 @@ class Pages(unittest.TestCase):
         self.assertTrue(policies)
         for name, text in policies.items():
             self.assertIsInstance(json.loads(text), dict, name)
-        quoted = re.findall(r"^```json\n(.*?)^```", (DOCS / "operations.md").read_text(), re.M | re.S)
+        quoted = re.findall(r"^```json\n(.*?)^```", (DOCS / "permissions.md").read_text(), re.M | re.S)
         self.assertTrue(quoted)
         for block in quoted:
             self.assertIn(block, policies.values())
@@ -251,6 +272,12 @@ class Pages(unittest.TestCase):
             for block in re.findall(r"^```json\n(.*?)^```", page.read_text(), re.M | re.S):
                 json.loads(block)
 
+    def test_the_book_has_every_page_once(self):
+        linked = re.findall(r"\]\(([^)]+)\)", (DOCS / "SUMMARY.md").read_text())
+        chapters = [(DOCS / link).resolve() for link in linked]
+        self.assertEqual(len(chapters), len(set(chapters)))
+        self.assertLessEqual(set(DOCS.glob("*.md")) - {DOCS / "SUMMARY.md"}, set(chapters))
+
     def test_links_lead_somewhere(self):
         for page in pages():
             for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
@@ -261,24 +288,30 @@ class Pages(unittest.TestCase):
                     self.assertIn(anchor, slugs(target), f"{page.name}: {link}")
 
     def test_the_log_says_what_the_page_says(self):
-        text = sources("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")
-        rows = table(DOCS / "operations.md", "### What the log says")
-        self.assertTrue(rows)
-        for _, message, _ in rows:
-            self.assertIn(quoted(message), text)
+        text = sources(*LOGGING)
+        self.assertGreater(len(list(quoted_messages())), 60)
+        for _, message in quoted_messages():
+            self.assertIn(message.removesuffix("…"), text)
 
     def test_the_page_says_what_the_log_says(self):
-        logged = set(log_messages(sources("leaderelection/src", "conformance/src", "backends/src", "cli/src", "peers/src")))
+        logged = set(log_messages(sources(*LOGGING)))
         self.assertGreater(len(logged), 15)
-        rows = table(DOCS / "operations.md", "### What the log says")
-        documented = {(level, quoted(message)) for level, message, _ in rows if level in LOUD}
-        self.assertEqual(documented, logged)
+        documented = []
+        for level, message in quoted_messages():
+            if level in LOUD:
+                beginning = message.removesuffix("…")
+                is_meant = str.startswith if beginning != message else str.__eq__
+                meant = [each for each in logged if each[0] == level and is_meant(each[1], beginning)]
+                self.assertEqual(len(meant), 1, (level, message))
+                documented += meant
+        self.assertEqual(sorted(documented), sorted(logged), "each message stands on the page once")
 
     def test_errors_are_quoted_as_they_are(self):
-        text = sources("backends/src")
-        for error, _ in table(DOCS / "operations.md", "### The store refuses"):
-            for message in re.findall(r"`([^`]+)`", error):
-                self.assertIn(message, text)
+        text = sources(*LOGGING)
+        quotes = quoted_first((DOCS / "trouble.md").read_text())
+        self.assertGreater(len(quotes), 15)
+        for message in quotes:
+            self.assertIn(message.removesuffix("…"), text)
 
     def test_reasons_are_those_of_the_source(self):
         names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/election"), re.S)[1]
@@ -287,30 +320,11 @@ class Pages(unittest.TestCase):
         variants = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in re.findall(r"^    (\w+)", enum, re.M)}
         # On a store that is unfit, no term begins.
         self.assertEqual(variants - {"store_unfit"}, reasons)
-        documented = {row[0].strip("`") for row in table(DOCS / "metrics.md", "### Reasons")}
-        self.assertEqual(documented, reasons)
+        self.assertEqual(set(quoted_first(section(DOCS / "trouble.md", "## The leader flaps"))), reasons)
 
 
 # A sentence with this number of words is too long.
 LONG = 40
-
-
-class Measured(unittest.TestCase):
-    """Figures that pages take from the comparison. A column is called by the section and the column that it is from."""
-
-    def cells(self, page, heading):
-        section = page.read_text().split(f"\n{heading}", 1)[1]
-        rows = re.search(r"(?:^\|.*\n)+", section, re.M)[0].splitlines()
-        names, _, *rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-        return {(row[0], name): cell for row in rows for name, cell in zip(names[1:], row[1:])}
-
-    def test_figures_about_others_are_those_of_the_comparison(self):
-        for page, before in (("migrating.md", "## Measured side by side"), ("operations.md", "Measured at L = 3 s")):
-            quoted = self.cells(DOCS / page, before)
-            self.assertGreater(len(quoted), 20)
-            for (row, name), cell in quoted.items():
-                section, column = name.split(": ")
-                self.assertEqual(cell, self.cells(DOCS / "comparison.md", f"## {section}\n")[row, column], (page, row, name))
 
 
 class English(unittest.TestCase):

@@ -3,8 +3,18 @@
 pub mod lead;
 pub mod timing;
 
-pub use leaderelection_arena::{logs, shutdown};
+pub use leaderelection_arena::logs;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/many-locks.md")]
+struct ManyLocks;
+
+// Here, because the library cannot depend on the stores.
+#[cfg(doctest)]
+#[doc = include_str!("../../leaderelection/README.md")]
+#[doc = include_str!("../../leaderelection/docs/start.md")]
+struct Library;

@@ -50,6 +50,6 @@ impl Timing {
 ///
 /// If the text is not a duration. The error contains an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
+    leaderelection::timings::parse_duration(text)
         .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
 }

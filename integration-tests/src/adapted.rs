@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use leaderelection::ConditionalStore;
-use leaderelection::sequenced::SequencedStore;
 use leaderelection_backends::object_store::ObjectStoreAdapter;
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
+use leaderelection_sequenced::SequencedStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{ObjectStore, RetryConfig};

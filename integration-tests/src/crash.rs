@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use leaderelection::{ConditionalStore, ListedObject, Timings};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, Timings};
 use leaderelection_backends::s3::S3Store;
 
 use self::member::News;

@@ -9,6 +9,8 @@ use leaderelection::Timings;
 pub mod adapted;
 #[cfg(unix)]
 pub mod crash;
+pub mod history;
+mod mutex;
 #[cfg(feature = "adapters")]
 pub mod place;
 #[cfg(unix)]

@@ -12,7 +12,7 @@ mod upstream;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,6 +31,7 @@ pub use conditions::Conditions;
 pub use fault::{Delivery, Fault, Reply};
 pub use traffic::{Exchange, Kind, Request};
 
+use crate::mutex::lock;
 use conditions::Writes;
 use sign::Signer;
 use upstream::{Answer, Upstream};
@@ -339,10 +340,6 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no test panics while it holds this")
 }
 
 impl fmt::Debug for State {

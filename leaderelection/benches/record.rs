@@ -4,7 +4,8 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 
 const KNOWN: &str = r#"{"holderIdentity":"node-123_0198c0de-7aaa-7bbb-8ccc-0123456789ab","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000000Z","leaderTransitions":7,"writeId":"0198c0de-7aaa-7bbb-8ccc-0123456789ab"}"#;
 

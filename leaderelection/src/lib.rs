@@ -15,8 +15,10 @@
 //!
 //! # Example
 //!
-//! A [`MemoryStore`] stands in for the cloud here; `leaderelection-backends` has Amazon S3, Google Cloud
-//! Storage, Azure Blob Storage and a local directory.
+#![cfg_attr(not(doctest), doc = include_str!("../docs/start.md"))]
+//!
+//! `leaderelection-backends` (here with the feature `s3`) has Google Cloud Storage, Azure Blob Storage and a local directory,
+//! too. A [`MemoryStore`] stands in for them in tests, and here, with more of the settings:
 //!
 //! ```
 //! use std::time::Duration;
@@ -58,8 +60,10 @@
 //! # Overview
 //!
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
+//!   [`next_term`](DefaultLeaderElector::next_term) leads without callbacks, and [`Term`] is a term in the caller's hand.
 //! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
 //!   who leads. [`HealthCheck`] is for the liveness probe.
+//! - [`shutdown_signal`] is the end of the program as orchestrators ask for it.
 //! - [`ConditionalStore`] is the trait that another object store implements. The crate `leaderelection-conformance`
 //!   has the suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders
 //!   on. [`store_check`](LeaderElectionConfigBuilder::store_check) demands such a test at the start.
@@ -68,6 +72,9 @@
 //! - [`protocol`] has the rules by which candidates compete. The feature `unstable-election` publishes the state
 //!   machines that keep these rules, for model checkers. That interface may change in any release.
 //!
+//! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`],
+//! [`lock`], [`sessions`], [`store`] and [`timings`].
+//!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
 //! warnings and errors when the store or the work misbehaves, debug per request. Counters and gauges go
 //! through the [`metrics`](https://docs.rs/metrics) facade, under the names of client-go where client-go has
@@ -75,16 +82,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod admin;
-mod advertised;
-mod board;
-mod bounded;
-mod callbacks;
-mod causes;
 pub mod clock;
-mod config;
-mod config_error;
-mod config_warning;
+pub mod config;
 #[cfg(feature = "unstable-election")]
 pub mod election;
 #[cfg(not(feature = "unstable-election"))]
@@ -97,87 +96,44 @@ pub mod election;
 mod election;
 mod elector;
 pub mod fence;
-#[cfg(feature = "sessions")]
-mod fleet;
-mod health;
-mod history;
-mod identity;
-mod job;
+pub mod handle;
 mod leadership;
-mod lock;
-mod memory;
+pub mod lock;
 #[cfg(feature = "unstable-election")]
 pub mod migration;
 #[cfg(all(feature = "migration", not(feature = "unstable-election")))]
 #[allow(dead_code, unreachable_pub, reason = "explorers of the protocol use more of it than the lock")]
 mod migration;
-mod object_lock;
-mod observation;
-mod observe;
-#[cfg(feature = "peers")]
-pub mod peers;
+mod operate;
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
-mod random;
-mod reconfigure;
-mod record;
-mod refused;
-#[cfg(feature = "sequenced")]
-pub mod sequenced;
-#[cfg(feature = "unstable-election")]
-pub mod session;
-#[cfg(all(feature = "sessions", not(feature = "unstable-election")))]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "explorers of the protocol use more of it than the driver"
-)]
-mod session;
-mod status;
-mod store;
-mod store_check;
-mod sync;
-mod timings;
-mod tuning;
-mod work_outcome;
+#[cfg(feature = "sessions")]
+pub mod sessions;
+pub mod store;
+pub mod timings;
+mod util;
 
 /// The attribute that implementations of [`ObjectStoreBasedLock`] and [`ConditionalStore`] carry.
 pub use async_trait::async_trait;
-pub use bounded::{Bounded, NoAnswer, TimeLimit, loading_credentials};
-pub use callbacks::LeaderCallbacks;
-pub use causes::{one_line, with_causes};
-pub use config::{LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use config_error::ConfigError;
-pub use config_warning::ConfigWarning;
-pub use election::{BeginReason, EndReason, Operation, RunOutcome};
-pub use elector::{DefaultLeaderElector, RunError};
-#[cfg(feature = "sessions")]
-pub use elector::{LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
-pub use health::{HealthCheck, Unhealthy};
-pub use history::{Change, REMEMBERED_TRANSITIONS, Transition};
-pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
-pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
+#[cfg(feature = "peers")]
+pub use elector::peers;
+pub use operate::admin;
+pub use util::causes;
+#[cfg(feature = "signal")]
+pub use util::shutdown::{self, shutdown_signal};
+
+pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
+pub use election::{EndReason, RunOutcome};
+pub use elector::{DefaultLeaderElector, RunError, Term, TryLeadError};
+pub use handle::{HealthCheck, LeaderHandle, LeaderStatus};
 pub use leadership::Leadership;
-pub use lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
-pub use memory::{MemoryLock, MemoryStore};
+pub use lock::{
+    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectLock, ObjectStoreBasedLock, VersionedRecord,
+    unique_identity,
+};
 #[cfg(feature = "migration")]
 pub use migration::Migration;
-pub use object_lock::ObjectLock;
-pub use observation::{LastError, ObservedLease};
-pub use observe::{Observation, Observer, observe};
-pub use record::{
-    DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError,
-    UnknownFields,
-};
-pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};
-pub use store::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
-pub use store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
-pub use timings::{JITTER_FACTOR, Timings};
-pub use work_outcome::WorkOutcome;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[cfg(feature = "sessions")]
+pub use sessions::{Session, SessionBuilder, SessionElector};
+pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use timings::{ConfigError, Timings};

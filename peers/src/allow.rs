@@ -1,7 +1,7 @@
 //! The addresses that a follower may connect to. Whoever can write the lock could point followers anywhere.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -9,8 +9,18 @@ use ipnet::IpNet;
 use crate::error::PeersError;
 use crate::refusal::Refusal;
 
-/// Services of clouds that answer with credentials, outside the link-local networks: AWS over IPv6, Alibaba, Azure, Oracle.
-const METADATA: [&str; 4] = ["fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"];
+/// Services of clouds that answer with credentials, outside the link-local networks: AWS for machines and for pods, Google,
+/// Oracle and Scaleway over IPv6, and Alibaba, Azure and Oracle over IPv4.
+const METADATA: [&str; 8] = [
+    "fd00:ec2::254",
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "fd00:c1::a9fe:a9fe",
+    "fd00:42::42",
+    "100.100.100.200",
+    "168.63.129.16",
+    "192.0.0.192",
+];
 
 /// A network or a name that followers may connect to.
 ///
@@ -96,7 +106,7 @@ impl AllowList {
     pub(crate) fn admit(&self, address: IpAddr, is_named: bool) -> Result<(), Refusal> {
         // Otherwise, an IPv4 address in an IPv6 address would be no loopback address.
         let address = address.to_canonical();
-        if address.is_unspecified() || address.is_multicast() || address == IpAddr::from([255; 4]) {
+        if is_nobodys(address) || embedded(address).any(|inner| is_nobodys(inner.into())) {
             return Err(Refusal::SpecialAddress { address });
         }
         let mut networks = self.0.iter().filter_map(|Allowed(rule)| match rule {
@@ -114,13 +124,53 @@ impl AllowList {
     }
 }
 
+/// Returns `true` for addresses that no single machine has.
+fn is_nobodys(address: IpAddr) -> bool {
+    address.is_unspecified() || address.is_multicast() || address == IpAddr::from([255; 4])
+}
+
+/// The IPv4 addresses to which a translator, a relay or an old system may pass on what is sent to an IPv6 address.
+fn embedded(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
+    let inner = match address {
+        IpAddr::V4(_) => [None; 2],
+        IpAddr::V6(address) => {
+            let at = |high: u16, low: u16| {
+                let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
+                Some(Ipv4Addr::new(a, b, c, d))
+            };
+            match address.segments() {
+                // `::` and `::1` are no addresses of IPv4.
+                [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None; 2],
+                // IPv4-compatible addresses, SIIT, and NAT64 by its well-known prefix.
+                [0, 0, 0, 0, 0, 0, high, low]
+                | [0, 0, 0, 0, 0xffff, 0, high, low]
+                | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => [at(high, low), None],
+                // NAT64 by a prefix of one's own, of 96 bits or of 48, which leaves the ninth byte out.
+                [0x64, 0xff9b, 1, first, second, third, high, low] => {
+                    let [_, c] = second.to_be_bytes();
+                    let [d, _] = third.to_be_bytes();
+                    [at(high, low), at(first, u16::from_be_bytes([c, d]))]
+                }
+                // 6to4.
+                [0x2002, high, low, ..] => [at(high, low), None],
+                // Teredo, whose clients' addresses are inverted.
+                [0x2001, 0, _, _, _, _, high, low] => [at(!high, !low), None],
+                _ => [None; 2],
+            }
+        }
+    };
+    inner.into_iter().flatten().filter(|inner| !inner.is_unspecified())
+}
+
 /// Returns `true` for addresses that mean something else on every machine.
 fn is_special(address: IpAddr) -> bool {
     let is_near = match address {
         IpAddr::V4(address) => address.is_loopback() || address.is_link_local(),
         IpAddr::V6(address) => address.is_loopback() || address.is_unicast_link_local(),
     };
-    is_near || METADATA.iter().any(|metadata| metadata.parse() == Ok(address))
+    is_near
+        || METADATA.iter().any(|metadata| metadata.parse() == Ok(address))
+        || embedded(address).any(|inner| is_special(inner.into()))
 }
 
 #[cfg(test)]
@@ -159,6 +209,20 @@ mod tests {
             "100.100.100.200",
             "168.63.129.16",
             "192.0.0.192",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
+            // IPv4-compatible, SIIT, NAT64 by both prefixes and both lengths, 6to4 and Teredo.
+            "::169.254.169.254",
+            "::ffff:0:169.254.169.254",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b:1::169.254.169.254",
+            "64:ff9b:1:a9fe:a9:fe00::",
+            "2002:a9fe:a9fe::1",
+            "2002:7f00:1::",
+            "2001:0:1:2:3:4:5601:5601",
         ] {
             assert!(!admits(&everything, address), "{address}");
             assert!(list(&["node"]).admit(address.parse().unwrap(), true).is_err(), "{address} by a name");
@@ -166,7 +230,8 @@ mod tests {
             assert!(admits(&[&canonical], address), "{address}");
         }
         assert!(admits(&["127.0.0.0/8"], "127.0.0.1") && admits(&["169.254.0.0/16"], "169.254.169.254"));
-        for never in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255"] {
+        assert!(admits(&["64:ff9b::/96"], "64:ff9b::8.8.8.8") && !admits(&["64:ff9b::/96"], "64:ff9b::169.254.0.1"));
+        for never in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "64:ff9b::224.0.0.1"] {
             assert!(!admits(&[never], never), "{never}");
         }
     }

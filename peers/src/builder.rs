@@ -12,7 +12,7 @@ use crate::key::SharedKey;
 use crate::peers::Peers;
 use crate::renewal::Renewal;
 use crate::served::Served;
-use crate::serving::Serving;
+use crate::sockets::Serving;
 use crate::tls::Files;
 
 /// The path at which a server answers.
@@ -33,6 +33,9 @@ pub struct PeersBuilder {
 
 /// The interval at which changed certificates are read, if nothing else is set.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The time that a client may take for the head of its request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Peers {
     /// Returns a builder of peers.
@@ -141,13 +144,16 @@ impl PeersBuilder {
             None => None,
             Some(address) => {
                 let wrong = |error: std::io::Error| PeersError::new("listen", format!("({address}) failed: {error}"));
-                let listener = TcpListener::bind(address).and_then(|listener| {
-                    listener.set_nonblocking(true)?;
-                    Ok(listener)
-                });
-                let listener = listener.map_err(wrong)?;
+                let listener = TcpListener::bind(address).map_err(wrong)?;
                 let routes = crate::server::routes(&path, Arc::clone(&served));
-                Some(Serving::start(listener, renewal.server(), routes).map_err(wrong)?)
+                let serving = Serving::start(listener, renewal.server(), routes, HEAD_PATIENCE).map_err(wrong)?;
+                let ended = serving.ended();
+                tokio::spawn(async move {
+                    if let Some(error) = ended.await {
+                        tracing::error!(error, "the server for peers has failed; followers read the store");
+                    }
+                });
+                Some(serving)
             }
         };
         let caller = Caller { allowed: AllowList(allowed), plain_http, tls: renewal.client(), key };

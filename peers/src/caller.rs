@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
@@ -13,7 +13,7 @@ use crate::allow::AllowList;
 use crate::key::SharedKey;
 use crate::refusal::Refusal;
 use crate::renewal::ClientTls;
-use crate::wire::EVENT_STREAM;
+use crate::wire::{CHALLENGE, CODE, EVENT_STREAM, question};
 
 /// The time that a peer has to answer: for its name, for the connection and for the head of the answer.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -34,6 +34,7 @@ impl Caller {
         let response = timeout(PEER_TIMEOUT, call).await.map_err(|_| Refusal::Timeout(PEER_TIMEOUT))??;
         match response.status() {
             StatusCode::OK => {}
+            StatusCode::UNAUTHORIZED if wants_key(&response) => return Err(Refusal::WrongKey),
             StatusCode::CONFLICT => return Err(Refusal::NotLeading),
             StatusCode::NOT_FOUND => return Err(Refusal::UnknownLock),
             StatusCode::SERVICE_UNAVAILABLE => return Err(Refusal::Busy),
@@ -78,7 +79,11 @@ impl Caller {
         client = client.resolve_to_addrs(host, &addresses);
         let client = client.build().map_err(|error| Refusal::Tls { problem: error.to_string() })?;
         url.query_pairs_mut().append_pair("lock", lock).append_pair("nonce", nonce);
-        client.get(url).header(ACCEPT, EVENT_STREAM).send().await.map_err(|error| Refusal::of(&error))
+        let mut request = client.get(url).header(ACCEPT, EVENT_STREAM);
+        if let Some(key) = &self.key {
+            request = request.header(CODE, key.code(question(lock, nonce)));
+        }
+        request.send().await.map_err(|error| Refusal::of(&error))
     }
 
     /// Returns the addresses of a host that may be connected to.
@@ -101,4 +106,9 @@ impl Caller {
         }
         if admitted.is_empty() { Err(refused) } else { Ok(admitted) }
     }
+}
+
+/// Returns `true` if a peer has refused the question, and not another service in its place.
+fn wants_key(response: &Response) -> bool {
+    response.headers().get(WWW_AUTHENTICATE).is_some_and(|scheme| scheme == CHALLENGE)
 }

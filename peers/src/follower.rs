@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::peers::{FollowedTerm, Heard, PeerLine};
 use rand::Rng as _;
 use rand::rand_core::UnwrapErr;
@@ -12,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::caller::Caller;
 use crate::events::Events;
 use crate::refusal::Refusal;
-use crate::teller::{SharedStatus, Teller};
+use crate::report::{PeerReport, SharedStatus};
 use crate::wire::{Message, Place};
 
 /// The pauses before the first attempts after a failure. Later pauses double.
@@ -21,21 +22,21 @@ const FIRST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(100),
 /// The longest pause before another attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Hears from the leaders of one lock.
+/// Receives the messages of the leaders of one lock.
 #[derive(Debug)]
 pub(crate) struct Follower {
     line: PeerLine,
     lock: String,
     caller: Arc<Caller>,
-    teller: Teller,
-    /// The number of attempts that have failed since the peer was last heard for a while.
+    report: PeerReport,
+    /// The number of attempts that have failed since the last stream that lasted for a while.
     failures: u32,
 }
 
 impl Follower {
     pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>, status: SharedStatus) -> Self {
-        let teller = Teller::new(line.name(), status, line.saved_reads());
-        Self { line, lock, caller, teller, failures: 0 }
+        let report = PeerReport::new(line.name(), status, line.saved_reads());
+        Self { line, lock, caller, report, failures: 0 }
     }
 
     /// Follows until the elector is gone.
@@ -53,7 +54,7 @@ impl Follower {
             if next.is_err() {
                 return;
             }
-            self.teller.changed();
+            self.report.changed();
             self.failures = 0;
         }
     }
@@ -63,15 +64,22 @@ impl Follower {
         loop {
             let Err(refusal) = self.hear(term, address).await else {
                 // The leader has said that its term is over. The store decides what comes next.
-                self.teller.ended(address);
+                self.report.ended(address);
                 return std::future::pending().await;
             };
             self.line.hear(Heard::Nothing);
-            self.teller.refused(address, &refusal);
+            self.report.refused(address, &refusal);
             let pause = pause(self.failures);
             self.failures = self.failures.saturating_add(1);
             sleep(pause).await;
         }
+    }
+
+    /// The time after which a leader that says nothing does not tell of its renewals any more: two of its retry periods, and no
+    /// longer than its lease lasts.
+    fn silence(&self, record: &LeaderElectionRecord) -> Duration {
+        let retry_period = record.leader_retry_period().unwrap_or_else(|| self.line.timings().retry_period());
+        retry_period.saturating_mul(2).min(record.lease_duration)
     }
 
     /// Passes on one stream, until the leader says that its term is over.
@@ -79,14 +87,14 @@ impl Follower {
         let nonce = nonce();
         let caller = Arc::clone(&self.caller);
         let mut response = caller.open(address, &self.lock, &nonce).await?;
-        let silence = self.line.timings().retry_period().saturating_mul(2);
+        let mut silence = self.line.timings().retry_period().saturating_mul(2);
         let mut events = Events::default();
         let mut counter = 0;
         // Only what counts as an event is a sign of life.
         let mut patience = Instant::now() + silence;
         loop {
             let chunk = timeout_at(patience, response.chunk()).await.map_err(|_| Refusal::Silent(silence))?;
-            let chunk = chunk.map_err(|error| Refusal::of(&error))?.ok_or(Refusal::Closed)?;
+            let chunk = chunk.map_err(|error| Refusal::of_stream(&error))?.ok_or(Refusal::Closed)?;
             let mut bytes = &chunk[..];
             while let Some(json) = events.next(&mut bytes)? {
                 let place = Place { lock: &self.lock, nonce: &nonce, counter };
@@ -99,10 +107,12 @@ impl Follower {
                     self.line.hear(Heard::Ended { holder, fencing_token });
                     return Ok(());
                 }
-                let write_id = message.write_id()?;
+                let record = message.record()?;
+                let write_id = record.write_id.clone().ok_or_else(|| Refusal::not_a_peer("without a write id"))?;
                 self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
-                self.teller.heard(address, self.line.saved_reads());
+                self.report.heard(address, self.line.saved_reads());
                 counter += 1;
+                silence = self.silence(&record);
                 patience = Instant::now() + silence;
                 if counter > 1 {
                     // A peer that ends every stream after its first word is no better than one that cannot be reached.

@@ -1,7 +1,6 @@
 //! The key that all candidates share, by which a peer proves that it is one of them.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use crate::error::PeersError;
+use crate::secret;
 
 /// The accepted lengths of a key, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 32..=4096;
@@ -59,13 +59,13 @@ impl SharedKey {
         let path = path.as_ref();
         let mut key = Vec::new();
         let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
-        File::open(path)
+        secret::open(path)
             .and_then(|file| file.take(limit).read_to_end(&mut key))
             .map_err(|error| PeersError::new("key", format!("in {} cannot be read: {error}", path.display())))?;
         Self::new(key).map_err(|error| error.within(path))
     }
 
-    /// Returns the code of these fields. Each field is told apart from the next by its length.
+    /// Returns the code of these fields. Its length separates each field from the next.
     pub(crate) fn code<'a>(&self, fields: impl IntoIterator<Item = &'a [u8]>) -> String {
         let mut mac = self.0.clone();
         for field in [DOMAIN].into_iter().chain(fields) {

@@ -1,10 +1,11 @@
-//! Followers that hear from the leader over HTTP, instead of asking the store.
+//! Followers that get the leader's messages over HTTP, instead of asking the store.
 //!
-//! A follower holds one stream to the address that the leader [advertises](leaderelection::LeaderElectionConfigBuilder::advertise)
-//! in the lock. While it hears of the leader's renewals there, it reads the store every 30 s instead of every 2 to 4.4 s. When
-//! the leader releases its lease, the next leader begins after one read and one write. Whatever a peer says, true or not, at
-//! most one candidate leads: a word delays or hastens reads of the store, and the store decides. Rules 15 to 17 of the
-//! [protocol](leaderelection::protocol) say what a word counts for, and how long a false word can delay a takeover.
+//! A follower holds one stream to the address that the leader
+//! [advertises](leaderelection::LeaderElectionConfigBuilder::advertise) in the lock. While the leader reports its
+//! renewals there, it reads the store every 30 s instead of every 2 to 4.4 s. When the leader releases its lease, the
+//! next leader begins after one read and one write. Whatever a peer says, true or not, at most one candidate leads: a
+//! message delays or hastens reads of the store, and the store decides. Rules 15 to 17 of the
+//! [protocol](leaderelection::protocol) say what a message counts for, and how long a false one can delay a takeover.
 //!
 //! ```
 //! use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
@@ -32,37 +33,46 @@
 //! `GET /health/leadership?lock=KEY&nonce=TEXT` is answered only while the elector's term is valid at that moment: the record
 //! as it last landed, its version, the number of the write in the term, the nonce, and a code of the shared key. Any other
 //! elector answers 409 with `{"leading": false}`. With `Accept: text/event-stream`, the answer is a stream: one event per
-//! landed renewal, and one when the lease is released. A process that serves one lock needs no `lock`:
+//! landed renewal, and one when the lease is released. A process that serves one lock needs no `lock`. With mutual TLS:
 //!
 //! ```text
-//! curl -N -H 'Accept: text/event-stream' http://10.0.1.42:8443/health/leadership
+//! curl -N -H 'Accept: text/event-stream' --cacert ca.pem --cert node.pem --key node.key https://10.0.1.42:8443/health/leadership
 //! ```
 //!
-//! A server takes 256 streams, and answers 503 beyond. A client that reads nothing for 10 s is dropped. No client delays the
-//! elector.
+//! With a shared key, a question without its code in `leaderelection-code` gets 401 and nothing else. The code is HMAC-SHA-256
+//! over four fields, each with its length before it in eight bytes: `leaderelection-peers/1`, `question`, the lock and the nonce.
+//!
+//! A server takes 256 streams, and answers 503 beyond. A client that reads nothing for 10 s is dropped. All servers of a process
+//! share a budget of connections, which leaves half of the process's files to everything else: at the limit, the connection that
+//! has been silent for longest makes room. The server runs in the runtime in which [`build`](PeersBuilder::build) was called.
+//! Where strangers reach the port, build it in a runtime of its own, so that no number of requests delays the elector.
 //!
 //! # Who speaks, and where to
 //!
-//! Either all candidates share a [key](SharedKey), or each has a certificate of an authority of your own, or both. Nothing
-//! secret is ever sent to an address from the lock. Whoever can write the lock can name any address, so a follower connects
-//! only to networks and names that are [allowed](Allowed), resolves a name once, follows no redirect and uses no proxy.
-//! A [`Refusal`] says why it does not hear from an address.
+//! Either all candidates share a [key](SharedKey), or each has a certificate of an authority of your own, or both.
+//! Nothing secret is ever sent to an address from the lock. Whoever can write the lock can name any address, so a
+//! follower connects only to networks and names that are [allowed](Allowed), resolves a name once, follows no redirect
+//! and uses no proxy. A [`Refusal`] says why it gets no messages from an address.
 
 mod allow;
 mod builder;
 mod caller;
 mod error;
 mod events;
+#[doc(hidden)]
+pub mod expiry;
 mod follower;
-mod guard;
 mod key;
 mod peers;
 mod refusal;
 mod renewal;
+mod report;
+#[doc(hidden)]
+pub mod secret;
 mod served;
 mod server;
-mod serving;
-mod teller;
+#[doc(hidden)]
+pub mod sockets;
 mod tls;
 mod wire;
 
@@ -72,7 +82,7 @@ pub use error::PeersError;
 pub use key::SharedKey;
 pub use peers::{Attached, Peers};
 pub use refusal::Refusal;
-pub use teller::PeerStatus;
+pub use report::PeerStatus;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -12,14 +12,15 @@ use tokio::task::AbortHandle;
 
 use crate::caller::Caller;
 use crate::error::PeersError;
+use crate::expiry;
 use crate::follower::Follower;
 use crate::renewal::Renewal;
+use crate::report::{PeerStatus, SharedStatus};
 use crate::served::Served;
-use crate::serving::Serving;
-use crate::teller::{PeerStatus, SharedStatus};
+use crate::sockets::Serving;
 
-/// The peers of this process: it answers the followers of the locks that it leads, and hears from the leaders of those
-/// that it follows. A clone is the same. The server ends with the last clone.
+/// The peers of this process: it answers the followers of the locks that it leads, and gets the messages of the leaders
+/// of those that it follows. A clone is the same. The server ends with the last clone.
 #[derive(Clone, Debug)]
 pub struct Peers {
     path: Arc<str>,
@@ -29,13 +30,14 @@ pub struct Peers {
     renewal: Arc<Renewal>,
 }
 
-/// An elector that hears from its peers, and that they hear from. Drop it to end both.
+/// The connection of one elector to its peers, in both directions. Drop it to end both.
 #[derive(Debug)]
-#[must_use = "the elector hears from its peers only while this value lives"]
+#[must_use = "the elector is connected to its peers only while this value lives"]
 pub struct Attached {
     served: Arc<Served>,
     lock: String,
     follower: AbortHandle,
+    expiry: AbortHandle,
     status: SharedStatus,
 }
 
@@ -50,8 +52,8 @@ impl Peers {
         Self { path: path.into(), served, caller, serving: serving.map(Arc::new), renewal: Arc::new(renewal) }
     }
 
-    /// Lets an elector hear from the leader of its lock, and lets followers of the lock hear from this elector. All
-    /// candidates have to name the lock alike; its name here is the key of its object.
+    /// Connects an elector to the leader of its lock, and followers of the lock to this elector. All candidates have to
+    /// name the lock alike; its name here is the key of its object.
     ///
     /// The address that followers are to call is a setting of the elector:
     /// [`advertise`](leaderelection::LeaderElectionConfigBuilder::advertise).
@@ -79,10 +81,12 @@ impl Peers {
             .map_err(|_| PeersError::new("lock", format!("({lock:?}) has to be attached in a tokio runtime")))?;
         self.served.add(&lock, line.led())?;
         self.renewal.start(&runtime);
+        let expiry = expiry::tell("peers", line.name().to_owned(), self.renewal.validity());
+        let expiry = runtime.spawn(expiry).abort_handle();
         let status = SharedStatus::default();
         let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller), status.clone());
         let follower = runtime.spawn(follower.follow()).abort_handle();
-        Ok(Attached { served: Arc::clone(&self.served), lock, follower, status })
+        Ok(Attached { served: Arc::clone(&self.served), lock, follower, expiry, status })
     }
 
     /// Returns the routes that answer followers, for a server of your own. That server has to limit the time that a
@@ -98,8 +102,8 @@ impl Peers {
         self.serving.as_ref().map(|serving| serving.address())
     }
 
-    /// Ends the server in good order, so that followers still hear of the end of a term: open answers get `grace` to
-    /// end. Call it after the electors have ended.
+    /// Ends the server in good order, so that followers still get the report of the end of a term: open answers get
+    /// `grace` to end. Call it after the electors have ended.
     pub async fn finish(self, grace: Duration) {
         let Some(serving) = &self.serving else { return };
         serving.finish(grace).await;
@@ -107,7 +111,7 @@ impl Peers {
 }
 
 impl Attached {
-    /// Returns what the elector has heard so far.
+    /// Returns a snapshot of the messages so far.
     #[must_use]
     pub fn status(&self) -> PeerStatus {
         self.status.get()
@@ -118,5 +122,6 @@ impl Drop for Attached {
     fn drop(&mut self) {
         self.served.remove(&self.lock);
         self.follower.abort();
+        self.expiry.abort();
     }
 }

@@ -1,13 +1,14 @@
-//! The reasons for which a follower does not hear from the address in the record.
+//! The reasons for which a follower gets no messages from the address in the record.
 
 use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError};
 
-/// The reason for which a follower does not hear from the address in the record. The follower then asks the store, and
-/// tries the address again.
+/// The reason for which a follower gets no messages from the address in the record. The follower then asks the store,
+/// and tries the address again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -47,11 +48,11 @@ pub enum Refusal {
     /// There was no answer in time.
     #[error("the peer has not answered within {0:?}")]
     Timeout(Duration),
-    /// The stream has said nothing for two retry periods.
+    /// The stream has said nothing for two retry periods of the leader.
     #[error("the peer has said nothing for {0:?}")]
     Silent(Duration),
     /// The peer ended the stream without saying that the term is over.
-    #[error("the peer has ended the stream")]
+    #[error("the peer has ended the stream in the middle of its term; it was killed, or cut off")]
     Closed,
     /// The certificate is for another name.
     #[error("the peer's certificate is for another name; correct the certificate, or the name to expect")]
@@ -95,8 +96,9 @@ pub enum Refusal {
     /// The answer is larger than any answer of a peer.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// The answer has no code of the shared key, or a wrong one.
-    #[error("the answer's code does not fit; give all candidates the same key")]
+    /// The peer has another shared key, or none: it does not accept the code of a question, or the code of its answer is
+    /// wrong.
+    #[error("the keys of the two differ; give all candidates the same key")]
     WrongKey,
     /// The answer was made for another request, or for another place in the stream.
     #[error("the answer was made for another request: it was recorded, and played again")]
@@ -175,6 +177,16 @@ impl Refusal {
 
     pub(crate) fn not_a_peer(problem: impl Into<String>) -> Self {
         Self::NotAPeer { problem: problem.into() }
+    }
+
+    /// The reason behind an error in the middle of a stream. The streams of a process that is killed end there.
+    pub(crate) fn of_stream(error: &reqwest::Error) -> Self {
+        let causes = std::iter::successors(Some(error as &(dyn Error + 'static)), |&cause| cause.source());
+        let mut kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+        match kinds.any(|kind| matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) {
+            true => Self::Closed,
+            false => Self::of(error),
+        }
     }
 
     /// The reason behind an error of the client.

@@ -12,6 +12,7 @@ use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::sleep;
 
 use crate::error::PeersError;
+use crate::expiry::Validity;
 use crate::tls::{Files, Tls};
 
 /// The settings of calls over TLS, as the files had them last; `None` without an authority.
@@ -35,6 +36,7 @@ struct Source {
     refused: Option<State>,
     client: Arc<watch::Sender<Option<Arc<ClientConfig>>>>,
     server: Option<RustlsConfig>,
+    validity: Arc<watch::Sender<Option<Validity>>>,
 }
 
 /// A time and a length for each file, which change with its content.
@@ -47,9 +49,10 @@ impl Renewal {
             return Err(PeersError::new("reload_interval", "(0s) must be longer; the default is 1m"));
         }
         let read = state(&files);
-        let Tls { client, server } = files.load()?;
+        let Tls { client, server, validity } = files.load()?;
         let server = server.map(RustlsConfig::from_config);
-        let source = Source { files, read, refused: None, client: Arc::new(watch::Sender::new(client)), server };
+        let (client, validity) = (Arc::new(watch::Sender::new(client)), Arc::new(watch::Sender::new(validity)));
+        let source = Source { files, read, refused: None, client, server, validity };
         Ok(Self { interval, source, task: OnceLock::new() })
     }
 
@@ -59,6 +62,11 @@ impl Renewal {
 
     pub(crate) fn server(&self) -> Option<RustlsConfig> {
         self.source.server.clone()
+    }
+
+    /// The validity of the certificate, as the files had it last.
+    pub(crate) fn validity(&self) -> watch::Receiver<Option<Validity>> {
+        self.source.validity.subscribe()
     }
 
     /// Looks at the files from now on, if there are any.
@@ -92,7 +100,7 @@ impl Source {
         let now = state(&self.files);
         if self.read != now {
             match self.files.load() {
-                Ok(Tls { client, server }) => {
+                Ok(Tls { client, server, validity }) => {
                     // A file that has changed after `now` is seen at the next look.
                     self.read = now;
                     self.refused = None;
@@ -100,6 +108,7 @@ impl Source {
                     if let (Some(known), Some(server)) = (&self.server, server) {
                         known.reload_from_config(server);
                     }
+                    self.validity.send_replace(validity);
                     tracing::info!("read the certificates for peers anew, because their files have changed");
                 }
                 // A file that may not be read yet shows no change when it may be. So the next look tries again.

@@ -10,9 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::PeersError;
 use crate::key::SharedKey;
-
-/// The most streams at a time.
-const MOST_STREAMS: usize = 256;
+use crate::sockets::Connections;
 
 /// The locks of this process, by name.
 #[derive(Debug)]
@@ -24,7 +22,9 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn new(key: Option<SharedKey>) -> Self {
-        Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(MOST_STREAMS)), key }
+        // The other half is for those who ask once.
+        let most_streams = Connections::of_process().most() / 2;
+        Self { locks: RwLock::default(), streams: Arc::new(Semaphore::new(most_streams)), key }
     }
 
     pub(crate) fn add(&self, lock: &str, led: Receiver<Option<LedTerm>>) -> Result<(), PeersError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Query, State};
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch::Receiver;
 
 use crate::served::Served;
-use crate::wire::{EVENT_STREAM, Message, Place};
+use crate::wire::{CHALLENGE, CODE, EVENT_STREAM, Message, Place, question};
 
 /// The longest number that an asker may draw.
 const LONGEST_NONCE: usize = 64;
@@ -37,6 +37,11 @@ pub(crate) fn routes(path: &str, served: Arc<Served>) -> Router {
 }
 
 async fn answer(State(served): State<Arc<Served>>, Query(asked): Query<Question>, headers: HeaderMap) -> Response {
+    if !knows_key(&served, &asked, &headers) {
+        let advice = "only candidates who know the key are answered; give this one the key of the others\n";
+        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, CHALLENGE), (CONNECTION, "close")], advice)
+            .into_response();
+    }
     if asked.nonce.len() > LONGEST_NONCE || !asked.nonce.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return (StatusCode::BAD_REQUEST, "nonce must be up to 64 letters and digits\n").into_response();
     }
@@ -68,6 +73,14 @@ async fn answer(State(served): State<Arc<Served>>, Query(asked): Query<Question>
         Some((Ok::<_, Infallible>(event(&message)?), (None, tale)))
     });
     ([(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-store")], Body::from_stream(events)).into_response()
+}
+
+/// Returns `true` if the asker shows the code of the shared key, or if there is no such key. The asker has then shown a
+/// certificate.
+fn knows_key(served: &Served, asked: &Question, headers: &HeaderMap) -> bool {
+    let Some(key) = &served.key else { return true };
+    let shown = headers.get(CODE).and_then(|code| code.to_str().ok());
+    shown.is_some_and(|code| key.accepts(code, question(asked.lock.as_deref().unwrap_or_default(), &asked.nonce)))
 }
 
 fn not_leading() -> Response {

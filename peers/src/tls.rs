@@ -12,6 +12,8 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
 
 use crate::error::PeersError;
+use crate::expiry::Validity;
+use crate::secret;
 
 /// The files of a peer's TLS.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,8 @@ pub(crate) struct Tls {
     pub(crate) client: Option<Arc<ClientConfig>>,
     /// `None` without a certificate.
     pub(crate) server: Option<Arc<ServerConfig>>,
+    /// The validity of the certificate, if there is one.
+    pub(crate) validity: Option<Validity>,
 }
 
 impl Files {
@@ -51,7 +55,9 @@ impl Files {
             Some(_) => Some(self.server(&provider, roots.as_ref())?),
             None => None,
         };
-        Ok(Tls { client, server })
+        let chain = self.certificate.as_ref().map(|(path, _)| certificates("certificate", path)).transpose()?;
+        let validity = chain.and_then(|chain| Validity::of_chain(&chain));
+        Ok(Tls { client, server, validity })
     }
 
     fn client(
@@ -107,8 +113,11 @@ impl Files {
     fn identity(&self) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, PeersError> {
         let Some((certificate, key)) = &self.certificate else { return Ok(None) };
         let chain = certificates("certificate", certificate)?;
-        let key = PrivateKeyDer::from_pem_file(key)
-            .map_err(|error| PeersError::new("certificate_key", format!("in {}: {error}", key.display())))?;
+        let wrong = |error: &dyn std::fmt::Display| {
+            PeersError::new("certificate_key", format!("in {}: {error}", key.display()))
+        };
+        let file = secret::open(key).map_err(|error| wrong(&error))?;
+        let key = PrivateKeyDer::from_pem_reader(file).map_err(|error| wrong(&error))?;
         Ok(Some((chain, key)))
     }
 }

@@ -1,9 +1,10 @@
-//! The words of a leader, as JSON objects, and the check of each.
+//! The messages of a leader, as JSON objects, and the check of each.
 
 use std::sync::Arc;
 
+use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::UnknownFields;
 use leaderelection::peers::{LandedWrite, LedTerm};
-use leaderelection::{LeaderElectionRecord, UnknownFields};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -18,6 +19,17 @@ const LARGEST_RECORD: usize = 2048;
 
 /// The media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The header with the code of a question, by which an asker shows that it knows the shared key.
+pub(crate) const CODE: &str = "leaderelection-code";
+
+/// The challenge of a server that misses the code.
+pub(crate) const CHALLENGE: &str = "leaderelection-peers";
+
+/// The fields of a question, for the code of the shared key. No code of an answer fits, because its first field is a byte.
+pub(crate) fn question<'a>(lock: &'a str, nonce: &'a str) -> [&'a [u8]; 3] {
+    [b"question", lock.as_bytes(), nonce.as_bytes()]
+}
 
 /// The answer to one request: the question that it answers, and what is said.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,7 +66,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Message {
-    /// The word of the leader of `term`; `None` if its record is too large to be told.
+    /// The message of the leader of `term`; `None` if its record is too large.
     pub(crate) fn of(term: &LedTerm, place: &Place<'_>, key: Option<&SharedKey>) -> Option<Self> {
         let (leading, write) = match &term.released {
             None => (true, &term.last),
@@ -95,11 +107,10 @@ impl Message {
         Ok(message)
     }
 
-    /// The id of the write, if the message is about a renewal.
-    pub(crate) fn write_id(&self) -> Result<String, Refusal> {
-        let record = LeaderElectionRecord::from_json(self.record.get().as_bytes(), std::time::Duration::MAX)
-            .map_err(|error| Refusal::not_a_peer(error.to_string()))?;
-        record.write_id.ok_or_else(|| Refusal::not_a_peer("without a write id"))
+    /// The record of the write.
+    pub(crate) fn record(&self) -> Result<LeaderElectionRecord, Refusal> {
+        LeaderElectionRecord::from_json(self.record.get().as_bytes(), std::time::Duration::MAX)
+            .map_err(|error| Refusal::not_a_peer(error.to_string()))
     }
 
     fn fields<T>(&self, take: impl FnOnce([&[u8]; 9]) -> T) -> T {
@@ -161,13 +172,23 @@ mod tests {
     fn a_message_is_believed_in_its_own_place_and_from_who_knows_the_key() {
         let json = serde_json::to_vec(&message(&key('a'))).unwrap();
         let read = Message::read(&json, &PLACE, Some(&key('a'))).unwrap();
-        assert_eq!((read.write_id().unwrap().as_str(), read.number), ("w", 3));
+        assert_eq!((read.record().unwrap().write_id.as_deref(), read.number), (Some("w"), 3));
         assert_eq!(Message::read(&json, &PLACE, Some(&key('b'))).unwrap_err(), Refusal::WrongKey);
         for place in [Place { nonce: "m", ..PLACE }, Place { counter: 1, ..PLACE }, Place { counter: 3, ..PLACE }] {
             assert_eq!(Message::read(&json, &place, Some(&key('a'))).unwrap_err(), Refusal::Replayed);
         }
         let place = Place { lock: "other", ..PLACE };
         assert!(matches!(Message::read(&json, &place, Some(&key('a'))), Err(Refusal::NotAPeer { .. })));
+    }
+
+    #[test]
+    fn a_record_that_overflows_is_refused_and_its_field_is_named() {
+        let key = key('a');
+        let mut message = message(&key);
+        let record = r#"{"holderIdentity":"x","leaseDuration":"18446744073709551615s1000ms","leaderTransitions":7}"#;
+        message.record = RawValue::from_string(record.to_owned()).unwrap();
+        let Err(Refusal::NotAPeer { problem: why }) = message.record() else { panic!("{message:?}") };
+        assert!(why.contains("leaseDuration"), "{why}");
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     Words::add_to(words(error), StoreError::new(kind, format!("{object}: {advice}")))
 }
 
-/// Returns the words of the SDK's error without the URL of the request, which may contain a SAS.
+/// Returns the text of the SDK's error without the URL of the request, which may contain a SAS.
 pub(super) fn words(error: Error) -> Option<Words> {
     match error.into_downcast::<reqwest::Error>() {
         Ok(error) => Words::of_error(&error.without_url()),

@@ -8,11 +8,11 @@ use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions}
 use azure_core::error::{Error, ErrorKind};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use leaderelection::loading_credentials;
+use leaderelection::lock::loading_credentials;
 
 type Loading = Shared<BoxFuture<'static, Result<AccessToken, String>>>;
 
-/// A credential that goes on getting a token when the request that asked for it is given up. Without it, a token that
+/// A credential that still gets its token when the request that asked for it is given up. Without it, a token that
 /// takes longer than a request may take would be got from the start by every request, and never be there.
 pub(super) struct Outliving {
     credential: Arc<dyn TokenCredential>,

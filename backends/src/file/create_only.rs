@@ -1,15 +1,15 @@
 //! A directory as a store that can only create: one file per object, published with `link`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
 use leaderelection::{StoreError, StoreErrorKind};
+use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
 use uuid::Uuid;
 
+use super::directory::Directory;
 use super::error::{ambiguous, is_refusal_to_link, refused};
 use super::{FileStore, crash, key, sharing};
 
@@ -18,12 +18,12 @@ const DRAFTS: &str = ".drafts";
 
 /// A [`CreateOnlyStore`] in a local directory: the object `a/b` is the file `a/b`.
 ///
-/// It is for trying [`SequencedStore`](leaderelection::sequenced::SequencedStore) without a cloud, and for a history that
+/// It is for trying [`SequencedStore`](leaderelection_sequenced::SequencedStore) without a cloud, and for a history that
 /// people can read with `ls` and `cat`. It needs the same file systems as [`FileStore`], which needs fewer steps for a
 /// write. A crash leaves at most a file in the subdirectory `.drafts`, which may be removed at any time.
 ///
 /// ```
-/// use leaderelection::sequenced::SequencedStore;
+/// use leaderelection_sequenced::SequencedStore;
 /// use leaderelection::{ObjectLock, ObjectStoreBasedLock, unique_identity};
 /// use leaderelection_backends::file::CreateOnlyDirectory;
 ///
@@ -45,28 +45,32 @@ impl CreateOnlyDirectory {
         format!("sequenced+file://{}", self.0.directory().join(key).display())
     }
 
-    /// Runs `work` on the path of the object, with the object's name, on a thread that may block.
-    async fn with_path<T, F>(&self, key: &str, work: F) -> Result<T, StoreError>
+    /// Runs `work` on the place of the object, on a thread that may block.
+    async fn with_place<T, F>(&self, key: &str, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Path, &Path, &str) -> Result<T, StoreError> + Send + 'static,
+        F: FnOnce(&Place<'_>) -> Result<T, StoreError> + Send + 'static,
     {
         let name = self.name(key);
         key::check(key, &name)?;
-        let root = self.0.named_directory()?.clone();
-        let path = root.join(key);
-        self.0.blocking(name.clone(), move || work(&root, &path, &name)).await
+        let (root, key) = (self.0.named_directory()?.clone(), key.to_owned());
+        self.0
+            .blocking(name.clone(), move || {
+                let (folder, file) = key.rsplit_once('/').unwrap_or(("", &key));
+                work(&Place { root: &root, folder, file, name: &name })
+            })
+            .await
     }
 }
 
 #[async_trait]
 impl CreateOnlyStore for CreateOnlyDirectory {
     async fn read(&self, key: &str) -> Result<Option<Content>, StoreError> {
-        self.with_path(key, |_, path, name| read(path, name)).await
+        self.with_place(key, read).await
     }
 
     async fn create(&self, key: &str, content: Bytes) -> Result<(), StoreError> {
-        self.with_path(key, move |root, path, name| create(root, path, name, &content)).await
+        self.with_place(key, move |place| create(place, &content)).await
     }
 
     async fn list(&self, prefix: &str, _after: Option<&str>) -> Result<Vec<Entry>, StoreError> {
@@ -83,10 +87,10 @@ impl CreateOnlyStore for CreateOnlyDirectory {
     }
 
     async fn remove(&self, key: &str) -> Result<(), StoreError> {
-        self.with_path(key, |_, path, name| {
+        self.with_place(key, |place| {
             crash::point();
-            match fs::remove_file(path) {
-                Err(error) if !is_absence(&error) => Err(refused("remove", name, error)),
+            match Directory::open(place.root, place.folder).and_then(|folder| folder.remove(place.file)) {
+                Err(error) if !is_absence(&error) => Err(refused("remove", place.name, error)),
                 _ => Ok(()),
             }
         })
@@ -98,46 +102,57 @@ impl CreateOnlyStore for CreateOnlyDirectory {
     }
 }
 
-fn read(path: &Path, name: &str) -> Result<Option<Content>, StoreError> {
+/// The file of an object, and the name of the object for people.
+struct Place<'a> {
+    root: &'a Path,
+    folder: &'a str,
+    file: &'a str,
+    name: &'a str,
+}
+
+fn read(place: &Place<'_>) -> Result<Option<Content>, StoreError> {
     let read = || {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(ErrorKind::NotFound.into());
-        }
+        let folder = Directory::open(place.root, place.folder)?;
+        let Some((file, metadata)) = folder.file(place.file)? else {
+            let is_directory = folder.look(place.file)?.0.is_dir();
+            return if is_directory { Err(ErrorKind::NotFound.into()) } else { Ok(None) };
+        };
         let mut bytes = Vec::new();
         file.take(MAX_CONTENT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         let age = metadata.modified().ok().map(|modified| modified.elapsed().unwrap_or_default());
-        io::Result::Ok((bytes, age))
+        io::Result::Ok(Some((bytes, age)))
     };
     match read() {
-        Ok((bytes, _)) if bytes.len() > MAX_CONTENT_BYTES => {
-            let message = format!("{name} is not a record: it has more than {MAX_CONTENT_BYTES} bytes: move it away");
+        Ok(Some((bytes, age))) if bytes.len() <= MAX_CONTENT_BYTES => Ok(Some(Content::new(bytes).with_age(age))),
+        Ok(_) => {
+            let problem = format!("it is not a file of at most {MAX_CONTENT_BYTES} bytes: move it away");
+            let message = format!("{} is not a record: {problem}", place.name);
             Err(StoreError::new(StoreErrorKind::Unreadable, message))
         }
-        Ok((bytes, age)) => Ok(Some(Content::new(bytes).with_age(age))),
         Err(error) if is_absence(&error) => Ok(None),
-        Err(error) => Err(refused("read", name, error)),
+        Err(error) => Err(refused("read", place.name, error)),
     }
 }
 
-fn create(root: &Path, path: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
-    let drafts = root.join(DRAFTS);
-    let draft = drafts.join(Uuid::new_v4().simple().to_string());
-    let folder = path.parent().unwrap_or(root);
+fn create(place: &Place<'_>, content: &[u8]) -> Result<(), StoreError> {
+    let name = place.name;
+    let draft = Uuid::new_v4().simple().to_string();
+    let prepare = || {
+        let drafts = Directory::make(place.root, DRAFTS)?;
+        io::Result::Ok((drafts, Directory::make(place.root, place.folder)?))
+    };
+    let (drafts, folder) = prepare().map_err(|error| refused("write", name, error))?;
     let write = || {
-        sharing::create_directories(root, &drafts)?;
-        sharing::create_directories(root, folder)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+        let mut file = drafts.create(&draft)?;
         crash::point();
-        sharing::share(&file, folder)?;
+        sharing::share_file(&file, &folder.metadata()?)?;
         file.write_all(content)?;
         crash::point();
         file.sync_all()
     };
     let published = write().map_err(|error| refused("write", name, error)).and_then(|()| {
         crash::point();
-        match fs::hard_link(&draft, path) {
+        match drafts.link(&draft, &folder, place.file) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 Err(StoreError::new(StoreErrorKind::Conflict, format!("{name} exists: read it")))
@@ -148,34 +163,33 @@ fn create(root: &Path, path: &Path, name: &str, content: &[u8]) -> Result<(), St
     });
     crash::point();
     // A draft that stays behind does no harm.
-    let _ = fs::remove_file(&draft);
+    let _ = drafts.remove(&draft);
     published?;
     crash::point();
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| ambiguous(name, "its directory could not be synced", error))
+    folder.sync().map_err(|error| ambiguous(name, "its directory could not be synced", error))
 }
 
 /// Adds the files in and below a folder whose keys start with `prefix`.
 fn walk(root: &Path, folder: &str, prefix: &str, entries: &mut Vec<Entry>) -> io::Result<()> {
-    let listed = match fs::read_dir(root.join(folder)) {
+    let listed = Directory::open(root, folder).and_then(|folder| folder.names().map(|names| (folder, names)));
+    let (directory, names) = match listed {
         Err(error) if is_absence(&error) => return Ok(()),
         listed => listed?,
     };
-    for entry in listed {
-        let entry = entry?;
-        let Ok(part) = entry.file_name().into_string() else { continue };
+    for part in names {
         if !key::is_part(&part) {
             continue;
         }
+        // A file that is removed meanwhile has no size, and a reader finds out that it is gone.
+        let found = directory.look(&part).ok();
         let key = if folder.is_empty() { part } else { format!("{folder}/{part}") };
-        if entry.file_type()?.is_dir() {
+        if found.is_some_and(|(kind, _)| kind.is_dir()) {
             let below = format!("{key}/");
             if below.starts_with(prefix) || prefix.starts_with(&below) {
                 walk(root, &key, prefix, entries)?;
             }
         } else if key.starts_with(prefix) {
-            // A file that is removed meanwhile has no size, and a reader finds out that it is gone.
-            entries.push(Entry::new(key, entry.metadata().ok().map(|metadata| metadata.len())));
+            entries.push(Entry::new(key, found.map(|(_, bytes)| bytes)));
         }
     }
     Ok(())

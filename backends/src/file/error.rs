@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
 use leaderelection::{StoreError, StoreErrorKind};
+use rustix::io::Errno;
 
 /// An error of a read, or of a write before its publication: nothing changed.
 pub(super) fn refused(action: &str, object: &str, error: io::Error) -> StoreError {
@@ -39,20 +40,19 @@ pub(super) fn is_refusal_to_link(error: &io::Error) -> bool {
 fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
     use StoreErrorKind::{Fatal, Rejected};
 
-    // These numbers are the same on every Unix; `ErrorKind` has no names for them.
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-
     match error.kind() {
         ErrorKind::StorageFull => (Rejected, "the file system is full: free some space"),
         ErrorKind::QuotaExceeded => (Rejected, "the quota is used up: raise it or free some space"),
         ErrorKind::FileTooLarge => (Rejected, "the process may not write files of this size: raise its limit"),
-        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => {
+        _ if matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE)) => {
             (Rejected, "too many files are open: raise the limit (ulimit -n)")
         }
         ErrorKind::PermissionDenied => (Fatal, "permission denied: let this process read and write the directory"),
         ErrorKind::ReadOnlyFilesystem => {
             (Fatal, "the file system is read-only: choose another or mount it for writing")
+        }
+        _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
+            (Fatal, "a part of the path is a symbolic link, which others can replace: put a directory in its place")
         }
         ErrorKind::NotADirectory => (Fatal, "a part of the path is not a directory: choose another path"),
         ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another key"),
@@ -82,6 +82,7 @@ mod tests {
             (1, StoreErrorKind::Fatal, "let this process read and write"),
             (30, StoreErrorKind::Fatal, "mount it for writing"),
             (20, StoreErrorKind::Fatal, "choose another path"),
+            (40, StoreErrorKind::Fatal, "a symbolic link"),
             (36, StoreErrorKind::Fatal, "choose another key"),
             (18, StoreErrorKind::Fatal, "choose a local one"),
             (95, StoreErrorKind::Fatal, "choose a local one"),

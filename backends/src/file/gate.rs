@@ -1,6 +1,6 @@
 //! No further calls on a disk that hangs.
 //!
-//! A call on a hung disk occupies a thread until the disk goes on, even if its caller has given up. A caller that tries
+//! A call on a hung disk occupies a thread until the disk answers, even if its caller has given up. A caller that tries
 //! again would fill all threads of the runtime. So a call waits as long as an earlier one is overdue.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! One object: a directory of numbered files, of which the highest counts.
+//! One object: a directory of numbered files. The highest counts.
 //!
 //! The algorithm uses no lock; this is the argument for its correctness. A **generation** is a numbered file; n
 //! is a number.
@@ -28,21 +28,22 @@
 //!
 //! In none of these cases does any other process wait for the stopped writer.
 //!
-//! A power failure can take back a generation whose writer had not yet been told of success. The number of that
-//! generation can then be taken a second time. Every process that has seen the first generation was on the same
-//! machine, so the power failure ended that process too.
+//! A power failure can take back a generation whose writer had no answer yet. The number of that generation can then be
+//! taken a second time. Every process that has seen the first generation was on the same machine, so the power failure
+//! ended that process too.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use leaderelection::{MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::{Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use uuid::Uuid;
 
-use super::crash;
+use super::directory::Directory;
 use super::error::{ambiguous, conflict, is_refusal_to_link, refused};
-use super::sharing;
+use super::{crash, sharing};
 
 /// The directory with an object's generations, next to the directories of the keys below it.
 pub(super) const GENERATIONS: &str = "@";
@@ -67,15 +68,15 @@ const MAX_LISTINGS: usize = 100;
 #[derive(Debug)]
 pub(super) struct ObjectDirectory {
     root: PathBuf,
-    /// `<root>/<key>/@`
-    generations: PathBuf,
+    /// `<key>/@`
+    generations: String,
     /// The name of the object for people.
     name: String,
 }
 
 /// The newest generation, open.
 #[derive(Debug)]
-struct Newest {
+pub(super) struct Newest {
     generation: u64,
     file: File,
     metadata: Metadata,
@@ -85,46 +86,46 @@ impl Newest {
     fn is_deletion(&self) -> bool {
         self.metadata.len() == 0
     }
+
+    /// Returns the version of the object, if it exists.
+    pub(super) fn version(&self) -> Option<Version> {
+        (!self.is_deletion()).then(|| version(self.generation))
+    }
 }
 
 /// A file that is written and synced, but not published. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Draft {
-    path: PathBuf,
+    /// The name of the object for people.
+    object: String,
+    name: String,
     file: File,
+    drafts: Directory,
+    generations: Directory,
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        remove(&self.path);
+        remove(&self.drafts, &self.name, &self.object);
     }
 }
 
 impl ObjectDirectory {
     pub(super) fn new(root: &Path, key: &str, name: String) -> Self {
-        Self { root: root.to_owned(), generations: root.join(key).join(GENERATIONS), name }
+        Self { root: root.to_owned(), generations: format!("{key}/{GENERATIONS}"), name }
     }
 
     pub(super) fn read(&self) -> Result<Option<VersionedObject>, StoreError> {
         let Some(newest) = self.newest()?.filter(|newest| !newest.is_deletion()) else { return Ok(None) };
         let Newest { generation, file, metadata } = newest;
-        if !metadata.is_file() || metadata.len() > MAX_BODY_BYTES as u64 {
-            let path = self.path(generation);
-            let problem = format!("{} is not a file of at most {MAX_BODY_BYTES} bytes", path.display());
-            let message = format!("{} is not a record: {problem}: move it away or choose another key", self.name);
-            return Err(StoreError::new(StoreErrorKind::Unreadable, message));
+        if metadata.len() > MAX_BODY_BYTES as u64 {
+            return Err(self.not_a_record(generation));
         }
         // A draft is written before it is published, and after its writer began to write.
         let age = metadata.modified().ok().map(|modified| modified.elapsed().unwrap_or_default());
         let mut body = Vec::with_capacity(MAX_BODY_BYTES.min(metadata.len() as usize));
         file.take(MAX_BODY_BYTES as u64).read_to_end(&mut body).map_err(|error| refused("read", &self.name, error))?;
         Ok(Some(VersionedObject::new(body, version(generation)).with_age(age)))
-    }
-
-    /// Returns the version of the object, if it exists.
-    pub(super) fn version(&self) -> Result<Option<Version>, StoreError> {
-        let newest = self.newest()?.filter(|newest| !newest.is_deletion());
-        Ok(newest.map(|newest| version(newest.generation)))
     }
 
     /// Writes a body, or [`DELETED`], if the precondition holds.
@@ -138,17 +139,30 @@ impl ObjectDirectory {
 
     /// Removes every trace of the object, and the directories above it that hold nothing else.
     pub(super) fn discard(&self) -> Result<(), StoreError> {
-        match fs::remove_dir_all(&self.generations) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(refused("remove", &self.name, error)),
-            _ => {}
-        }
-        for directory in self.generations.ancestors().skip(1).take_while(|directory| *directory != self.root) {
-            match fs::remove_dir(directory) {
-                Err(error) if error.kind() != ErrorKind::NotFound => break,
-                _ => {}
+        self.clear().or_else(unless_absent).map_err(|error| refused("remove", &self.name, error))?;
+        let mut path = self.generations.as_str();
+        while let Some((folder, name)) = split(path) {
+            let removed = Directory::open(&self.root, folder).and_then(|folder| folder.remove_directory(name));
+            match removed.or_else(unless_absent) {
+                Err(error) if name == GENERATIONS => return Err(refused("remove", &self.name, error)),
+                Err(_) => break,
+                Ok(()) => path = folder,
             }
         }
         Ok(())
+    }
+
+    /// Removes all files of the object.
+    fn clear(&self) -> io::Result<()> {
+        let generations = Directory::open(&self.root, &self.generations)?;
+        match generations.child(TEMPORARY) {
+            Ok(drafts) => {
+                drafts.names()?.iter().try_for_each(|draft| drafts.remove(draft).or_else(unless_absent))?;
+                generations.remove_directory(TEMPORARY).or_else(unless_absent)?;
+            }
+            Err(error) => unless_absent(error)?,
+        }
+        generations.names()?.iter().try_for_each(|name| generations.remove(name).or_else(unless_absent))
     }
 
     /// Step 1: returns the number to take, if the precondition holds.
@@ -158,7 +172,7 @@ impl ObjectDirectory {
             Err(error) if error.kind() == StoreErrorKind::Unreadable => return Err(conflict(&self.name, error)),
             newest => newest?,
         };
-        let current = newest.as_ref().filter(|newest| !newest.is_deletion()).map(|newest| version(newest.generation));
+        let current = newest.as_ref().and_then(Newest::version);
         match (precondition, current) {
             (Precondition::Absent, None) => {}
             (Precondition::Matches(expected), Some(current)) if *expected == current => {}
@@ -173,20 +187,14 @@ impl ObjectDirectory {
 
     /// Step 2: writes the body to a draft and syncs it.
     pub(super) fn draft(&self, body: &[u8]) -> Result<Draft, StoreError> {
-        let directory = self.generations.join(TEMPORARY);
-        let path = directory.join(Uuid::new_v4().simple().to_string());
-        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
         let write = || {
-            let file = match create() {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    sharing::create_directories(&self.root, &directory)?;
-                    create()?
-                }
-                file => file?,
-            };
-            let mut draft = Draft { path: path.clone(), file };
+            let generations = Directory::make(&self.root, &self.generations)?;
+            let drafts = generations.made(TEMPORARY)?;
+            let name = Uuid::new_v4().simple().to_string();
+            let (file, object) = (drafts.create(&name)?, self.name.clone());
+            let mut draft = Draft { object, name, file, drafts, generations };
             crash::point();
-            sharing::share(&draft.file, &directory)?;
+            sharing::share_file(&draft.file, &draft.drafts.metadata()?)?;
             crash::point();
             draft.file.write_all(body)?;
             crash::point();
@@ -202,7 +210,7 @@ impl ObjectDirectory {
         if generation == 1 {
             self.sync_path().map_err(|error| refused("write", &self.name, error))?;
         }
-        match fs::hard_link(&draft.path, self.path(generation)) {
+        match draft.drafts.link(&draft.name, &draft.generations, &generation.to_string()) {
             Ok(()) => {
                 crash::point();
                 Ok(())
@@ -219,18 +227,18 @@ impl ObjectDirectory {
     pub(super) fn confirm(&self, draft: Draft, generation: u64) -> Result<(), StoreError> {
         // The listing comes before the sync: during a slow sync, other writers may have continued from this
         // generation.
-        let generations =
-            self.list().map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
+        let generations = list(&draft.generations)
+            .map_err(|error| ambiguous(&self.name, "its directory could not be listed", error))?;
         if generations.last() != Some(&generation) {
             let message =
                 format!("cannot tell whether the write to {} came first: others wrote since: read it", self.name);
             return Err(StoreError::new(StoreErrorKind::Ambiguous, message));
         }
-        sync_directory(&self.generations)
-            .map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))?;
+        let synced = draft.generations.sync();
+        synced.map_err(|error| ambiguous(&self.name, "its directory could not be synced", error))?;
         crash::point();
         for old in generations.iter().take_while(|old| **old < generation) {
-            remove(&self.path(*old));
+            remove(&draft.generations, &old.to_string(), &self.name);
         }
         if generation.is_multiple_of(SWEEP_EVERY) {
             self.sweep(&draft);
@@ -240,61 +248,60 @@ impl ObjectDirectory {
 
     /// Opens the newest generation.
     fn newest(&self) -> Result<Option<Newest>, StoreError> {
+        match Directory::open(&self.root, &self.generations) {
+            Ok(generations) => self.newest_in(&generations),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_a_file() => {
+                let message = format!("{} is a file of somebody else's: move it, or choose another key", self.name);
+                Err(StoreError::new(StoreErrorKind::Unreadable, message).with_source(error))
+            }
+            Err(error) => Err(refused("read", &self.name, error)),
+        }
+    }
+
+    /// Opens the newest generation in the directory of an object.
+    pub(super) fn newest_in(&self, directory: &Directory) -> Result<Option<Newest>, StoreError> {
         for _ in 0..MAX_LISTINGS {
-            let generations = self.list().map_err(|error| self.not_listed(error))?;
+            let generations = list(directory).map_err(|error| refused("read", &self.name, error))?;
             let Some(&generation) = generations.last() else { return Ok(None) };
-            let open = || {
-                let file = File::open(self.path(generation))?;
-                let metadata = file.metadata()?;
-                io::Result::Ok(Newest { generation, file, metadata })
-            };
-            match open() {
+            match directory.file(&generation.to_string()) {
+                Ok(Some((file, metadata))) => return Ok(Some(Newest { generation, file, metadata })),
+                Ok(None) => return Err(self.not_a_record(generation)),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                newest => return newest.map(Some).map_err(|error| refused("read", &self.name, error)),
+                Err(error) => return Err(refused("read", &self.name, error)),
             }
         }
         let message = format!("cannot read {}: it is written too often: try again later", self.name);
         Err(StoreError::new(StoreErrorKind::Rejected, message))
     }
 
-    /// Returns all generations, in order; none if the directory does not exist.
-    fn list(&self) -> io::Result<Vec<u64>> {
-        let entries = match fs::read_dir(&self.generations) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut generations = Vec::new();
-        for entry in entries {
-            generations.extend(entry?.file_name().to_str().and_then(generation));
-        }
-        generations.sort_unstable();
-        Ok(generations)
+    /// Returns `true` if a file has the name of the key.
+    fn is_a_file(&self) -> bool {
+        let Some((key, _)) = split(&self.generations) else { return false };
+        let Some((folder, name)) = split(key) else { return false };
+        Directory::open(&self.root, folder).and_then(|folder| folder.look(name)).is_ok_and(|(kind, _)| kind.is_file())
     }
 
-    fn not_listed(&self, error: io::Error) -> StoreError {
-        let key = self.generations.parent().unwrap_or(&self.root);
-        if error.kind() == ErrorKind::NotADirectory && self.root.is_dir() && key.is_file() {
-            let message = format!("{} is a file of somebody else's: move it, or choose another key", self.name);
-            return StoreError::new(StoreErrorKind::Unreadable, message).with_source(error);
-        }
-        refused("read", &self.name, error)
-    }
-
-    fn path(&self, generation: u64) -> PathBuf {
-        self.generations.join(generation.to_string())
+    fn not_a_record(&self, generation: u64) -> StoreError {
+        let path = self.root.join(&self.generations).join(generation.to_string());
+        let problem = format!("{} is not a file of at most {MAX_BODY_BYTES} bytes", path.display());
+        let message = format!("{} is not a record: {problem}: move it away or choose another key", self.name);
+        StoreError::new(StoreErrorKind::Unreadable, message)
     }
 
     /// Makes the new directory durable before its content becomes visible: later writers do not sync the parent
     /// directories again.
     fn sync_path(&self) -> io::Result<()> {
-        for directory in self.generations.ancestors().skip(1) {
+        let mut path = self.generations.as_str();
+        while let Some((folder, _)) = split(path) {
             crash::point();
-            match sync_directory(directory) {
-                // Directories above the store may belong to other users, so this process may be unable to open
-                // them.
-                Err(error) if directory.starts_with(&self.root) => return Err(error),
-                _ => {}
-            }
+            Directory::open(&self.root, folder)?.sync()?;
+            path = folder;
+        }
+        for above in self.root.ancestors().skip(1) {
+            crash::point();
+            // It may belong to another user, so that this process cannot open it.
+            let _ = Directory::open(above, "").and_then(|directory| directory.sync());
         }
         Ok(())
     }
@@ -304,12 +311,13 @@ impl ObjectDirectory {
         let sweep = || {
             // The file system's clock need not be right, and may differ from this process's clock.
             let now = own.file.metadata()?.modified()?;
-            for entry in fs::read_dir(self.generations.join(TEMPORARY))? {
-                let entry = entry?;
-                let age = now.duration_since(entry.metadata()?.modified()?);
+            for name in own.drafts.names()? {
+                let draft = own.drafts.file(&name).ok().flatten();
+                let modified = draft.and_then(|(_, metadata)| metadata.modified().ok());
                 crash::point();
-                if age.is_ok_and(|age| age > ABANDONED) {
-                    remove(&entry.path());
+                let age = modified.and_then(|modified| now.duration_since(modified).ok());
+                if age.is_some_and(|age| age > ABANDONED) {
+                    remove(&own.drafts, &name, &self.name);
                 }
             }
             io::Result::Ok(())
@@ -318,6 +326,23 @@ impl ObjectDirectory {
             tracing::debug!(%error, object = self.name, "cannot look for abandoned files");
         }
     }
+}
+
+/// Returns all generations in a directory, in order; none if the directory was removed.
+fn list(directory: &Directory) -> io::Result<Vec<u64>> {
+    let names = directory.names().or_else(|error| unless_absent(error).map(|()| Vec::new()))?;
+    let mut generations: Vec<u64> = names.iter().filter_map(|name| generation(name)).collect();
+    generations.sort_unstable();
+    Ok(generations)
+}
+
+/// Splits a path in the store into the folder and the name; `None` for the store's directory.
+fn split(path: &str) -> Option<(&str, &str)> {
+    if path.is_empty() { None } else { Some(path.rsplit_once('/').unwrap_or(("", path))) }
+}
+
+fn unless_absent(error: io::Error) -> io::Result<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Parses a generation's file name, which must have exactly the spelling of [`version`].
@@ -329,16 +354,10 @@ fn version(generation: u64) -> Version {
     Version::new(generation.to_string())
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 /// Removes a file that is no longer needed. A failure is harmless, but a warning shows that such files pile up.
-fn remove(path: &Path) {
-    if let Err(error) = fs::remove_file(path)
-        && error.kind() != ErrorKind::NotFound
-    {
-        tracing::warn!(%error, path = %path.display(), "cannot remove a file that is no longer needed");
+fn remove(directory: &Directory, name: &str, object: &str) {
+    if let Err(error) = directory.remove(name).or_else(unless_absent) {
+        tracing::warn!(%error, object, name, "cannot remove a file that is no longer needed");
     }
     crash::point();
 }
@@ -350,6 +369,6 @@ impl Draft {
     }
 
     pub(super) fn remove(&self) {
-        fs::remove_file(&self.path).unwrap();
+        self.drafts.remove(&self.name).unwrap();
     }
 }

@@ -65,7 +65,7 @@ fn names_no_bucket(text: &str) -> bool {
     text.contains("bucket does not exist")
 }
 
-/// Returns `true` if a 404 is about an object. One with other words may be the answer of a gateway.
+/// Returns `true` if a 404 is about an object. One with another text may be the answer of a gateway.
 ///
 /// Google says "No such object: bucket/name". Google's own testbench says "bucket/name does not exist", and
 /// fake-gcs-server nothing but "Not Found".
@@ -177,7 +177,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     Words::add_to(said(&error), explained)
 }
 
-/// Returns what the service said, or the words of the client's error if the service did not answer.
+/// Returns the message of the service, or the text of the client's error if the service did not answer.
 fn said(error: &Error) -> Option<Words> {
     match (error.status(), error.http_payload()) {
         (Some(status), _) => Words::of(&status.message),

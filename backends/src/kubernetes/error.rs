@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::request::answer::{self, BROKEN_CONNECTION};
 use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
 
-/// The words of an API server about a failure: an object of the kind `Status`.
+/// The message of an API server about a failure: an object of the kind `Status`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Said {
@@ -115,7 +115,7 @@ fn is_connect(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// The error of a configuration of which no client can be made.
+/// The error of a configuration from which no client can be made.
 pub(super) fn no_client(namespace: &str, error: &kube::Error) -> StoreError {
     let message = format!("lease://{namespace}: no client can be made; check the kubeconfig, or the service account");
     Words::add_to(Words::of_error(error), StoreError::new(StoreErrorKind::Fatal, message))

@@ -3,9 +3,15 @@
 //! The fields of the Lease are those of client-go. They have no room for everything that a record has: an annotation
 //! has the whole record. The record in the annotation counts only if the fields are exactly those that were written
 //! with it. client-go keeps the annotation when it writes the fields, and its write has no write ID.
+//!
+//! There is one exception. A candidate of client-go that was frozen beyond its lease releases the Lease when it
+//! continues, whoever holds the Lease by then. Such a release keeps the `leaseTransitions` that it finds. Every holder
+//! of client-go has raised them before, so a release with the token of the annotation releases the lease of somebody
+//! else, who still leads.
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Timelike as _, Utc};
-use leaderelection::{LeaderElectionRecord, ListedObject, Version};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use leaderelection::store::ListedObject;
+use leaderelection::{LeaderElectionRecord, Version};
 use serde_json::{Map, Value, json};
 
 /// The annotation with the whole record.
@@ -16,6 +22,9 @@ const RENEW_TIME: &str = "leaderelection/renew-time";
 
 /// The largest `leaseTransitions` of a Lease.
 const MOST_TRANSITIONS: u64 = i32::MAX.unsigned_abs() as u64;
+
+/// The lease of a holder whose Lease has no duration: client-go's default.
+const DEFAULT_LEASE_SECONDS: u64 = 15;
 
 /// A Lease as the API server has answered it.
 #[derive(Clone, Debug)]
@@ -50,7 +59,8 @@ impl Lease {
         }
         let annotated = self.annotated();
         if let Some(record) = &annotated
-            && self.annotation(RENEW_TIME).is_some_and(|time| fields(record, time) == significant(spec))
+            && (self.annotation(RENEW_TIME).is_some_and(|time| fields(record, time) == significant(spec))
+                || is_late_release(spec, record))
         {
             return Ok(record.to_json());
         }
@@ -76,6 +86,17 @@ impl Lease {
     }
 }
 
+/// Returns `true` if the fields are those of a release by a candidate of client-go that does not hold the Lease any more. A
+/// person who releases the Lease empties its holder only.
+fn is_late_release(spec: &Value, annotated: &LeaderElectionRecord) -> bool {
+    let is_release = spec["holderIdentity"].as_str().unwrap_or_default().is_empty()
+        && spec["leaseDurationSeconds"] == 1
+        && spec["renewTime"].is_string()
+        && spec["acquireTime"] == spec["renewTime"];
+    let transitions = annotated.leader_transitions.min(MOST_TRANSITIONS);
+    is_release && !annotated.is_released() && spec["leaseTransitions"].as_u64() == Some(transitions)
+}
+
 /// The JSON of a record that somebody else has written into the fields.
 fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
     let mut record = Map::new();
@@ -84,6 +105,9 @@ fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
     match &spec["leaseDurationSeconds"] {
         // A lease without a holder blocks nobody, whatever its duration.
         Value::Null if holder.is_empty() => record.insert("leaseDurationSeconds".to_owned(), 1.into()),
+        // The API allows this. A person who writes a holder means that nobody else leads, and would otherwise lock all
+        // candidates out.
+        Value::Null => record.insert("leaseDurationSeconds".to_owned(), DEFAULT_LEASE_SECONDS.into()),
         duration => record.insert("leaseDurationSeconds".to_owned(), duration.clone()),
     };
     for name in ["acquireTime", "renewTime"] {
@@ -103,7 +127,7 @@ fn of_fields(spec: &Value, annotated: Option<&LeaderElectionRecord>) -> Value {
 
 /// The fields of a record in a Lease.
 fn fields(record: &LeaderElectionRecord, renew_time: &str) -> Map<String, Value> {
-    let seconds = record.lease_duration.as_secs() + u64::from(record.lease_duration.subsec_nanos() > 0);
+    let seconds = record.lease_duration.as_secs().saturating_add(u64::from(record.lease_duration.subsec_nanos() > 0));
     let mut fields = Map::new();
     fields.insert("holderIdentity".to_owned(), record.holder_identity.clone().into());
     fields.insert("leaseDurationSeconds".to_owned(), seconds.clamp(1, MOST_TRANSITIONS).into());
@@ -181,16 +205,11 @@ impl State {
     /// The `renewTime`, which differs from the one before by the second if nothing else differs to client-go.
     fn renew_time(&self, replaced: Option<&Value>) -> String {
         let wanted = self.record.renew_time.unwrap_or_default();
-        let Some(before) = replaced.and_then(|spec| spec["renewTime"].as_str()) else { return micro_time(wanted) };
-        let Ok(last) = DateTime::parse_from_rfc3339(before).map(|time| time.to_utc()) else {
-            return micro_time(wanted);
-        };
+        let before = replaced.and_then(|spec| spec["renewTime"].as_str()).unwrap_or_default();
         let is_renewal = replaced.is_some_and(|spec| fields(&self.record, before) == significant(spec));
-        if !is_renewal || wanted.timestamp() > last.timestamp() {
-            return micro_time(wanted);
-        }
-        let next = last.with_nanosecond(0).and_then(|last| last.checked_add_signed(TimeDelta::seconds(1)));
-        micro_time(next.unwrap_or(wanted))
+        let last = DateTime::parse_from_rfc3339(before).map(|time| time.timestamp());
+        let is_same = is_renewal && last.is_ok_and(|last| last == wanted.timestamp());
+        micro_time(if is_same { wanted + TimeDelta::seconds(1) } else { wanted })
     }
 }
 
@@ -225,7 +244,7 @@ pub(super) fn preconditions(version: &Version) -> Value {
 }
 
 /// Refuses what is no name of a Lease, and what a URL would change.
-pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     let is_part = |part: &str| {
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-')

@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::{Client, client};
-use leaderelection::{MAX_BODY_BYTES, StoreError};
+use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::error;
 use crate::request::answer::{UNREADABLE_ANSWER, answered, retry_after};
-use crate::request::{Body, Operation, Words, broke_off};
+use crate::request::{self, Body, Operation, Words, broke_off};
+
+/// The largest answer about one Lease, in bytes. The record has a limit of its own. The rest of a Lease is not ours:
+/// Kubernetes allows 256 KiB of annotations alone, and their JSON is longer.
+const MOST_OF_A_LEASE: usize = 1024 * 1024;
 
 /// The largest page of a listing, in bytes.
 const MOST_OF_A_PAGE: usize = 16 * 1024 * 1024;
@@ -21,18 +25,24 @@ const MOST_OF_A_PAGE: usize = 16 * 1024 * 1024;
 /// The number of Leases in a page.
 const PAGE: usize = 100;
 
+/// The option of a write that puts the name of this library into the `managedFields` of a Lease.
+const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
+
 /// The Leases of one namespace on one API server.
 #[derive(Clone)]
 pub(super) struct Server {
     client: Client,
     /// The path of all these Leases.
     path: String,
+    /// The longest time of a request.
+    pub(super) request_timeout: Duration,
 }
 
 impl Server {
-    pub(super) fn new(client: Client, namespace: &str) -> Self {
+    pub(super) fn new(client: Client, namespace: &str, request_timeout: Duration) -> Self {
         let namespace = utf8_percent_encode(namespace, NON_ALPHANUMERIC);
-        Self { client, path: format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases") }
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+        Self { client, path, request_timeout }
     }
 
     /// Sends one request about the Lease `name`, or about all Leases if the name is empty.
@@ -43,8 +53,9 @@ impl Server {
         body: Option<Value>,
         object: &str,
     ) -> Result<Answer, StoreError> {
-        let path = if name.is_empty() { self.path.clone() } else { format!("{}/{name}", self.path) };
-        self.request(method, &path, body, MAX_BODY_BYTES, object).await
+        let slash = if name.is_empty() { "" } else { "/" };
+        let options = if matches!(method, Method::POST | Method::PUT) { FIELD_MANAGER } else { "" };
+        self.request(method, &format!("{slash}{name}"), options, body, MOST_OF_A_LEASE, object).await
     }
 
     /// Requests a page of all Leases: the first one, or the one that `token` names.
@@ -53,21 +64,25 @@ impl Server {
             "" => String::new(),
             token => format!("&continue={}", utf8_percent_encode(token, NON_ALPHANUMERIC)),
         };
-        self.request(Method::GET, &format!("{}?limit={PAGE}{rest}", self.path), None, MOST_OF_A_PAGE, object).await
+        self.request(Method::GET, "", &format!("&limit={PAGE}{rest}"), None, MOST_OF_A_PAGE, object).await
     }
 
     async fn request(
         &self,
         method: Method,
-        target: &str,
+        name: &str,
+        options: &str,
         body: Option<Value>,
         limit: usize,
         object: &str,
     ) -> Result<Answer, StoreError> {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        // Zero would mean the API server's own limit.
+        let millis = self.request_timeout.as_millis().max(1);
         let request = Request::builder()
             .method(method)
-            .uri(target)
+            .uri(format!("{}{name}?timeout={millis}ms{options}", self.path))
+            .header(USER_AGENT, request::USER_AGENT)
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, "application/json")
             .body(client::Body::from(body))

@@ -13,7 +13,7 @@ pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && !names_no_bucket(error)
 }
 
-/// A bucket or container is told from an object by the code in the body of the answer, which is in the text.
+/// A bucket or container is distinguished from an object by the code in the body of the answer, which is in the text.
 fn names_no_bucket(error: &Error) -> bool {
     let text = error.to_string();
     ["<Code>NoSuchBucket</Code>", "<Code>ContainerNotFound</Code>"].iter().any(|code| text.contains(code))
@@ -57,7 +57,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: Error) -> Store
     Words::add_to(words(&error), StoreError::new(kind, format!("{object}: {advice}")))
 }
 
-/// Returns the words of the error about an answer, without the request that it repeats. Of the answer itself, only the
+/// Returns the text of the error about an answer, without the request that it repeats. Of the answer itself, only the
 /// code and the message are kept: when S3 refuses a signature, its answer repeats signed headers, including a session
 /// token.
 pub(super) fn words(error: &Error) -> Option<Words> {

@@ -13,7 +13,7 @@ pub(super) fn is_absent(error: &Error) -> bool {
     error.kind() == ErrorKind::NotFound && !names_no_bucket(error)
 }
 
-/// A bucket or container is told from an object by the code in the answer, which is in the text.
+/// A bucket or container is distinguished from an object by the code in the answer, which is in the text.
 fn names_no_bucket(error: &Error) -> bool {
     ["NoSuchBucket", "ContainerNotFound"].iter().any(|code| error.message().contains(&format!("code: \"{code}\"")))
 }
@@ -52,7 +52,7 @@ pub(super) fn explain(operation: Operation, object: &str, error: &Error) -> Stor
     Words::add_to(words(error), StoreError::new(kind, format!("{object}: {advice}")))
 }
 
-/// Returns the words of the error without its context, which has the whole request with its query.
+/// Returns the text of the error without its context, which has the whole request with its query.
 pub(super) fn words(error: &Error) -> Option<Words> {
     Words::of(&format!("{}: {}", error.kind(), error.message()))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::StoreError;
-use leaderelection::sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
+use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, MAX_CONTENT_BYTES};
 use opendal::Operator;
 use opendal::options::WriteOptions;
 
@@ -15,10 +15,10 @@ use crate::request::{self, Operation};
 
 /// A [`CreateOnlyStore`] over an [`Operator`] whose service can create an object if it is absent.
 ///
-/// [`SequencedStore`](leaderelection::sequenced::SequencedStore) makes a store for elections of it.
+/// [`SequencedStore`](leaderelection_sequenced::SequencedStore) makes a store for elections of it.
 ///
 /// ```no_run
-/// use leaderelection::sequenced::SequencedStore;
+/// use leaderelection_sequenced::SequencedStore;
 /// use leaderelection::{ObjectLock, unique_identity};
 /// use leaderelection_backends::opendal::OpendalObjects;
 /// use opendal::Operator;

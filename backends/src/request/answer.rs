@@ -4,7 +4,8 @@ use std::time::Duration;
 #[cfg(any(feature = "azure", feature = "s3"))]
 use std::time::SystemTime;
 
-use leaderelection::{StoreError, StoreErrorKind, one_line};
+use leaderelection::causes::one_line;
+use leaderelection::{StoreError, StoreErrorKind};
 
 use super::{MOST_OF_A_TEXT, Verdict};
 

@@ -8,6 +8,7 @@ use aws_sdk_s3::config::{Builder, ConfigBag, Credentials, Intercept, RuntimeComp
 use aws_sdk_s3::error::BoxError;
 use leaderelection::{StoreError, StoreErrorKind};
 
+use super::environment;
 use crate::request::Words;
 
 /// Lets the client prepare a request up to its signature, and takes the address from it. Nothing is sent.
@@ -27,7 +28,11 @@ pub(super) async fn resolved(client: &Client, bucket: &str) -> Result<String, St
     match (seen.get(), stopped) {
         (Some(address), _) => Ok(address.clone()),
         (None, Err(error)) => {
-            let message = format!("s3://{bucket}: the endpoint cannot be resolved; check region and endpoint");
+            let advice = match client.config().region() {
+                Some(_) => "the endpoint cannot be resolved; check region and endpoint".to_owned(),
+                None => environment::no_region(),
+            };
+            let message = format!("s3://{bucket}: {advice}");
             Err(Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message)))
         }
         (None, Ok(_)) => {

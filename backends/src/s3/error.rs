@@ -1,5 +1,6 @@
 //! The effect of a request, as S3's answers and the SDK's failures describe it.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use aws_credential_types::provider::error::CredentialsError;
@@ -9,6 +10,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
 use leaderelection::{StoreError, StoreErrorKind};
 
+use super::environment;
 use crate::request::answer::{self, BROKEN_CONNECTION, UNREADABLE_ANSWER};
 use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
 
@@ -94,28 +96,60 @@ fn documented_status(code: &str) -> Option<u16> {
     })
 }
 
+/// The settings of a client that a message about its requests needs.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) has_region: bool,
+    /// The URL of the bucket, if the error [needs it](needs_endpoint).
+    pub(super) endpoint: Option<String>,
+}
+
 /// Returns the known effect of a request without an answer: a request that was never sent has none.
-fn unanswered(failure: &DispatchFailure) -> Verdict {
-    let cause = failure.as_connector_error().map(|error| error as &(dyn StdError + 'static));
+fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
+    let cause = cause(failure);
     if let Some(error) = find::<CredentialsError>(cause) {
         return match error {
-            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => (
-                StoreErrorKind::Rejected,
-                "cannot load credentials; the request was not sent; check where they come from",
-            ),
-            _ => (StoreErrorKind::Fatal, "no credentials; give the client a credentials provider that has some"),
+            CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
+                (StoreErrorKind::Rejected, environment::credentials_failed().into())
+            }
+            _ => (StoreErrorKind::Fatal, environment::no_credentials().into()),
         };
     }
-    if find::<hyper_util::client::legacy::Error>(cause).is_some_and(hyper_util::client::legacy::Error::is_connect) {
-        return UNREACHABLE;
+    if is_unknown_host(cause) {
+        return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
     }
-    if find::<ResolveEndpointError>(cause).is_some() {
-        return NO_ENDPOINT;
-    }
-    if failure.is_user() {
-        return (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint");
-    }
-    BROKEN_CONNECTION
+    let (kind, advice) = if find::<hyper_util::client::legacy::Error>(cause)
+        .is_some_and(hyper_util::client::legacy::Error::is_connect)
+    {
+        UNREACHABLE
+    } else if find::<ResolveEndpointError>(cause).is_some() {
+        return unresolved(sender);
+    } else if failure.is_user() {
+        (StoreErrorKind::Fatal, "the request cannot be sent; check the client's endpoint")
+    } else {
+        BROKEN_CONNECTION
+    };
+    (kind, advice.into())
+}
+
+/// Returns the meaning of a client that does not know where to send a request.
+fn unresolved(sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
+    let (kind, advice) = NO_ENDPOINT;
+    (kind, if sender.has_region { advice.into() } else { environment::no_region().into() })
+}
+
+/// Returns `true` if the name of the host has no address. The error of the client has no type of its own.
+fn is_unknown_host(cause: Option<&(dyn StdError + 'static)>) -> bool {
+    causes(cause).any(|error| error.to_string() == "dns error")
+}
+
+/// Returns `true` if the error is easier to understand with the name of the host.
+pub(super) fn needs_endpoint<E>(error: &SdkError<E, HttpResponse>) -> bool {
+    matches!(error, SdkError::DispatchFailure(failure) if is_unknown_host(cause(failure)))
+}
+
+fn cause(failure: &DispatchFailure) -> Option<&(dyn StdError + 'static)> {
+    failure.as_connector_error().map(|error| error as &(dyn StdError + 'static))
 }
 
 /// Returns `true` if a request found no object. A missing bucket is an error, and so is a 404 that is not S3's.
@@ -130,9 +164,14 @@ pub(super) fn is_absent<E: ProvideErrorMetadata>(error: &SdkError<E, HttpRespons
 
 /// Converts the SDK's error about `object` into a [`StoreError`].
 ///
-/// Only the words of the SDK's error are kept, or of the server's message. The whole error contains the raw response,
-/// and when S3 refuses a signature, that response repeats signed headers, including a session token.
-pub(super) fn explain<E>(operation: Operation, object: &str, error: SdkError<E, HttpResponse>) -> StoreError
+/// Only the text of the SDK's error is kept, or of the server's message. The whole error contains the raw response, and
+/// when S3 refuses a signature, that response repeats signed headers, including a session token.
+pub(super) fn explain<E>(
+    operation: Operation,
+    object: &str,
+    error: SdkError<E, HttpResponse>,
+    sender: &Sender,
+) -> StoreError
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {
@@ -148,13 +187,13 @@ where
         }
         other => {
             let (kind, advice) = match &other {
-                SdkError::ConstructionFailure(_) => NO_ENDPOINT,
-                SdkError::DispatchFailure(failure) => unanswered(failure),
+                SdkError::ConstructionFailure(_) => unresolved(sender),
+                SdkError::DispatchFailure(failure) => unanswered(failure, sender),
                 SdkError::TimeoutError(_) => (
                     StoreErrorKind::Ambiguous,
-                    "no answer within the client's timeout; check the network and the endpoint",
+                    "no answer within the client's timeout; check the network and the endpoint".into(),
                 ),
-                _ => UNREADABLE_ANSWER,
+                _ => (UNREADABLE_ANSWER.0, UNREADABLE_ANSWER.1.into()),
             };
             let explained = StoreError::new(kind, format!("{object}: {advice}"));
             match other.into_source() {
@@ -165,12 +204,11 @@ where
     }
 }
 
-fn find<'a, E: StdError + 'static>(mut error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
-    while let Some(cause) = error {
-        if let Some(found) = cause.downcast_ref() {
-            return Some(found);
-        }
-        error = cause.source();
-    }
-    None
+fn find<'a, E: StdError + 'static>(error: Option<&'a (dyn StdError + 'static)>) -> Option<&'a E> {
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// Returns an error and its causes.
+fn causes<'a>(error: Option<&'a (dyn StdError + 'static)>) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(error, |&error| error.source())
 }

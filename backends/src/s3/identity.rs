@@ -2,9 +2,9 @@
 
 use aws_sdk_s3::config::{ConfigBag, IdentityCache, ResolveCachedIdentity, RuntimeComponents, SharedIdentityCache};
 use aws_smithy_runtime_api::client::identity::{IdentityFuture, SharedIdentityResolver};
-use leaderelection::loading_credentials;
+use leaderelection::lock::loading_credentials;
 
-/// A cache whose loads go on when the request that began them is given up. Without it, credentials that take longer
+/// A cache whose loads continue when the request that began them is given up. Without it, credentials that take longer
 /// than a request may take would be loaded from the start by every request, and never be there.
 #[derive(Debug)]
 pub(super) struct OutlivingCache(SharedIdentityCache);

@@ -18,6 +18,11 @@ const EXAMPLE: &str =
 /// The public cloud's endpoint of an account, behind the account's name.
 const PUBLIC: &str = ".blob.core.windows.net";
 
+/// The domains of other clouds, whose objects have URLs that begin with `https://` too.
+const S3: &[&str] = &["amazonaws.com", "amazonaws.com.cn"];
+const GOOGLE: &[&str] = &["storage.googleapis.com", "storage.cloud.google.com"];
+
+const ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";
 const CONNECTION_STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
 
 /// A blob: `az://account/container/blob`, or its whole URL, with or without a SAS.
@@ -66,7 +71,7 @@ impl AzureLocation {
 
     fn checked(account: String, container: String, endpoint: &str, key: String) -> Result<Self, UrlError> {
         check_name(&account, "account", "no account")
-            .and_then(|()| check_name(&container, "container", "no container behind the account"))
+            .and_then(|()| check_container(&container))
             .map_err(|problem| wrong(&problem))?;
         if key.is_empty() {
             return Err(wrong("no blob behind the container"));
@@ -86,9 +91,20 @@ impl AzureLocation {
         if let Some(sas) = &self.sas {
             return AzureStore::new(&format!("{}?{}", self.container_url, sas.secret()), AzureCredential::InUrl);
         }
-        match env::var(CONNECTION_STRING) {
-            Ok(text) if !text.is_empty() => self.open_with(&text),
-            _ => AzureStore::new(&self.container_url, AzureCredential::from_environment()?),
+        match variable(CONNECTION_STRING) {
+            Some(text) => self.open_with(&text),
+            None => AzureStore::new(&self.container_url, AzureCredential::from_environment()?),
+        }
+    }
+
+    /// Opens the store in a container of the account that the environment names.
+    pub(crate) fn open_in_environment(container: &str) -> Result<AzureStore, StoreError> {
+        let wrong = |problem| StoreError::new(StoreErrorKind::Fatal, problem);
+        check_container(container).map_err(wrong)?;
+        match (variable(ACCOUNT), variable(CONNECTION_STRING)) {
+            (Some(account), _) => Self::new(account, container, "any").map_err(|error| wrong(error.problem))?.open(),
+            (None, Some(text)) => AzureStore::from_connection_string(&text, container),
+            (None, None) => Err(wrong(format!("no storage account; set {ACCOUNT} or {CONNECTION_STRING}"))),
         }
     }
 
@@ -112,6 +128,10 @@ impl FromStr for AzureLocation {
         let (account, endpoint, path) = match scheme {
             None => (authority, format!("https://{authority}{PUBLIC}"), path.as_str()),
             Some(_) if !is_host(authority) => return Err(wrong("the host is not a host's name")),
+            Some(_) if is_of(authority, S3) => {
+                return Err(another("an object of S3", "s3://bucket/key?region=eu-central-1"));
+            }
+            Some(_) if is_of(authority, GOOGLE) => return Err(another("an object of Google's", "gs://bucket/object")),
             Some(scheme) if is_emulator(authority) => {
                 let (account, path) = path.split_once('/').unwrap_or((&path, ""));
                 (account, format!("{scheme}://{authority}/{account}"), path)
@@ -141,6 +161,21 @@ impl fmt::Display for AzureLocation {
     }
 }
 
+/// The value of a variable of the environment, if it has one.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn check_container(container: &str) -> Result<(), String> {
+    check_name(container, "container", "no container behind the account")
+}
+
+/// Returns `true` if the host is below one of these domains, with or without a port.
+fn is_of(authority: &str, domains: &[&str]) -> bool {
+    let host = authority.split(':').next().unwrap_or_default();
+    domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+}
+
 /// Returns `true` if the text is a host, with or without a port.
 fn is_host(authority: &str) -> bool {
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
@@ -151,6 +186,11 @@ fn is_host(authority: &str) -> bool {
 fn is_emulator(authority: &str) -> bool {
     let host = authority.split(':').next().unwrap_or_default();
     host == "localhost" || host.parse::<Ipv4Addr>().is_ok()
+}
+
+/// The error of a URL that people copy from the console of another cloud.
+fn another(what: &str, example: &'static str) -> UrlError {
+    UrlError { problem: format!("https:// names a blob of Azure, and this is {what}"), example }
 }
 
 fn wrong(problem: &str) -> UrlError {

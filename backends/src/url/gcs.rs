@@ -9,6 +9,7 @@ use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::UrlError;
+use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, escaped};
 use crate::gcs::GcsStore;
 use crate::request::Words;
@@ -64,10 +65,16 @@ impl GcsLocation {
     /// [`StoreErrorKind::Fatal`] if there are no credentials, or if the credentials or the emulator's address are
     /// invalid.
     pub async fn open(&self) -> Result<GcsStore, StoreError> {
-        match emulator() {
-            Some(endpoint) => self.open_emulator(endpoint).await,
-            None => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
-        }
+        self.opened().await
+    }
+
+    fn opened(&self) -> CompiledHere<'_, Result<GcsStore, StoreError>> {
+        Box::pin(async move {
+            match emulator() {
+                Some(endpoint) => self.open_emulator(endpoint).await,
+                None => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
+            }
+        })
     }
 
     async fn open_emulator(&self, endpoint: String) -> Result<GcsStore, StoreError> {

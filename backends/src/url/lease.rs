@@ -7,13 +7,14 @@ use kube::Config;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::UrlError;
+use super::compiled::CompiledHere;
 use super::parts::{Parts, check_name, escaped};
-use crate::kubernetes::LeaseStore;
+use crate::kubernetes::{self, LeaseStore};
 use crate::request::Words;
 
 const EXAMPLE: &str = "lease://namespace/name";
 
-/// A Lease of Kubernetes: `lease://namespace/name`.
+/// A Lease of Kubernetes: `lease://namespace/name`, or `lease:///name` in the namespace of the pod that runs the program.
 ///
 /// ```
 /// use leaderelection_backends::url::LeaseLocation;
@@ -25,24 +26,29 @@ const EXAMPLE: &str = "lease://namespace/name";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseLocation {
-    /// The namespace.
+    /// The namespace. If it is empty, [`open`](Self::open) takes the pod's own, and outside of a cluster that of the current
+    /// context in the kubeconfig.
     pub namespace: String,
     /// The name of the Lease.
     pub key: String,
 }
 
 impl LeaseLocation {
-    /// Names a Lease in a namespace.
+    /// Names a Lease in a namespace, which may be empty: see [`namespace`](Self::namespace).
     ///
     /// # Errors
     ///
-    /// If the name of the namespace is invalid, or if the name of the Lease is empty.
+    /// If the name of the namespace or that of the Lease is invalid.
     pub fn new(namespace: impl Into<String>, key: impl Into<String>) -> Result<Self, UrlError> {
         let (namespace, key) = (namespace.into(), key.into());
-        check_name(&namespace, "namespace", "no namespace").map_err(|problem| wrong(&problem))?;
+        if !namespace.is_empty() {
+            check_name(&namespace, "namespace", "").map_err(|problem| wrong(&problem))?;
+        }
         if key.is_empty() {
             return Err(wrong("no name of a Lease behind the namespace"));
         }
+        kubernetes::check_name(&key)
+            .map_err(|problem| wrong(&format!("what stands behind the namespace is {problem}")))?;
         Ok(Self { namespace, key })
     }
 
@@ -54,19 +60,29 @@ impl LeaseLocation {
     ///
     /// [`StoreErrorKind::Fatal`] if there is no such configuration, or if it is invalid.
     pub async fn open(&self) -> Result<LeaseStore, StoreError> {
-        LeaseStore::new(self.config().await?, &self.namespace)
+        let config = self.config().await?;
+        let namespace = config.default_namespace.clone();
+        LeaseStore::new(config, namespace)
     }
 
-    /// The API server that [`open`](Self::open) asks.
+    /// The Leases that [`open`](Self::open) asks for.
     pub(super) async fn endpoint(&self) -> Result<String, StoreError> {
-        Ok(self.config().await?.cluster_url.to_string())
+        let Config { cluster_url, default_namespace, .. } = self.config().await?;
+        Ok(format!("{cluster_url}apis/coordination.k8s.io/v1/namespaces/{default_namespace}/leases"))
     }
 
-    async fn config(&self) -> Result<Config, StoreError> {
-        Config::infer().await.map_err(|error| {
-            let message =
-                format!("{self}: no cluster is known; set KUBECONFIG, or run in a pod with a service account");
-            Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
+    /// The cluster, with the namespace of this location as its default.
+    fn config(&self) -> CompiledHere<'_, Result<Config, StoreError>> {
+        Box::pin(async move {
+            let mut config = Config::infer().await.map_err(|error| {
+                let message =
+                    format!("{self}: no cluster is known; set KUBECONFIG, or run in a pod with a service account");
+                Words::add_to(Words::of_error(&error), StoreError::new(StoreErrorKind::Fatal, message))
+            })?;
+            if !self.namespace.is_empty() {
+                config.default_namespace.clone_from(&self.namespace);
+            }
+            Ok(config)
         })
     }
 }

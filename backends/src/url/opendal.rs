@@ -5,14 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::sequenced::{DEFAULT_KEEP, SequencedStore};
 use leaderelection::{ConditionalStore, StoreError, StoreErrorKind};
+use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 use opendal::Operator;
 use opendal::services::{Cos, Oss, Tos};
 use url::form_urlencoded;
 
 use super::UrlError;
-use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped};
+use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_keep, checked_region, escaped, query};
 use crate::opendal::{OpendalAdapter, OpendalObjects};
 use crate::request::Words;
 
@@ -218,21 +218,14 @@ impl FromStr for OpendalLocation {
 
 impl fmt::Display for OpendalLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("endpoint", &self.endpoint), ("region", &self.region)] {
-            if let Some(value) = value {
-                query.append_pair(name, value);
-            }
-        }
-        if self.path_style {
-            query.append_pair("path_style", "true");
-        }
-        if self.keep != DEFAULT_KEEP {
-            query.append_pair("keep", &self.keep.to_string());
-        }
-        let query = query.finish();
-        let separator = if query.is_empty() { "" } else { "?" };
-        write!(f, "{}://{}/{}{separator}{query}", self.service.scheme(), self.bucket, escaped(&self.key))
+        let keep = (self.keep != DEFAULT_KEEP).then(|| self.keep.to_string());
+        let query = query([
+            ("endpoint", self.endpoint.as_deref()),
+            ("region", self.region.as_deref()),
+            ("path_style", self.path_style.then_some("true")),
+            ("keep", keep.as_deref()),
+        ]);
+        write!(f, "{}://{}/{}{query}", self.service.scheme(), self.bucket, escaped(&self.key))
     }
 }
 

@@ -13,6 +13,10 @@ use super::UrlError;
 /// people and shells.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
+/// The characters that the value of a parameter has to encode. Slashes and colons stay, so that people can read a URL.
+#[cfg(any(feature = "opendal-services", feature = "s3"))]
+const ESCAPED_VALUE: &AsciiSet = &ESCAPED.add(b'&').add(b'+');
+
 /// The parts of a URL, and an example of a valid URL.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
@@ -100,4 +104,17 @@ pub(super) fn checked_keep(value: &str) -> Option<u64> {
 /// A key in its URL encoding.
 pub(super) fn escaped(key: &str) -> impl fmt::Display {
     utf8_percent_encode(key, ESCAPED)
+}
+
+/// The query of a URL with its question mark, of those parameters that have a value.
+#[cfg(any(feature = "opendal-services", feature = "s3"))]
+pub(super) fn query<'a>(parameters: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
+    let mut query = String::new();
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            let separator = if query.is_empty() { '?' } else { '&' };
+            query.extend([format!("{separator}{name}="), utf8_percent_encode(value, ESCAPED_VALUE).to_string()]);
+        }
+    }
+    query
 }

@@ -11,7 +11,8 @@ use aws_sdk_s3::config::{BehaviorVersion, Builder, Region, RequestChecksumCalcul
 use url::form_urlencoded;
 
 use super::UrlError;
-use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_region, escaped};
+use super::compiled::CompiledHere;
+use super::parts::{Parts, check_name, checked_endpoint, checked_flag, checked_region, escaped, query};
 use crate::s3::S3Store;
 
 /// The place of credentials.
@@ -123,22 +124,28 @@ impl S3Location {
     /// [`endpoint`](Self::endpoint), the region is `us-east-1` if no other region is configured, and checksums are
     /// sent and checked only where the protocol requires them.
     pub async fn client(&self) -> Client {
-        let mut loader = aws_config::defaults(BehaviorVersion::latest());
-        if let Some(endpoint) = &self.endpoint {
-            // The default chain is not used here, because it would look for an instance metadata service.
-            let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
-                .or_else(ProfileFileRegionProvider::new())
-                .or_else("us-east-1");
-            loader = loader
-                .endpoint_url(endpoint)
-                .region(region)
-                .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
-                .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
-        }
-        if let Some(region) = &self.region {
-            loader = loader.region(Region::new(region.clone()));
-        }
-        Client::from_conf(Builder::from(&loader.load().await).force_path_style(self.path_style).build())
+        self.made_client().await
+    }
+
+    fn made_client(&self) -> CompiledHere<'_, Client> {
+        Box::pin(async move {
+            let mut loader = aws_config::defaults(BehaviorVersion::latest());
+            if let Some(endpoint) = &self.endpoint {
+                // The default chain is not used here, because it would look for an instance metadata service.
+                let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+                    .or_else(ProfileFileRegionProvider::new())
+                    .or_else("us-east-1");
+                loader = loader
+                    .endpoint_url(endpoint)
+                    .region(region)
+                    .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+                    .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
+            }
+            if let Some(region) = &self.region {
+                loader = loader.region(Region::new(region.clone()));
+            }
+            Client::from_conf(Builder::from(&loader.load().await).force_path_style(self.path_style).build())
+        })
     }
 }
 
@@ -171,21 +178,14 @@ impl FromStr for S3Location {
 
 impl fmt::Display for S3Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("region", &self.region), ("endpoint", &self.endpoint)] {
-            if let Some(value) = value {
-                query.append_pair(name, value);
-            }
-        }
-        if self.path_style != self.endpoint.is_some() {
-            query.append_pair("path_style", &self.path_style.to_string());
-        }
-        if self.bare_etags {
-            query.append_pair("bare_etags", "true");
-        }
-        let query = query.finish();
-        let separator = if query.is_empty() { "" } else { "?" };
-        write!(f, "s3://{}/{}{separator}{query}", self.bucket, escaped(&self.key))
+        let path_style = (self.path_style != self.endpoint.is_some()).then(|| self.path_style.to_string());
+        let query = query([
+            ("region", self.region.as_deref()),
+            ("endpoint", self.endpoint.as_deref()),
+            ("path_style", path_style.as_deref()),
+            ("bare_etags", self.bare_etags.then_some("true")),
+        ]);
+        write!(f, "s3://{}/{}{query}", self.bucket, escaped(&self.key))
     }
 }
 
@@ -215,6 +215,24 @@ mod tests {
             bare_etags: true,
         };
         assert_eq!(location, Ok(expected));
+    }
+
+    #[test]
+    fn people_can_read_the_endpoint_of_a_url_that_is_shown() {
+        for (text, shown) in [
+            (
+                "s3://bucket/key?endpoint=http%3A%2F%2F127.0.0.1%3A8333",
+                "s3://bucket/key?endpoint=http://127.0.0.1:8333",
+            ),
+            (
+                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%2526b%252B%2Bc&path_style=false&bare_etags=true",
+                "s3://b/a%20b?region=eu-west-1&endpoint=http://h/a%2526b%252B%2Bc&path_style=false&bare_etags=true",
+            ),
+        ] {
+            let location: S3Location = text.parse().unwrap();
+            assert_eq!(location.to_string(), shown);
+            assert_eq!(parse(shown), Ok(location));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use leaderelection::sequenced::{DEFAULT_KEEP, SequencedStore};
+use leaderelection_sequenced::{DEFAULT_KEEP, SequencedStore};
 
 use super::UrlError;
 use super::file::FileLocation;

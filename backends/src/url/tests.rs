@@ -7,9 +7,9 @@ const CANONICAL: &[&str] = &[
     #[cfg(feature = "s3")]
     "s3://bucket/locks/scheduler",
     #[cfg(feature = "s3")]
-    "s3://my.bucket/a%20b//c%23d%3F/../?region=eu-west-1&endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=false",
+    "s3://my.bucket/a%20b//c%23d%3F/../?region=eu-west-1&endpoint=http://127.0.0.1:1&path_style=false",
     #[cfg(feature = "s3")]
-    "s3://bucket/locks/scheduler?endpoint=http%3A%2F%2F127.0.0.1%3A7480&bare_etags=true",
+    "s3://bucket/locks/scheduler?endpoint=http://127.0.0.1:7480&bare_etags=true",
     #[cfg(feature = "gcs")]
     "gs://bucket/locks//a%20b/../%23%3F",
     #[cfg(feature = "azure")]
@@ -20,8 +20,10 @@ const CANONICAL: &[&str] = &[
     "https://account.blob.core.chinacloudapi.cn/$root/%25",
     #[cfg(feature = "kubernetes")]
     "lease://kube-system/scheduler",
+    #[cfg(feature = "kubernetes")]
+    "lease:///scheduler",
     #[cfg(feature = "opendal-services")]
-    "oss://bucket/a%20b?endpoint=http%3A%2F%2F127.0.0.1%3A1&path_style=true&keep=100",
+    "oss://bucket/a%20b?endpoint=http://127.0.0.1:1&path_style=true&keep=100",
     #[cfg(feature = "opendal-services")]
     "cos://bucket-1250000000/locks/scheduler",
     #[cfg(feature = "opendal-services")]
@@ -99,8 +101,9 @@ fn constructors_are_as_strict_as_urls() {
     #[cfg(feature = "kubernetes")]
     {
         same(LeaseLocation::new("default", "scheduler").unwrap().into(), "lease://default/scheduler");
-        refused(LeaseLocation::new("", "scheduler").unwrap_err(), "no namespace");
+        same(LeaseLocation::new("", "scheduler").unwrap().into(), "lease:///scheduler");
         refused(LeaseLocation::new("default", "").unwrap_err(), "no name of a Lease");
+        refused(LeaseLocation::new("default", "locks/Scheduler").unwrap_err(), "lower-case letters");
         assert!(parse("lease://default/scheduler?x=1").unwrap_err().contains("no parameters"));
     }
     #[cfg(feature = "azure")]

@@ -1,16 +1,17 @@
 //! The file store, on the file system of the temporary directory.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::time::Duration;
+use std::process::Command;
 
-use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version,
-};
-use leaderelection_backends::file::{FileLock, FileStore};
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection_backends::file::{CreateOnlyDirectory, FileLock, FileStore};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
-use tempfile::tempdir;
-use tokio::time::timeout;
+use leaderelection_sequenced::CreateOnlyStore as _;
+use tempfile::{tempdir, tempdir_in};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn file_store_conforms() {
@@ -202,23 +203,77 @@ async fn what_is_discarded_leaves_no_trace_and_takes_nothing_else_away() {
     assert_eq!(inodes(directory.path()), 0);
 }
 
-/// A pipe without a writer hangs whoever opens it, as a file on a disk that does not answer.
+/// A pipe without a writer would hang whoever opens it for reading.
 #[tokio::test]
-async fn no_call_begins_while_another_one_hangs() {
-    let directory = tempdir().unwrap();
-    let generations = directory.path().join("key/@");
-    fs::create_dir_all(&generations).unwrap();
-    let pipe = generations.join("1");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let store = FileStore::new(directory.path());
-    let limit = Duration::from_millis(1100);
-    timeout(limit, store.get("key")).await.unwrap_err();
-    for _ in 0..3 {
-        // Clones share the disk, and wait without a thread.
-        timeout(Duration::from_millis(50), store.clone().get("other")).await.unwrap_err();
+async fn what_is_no_file_is_refused_at_once() {
+    let make_pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    let make_link = |path: &Path| symlink("/dev/zero", path).unwrap();
+    let make_dangling = |path: &Path| symlink("nothing", path).unwrap();
+    let make_socket = |path: &Path| drop(UnixListener::bind(path).unwrap());
+    type Make<'a> = (&'a str, &'a dyn Fn(&Path));
+    let make: [Make<'_>; 4] =
+        [("pipe", &make_pipe), ("link", &make_link), ("dangling", &make_dangling), ("socket", &make_socket)];
+    for (key, make) in make {
+        let directory = tempdir().unwrap();
+        let store = FileStore::new(directory.path());
+        let version = store.put(key, "body".into(), &Precondition::Absent).await.unwrap();
+        make(&directory.path().join(key).join("@/2"));
+        let error = store.get(key).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{key}: {error}");
+        assert!(error.to_string().contains("/@/2 is not a file of at most 65536 bytes"), "{error}");
+        for precondition in [Precondition::Absent, Precondition::Matches(version)] {
+            let error = store.put(key, "late".into(), &precondition).await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Conflict, "{key}: {error}");
+        }
+        assert_eq!(store.list("").await.unwrap(), [ListedObject::new(key, None)]);
+
+        let sequenced = CreateOnlyDirectory::new(directory.path());
+        make(&directory.path().join("object"));
+        assert_eq!(sequenced.read("object").await.unwrap_err().kind(), StoreErrorKind::Unreadable, "{key}");
     }
-    let writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    fs::remove_file(&pipe).unwrap();
-    assert_eq!(timeout(Duration::from_secs(60), store.get("key")).await.unwrap().unwrap(), None);
-    drop(writer);
+}
+
+/// Returns `true` if nobody but its owner can replace anything on the way to `path`.
+fn is_private(path: &Path) -> bool {
+    path.ancestors().all(|directory| directory.metadata().unwrap().mode() & 0o022 == 0)
+}
+
+#[tokio::test]
+async fn a_link_of_another_user_is_not_followed() {
+    const STRANGER: u32 = 12_345;
+
+    let home = tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let elsewhere = tempdir().unwrap();
+    FileStore::new(elsewhere.path()).put("key", "body".into(), &Precondition::Absent).await.unwrap();
+    symlink(elsewhere.path(), home.path().join("locks")).unwrap();
+    fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
+    if chown(home.path(), Some(STRANGER), None).is_err() {
+        println!("skipped: only root can give a directory to another user");
+        return;
+    }
+    let error = FileStore::new(home.path()).get("locks/key").await.unwrap_err();
+    assert!(error.to_string().contains("a symbolic link, which others can replace"), "{error}");
+}
+
+#[tokio::test]
+async fn a_link_is_followed_only_where_nobody_else_can_put_another_one() {
+    let below = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let home = tempdir_in(below).unwrap();
+    let elsewhere = tempdir().unwrap();
+    FileStore::new(elsewhere.path()).put("key", "body".into(), &Precondition::Absent).await.unwrap();
+    symlink(elsewhere.path(), home.path().join("locks")).unwrap();
+    for (mode, is_followed) in [(0o755, is_private(below)), (0o775, false), (0o777, false), (0o1777, false)] {
+        fs::set_permissions(home.path(), Permissions::from_mode(mode)).unwrap();
+        for (directory, key) in [(home.path().join("locks"), "key"), (home.path().to_owned(), "locks/key")] {
+            let read = FileStore::new(directory).get(key).await;
+            if is_followed {
+                assert_eq!(read.unwrap().unwrap().body, "body");
+                continue;
+            }
+            let error = read.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Fatal, "{mode:o}: {error}");
+            let advice = "a symbolic link, which others can replace: put a directory in its place";
+            assert!(error.to_string().ends_with(advice), "{mode:o}: {error}");
+        }
+    }
 }

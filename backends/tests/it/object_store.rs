@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::fence::FencedObject;
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ListedObject, MAX_BODY_BYTES,
-    ObjectStoreBasedLock as _, Precondition, RunOutcome, StoreErrorKind, Version,
+    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _,
+    Precondition, RunOutcome, StoreErrorKind, Version,
 };
 use leaderelection_backends::object_store::{ObjectStoreAdapter, ObjectStoreLock};
 use leaderelection_conformance::{CheckKind, Effort, Outcome, ProbeConfig, Verdict, check_lock, check_store, probe};
@@ -107,7 +108,7 @@ async fn a_failure_without_a_kind_of_its_own_is_ambiguous() {
         let (inner, store) = with_faults([fault]);
         let error = store.put("key", "{}".into(), &Precondition::Absent).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous, "{error:?}");
-        let text = leaderelection::with_causes(&error).to_string();
+        let text = leaderelection::causes::with_causes(&error).to_string();
         assert!(text.contains("its effect is unknown") && text.contains("status code: 500"), "{text}");
         assert_eq!(inner.attempts(), 1);
     }
@@ -123,7 +124,7 @@ async fn a_store_without_conditions_is_refused_and_another_is_named() {
     let error = store.put("key", "{}".into(), &Precondition::Absent).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fatal);
     assert!(error.to_string().contains("FileStore of leaderelection-backends or a file:/// URL"), "{error}");
-    assert!(leaderelection::with_causes(&error).to_string().contains("LocalFileSystem"), "{error:?}");
+    assert!(leaderelection::causes::with_causes(&error).to_string().contains("LocalFileSystem"), "{error:?}");
 }
 
 #[tokio::test]

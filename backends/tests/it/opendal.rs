@@ -1,9 +1,10 @@
 //! The adapters for operators of `opendal`, in memory: OpenDAL's memory can create and not replace on a condition.
 
-use leaderelection::sequenced::{CreateOnlyStore as _, SequencedStore};
-use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, ObjectLock, Precondition, StoreError, StoreErrorKind};
+use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::{ConditionalStore as _, ObjectLock, Precondition, StoreError, StoreErrorKind};
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_conformance::{Effort, ProbeConfig, Verdict, check_lock, check_store, probe};
+use leaderelection_sequenced::{CreateOnlyStore as _, SequencedStore};
 use opendal::layers::CapabilityOverrideLayer;
 use opendal::services::Memory;
 use opendal::{Capability, Operator};

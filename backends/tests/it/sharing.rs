@@ -1,5 +1,8 @@
 //! One directory for several users, each in a process of its own.
 
+#[cfg(target_os = "linux")]
+mod neighbour;
+
 use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -26,9 +29,14 @@ async fn write() {
 
 /// A process that writes the object of `directory`.
 fn writer(directory: &Path, umask: &str) -> Command {
+    process("sharing::write", directory, umask)
+}
+
+/// A process that runs a test of this program on `directory`.
+fn process(test: &str, directory: &Path, umask: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "umask $0; exec \"$@\"", umask]).arg(env::current_exe().unwrap());
-    command.args(["--exact", "sharing::write"]).env(DIRECTORY, directory);
+    command.args(["--exact", test]).env(DIRECTORY, directory);
     command
 }
 
@@ -71,16 +79,22 @@ fn what_is_made_is_as_open_to_the_group_as_the_directory() {
     }
 }
 
-/// Only root can become two users, so the test is empty for others.
+/// A directory for the group, as the documentation tells to make it. The result is `None` for all but root, because
+/// nobody else can become two users.
+fn directory_of_the_group() -> Option<TempDir> {
+    if !is_root() {
+        println!("skipped: only root can become two users");
+        return None;
+    }
+    let directory = tempdir().unwrap();
+    chown(directory.path(), None, Some(GROUP)).unwrap();
+    assert!(Command::new("chmod").arg("g+rwxs").arg(directory.path()).status().unwrap().success());
+    Some(directory)
+}
+
 #[test]
 fn users_of_one_group_replace_each_others_objects() {
-    if !is_root() {
-        return;
-    }
-    let directory = directory(0o2770);
-    chown(directory.path(), None, Some(GROUP)).unwrap();
-    // chown takes the bit away.
-    fs::set_permissions(directory.path(), Permissions::from_mode(0o2770)).unwrap();
+    let Some(directory) = directory_of_the_group() else { return };
     for (user, umask) in [(54_001, "022"), (54_002, "077"), (54_001, "077"), (54_002, "022")] {
         let output = writer(directory.path(), umask).uid(user).gid(GROUP).output().unwrap();
         assert!(output.status.success(), "user {user}: {}", said(&output));

@@ -1,4 +1,4 @@
-//! Messages of the log that repeat: told once, and then counted.
+//! Messages of the log that repeat: written once, and then counted.
 //!
 //! An elector tries again several times a second. The reason for which it fails is the same each time.
 
@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// The number of different messages that are remembered.
 const MOST: usize = 64;
 
-/// The warnings and errors that were told a short while ago.
+/// The warnings and errors that were written a short while ago.
 #[derive(Debug, Default)]
 pub(super) struct Damping(HashMap<String, Repeated>);
 

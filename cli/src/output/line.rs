@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-use crate::plain::{plain, plain_json};
-use crate::view;
+use crate::lock::view;
+use crate::output::plain::{plain, plain_json};
 
 /// The format of messages and of the log, on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -35,6 +35,12 @@ impl LogFormat {
             }
         }
         asked.and_then(|asked| Self::from_str(&asked, false).ok()).unwrap_or_default()
+    }
+
+    /// The format with this name, or the usual one.
+    #[cfg(unix)]
+    pub(crate) fn of_arg(name: &str) -> Self {
+        Self::from_str(name, false).unwrap_or_default()
     }
 
     /// The value of `--log-format`.

@@ -1,5 +1,7 @@
 //! One object under the prefix, and the times at which it was seen.
 
+use std::time::Duration;
+
 use leaderelection::admin::Target;
 use leaderelection::clock::LocalInstant;
 use leaderelection::{LeaderElectionRecord, LockError, StoreErrorKind, Version, VersionedRecord};
@@ -26,6 +28,8 @@ pub(super) struct Seen {
     version: Version,
     pub(super) first_seen_at: LocalInstant,
     pub(super) last_seen_at: LocalInstant,
+    /// The age of the version by the store's clock at `first_seen_at`, if the store tells it.
+    pub(super) age_at_first: Option<Duration>,
     /// An earlier look showed something else, so that the version is no older than `first_seen_at` and one look.
     pub(super) was_seen_to_change: bool,
 }
@@ -42,7 +46,7 @@ impl Object {
     ) -> Self {
         let before = before.and_then(|before| before.seen);
         let (version, seen) = match &read {
-            Ok(Some(found)) => (Some(found.version.clone()), Some(Seen::next(&found.version, at, before, is_new))),
+            Ok(Some(found)) => (Some(found.version.clone()), Some(Seen::next(found, at, before, is_new))),
             Ok(None) => (None, None),
             // A further read would show the same.
             Err(error) if error.kind() == StoreErrorKind::Unreadable => (listed, None),
@@ -85,11 +89,22 @@ impl Object {
 }
 
 impl Seen {
-    fn next(version: &Version, at: LocalInstant, before: Option<Self>, is_new: bool) -> Self {
+    /// The time for which the version is known to have been there when it was last seen.
+    pub(super) fn unchanged_for(&self) -> Duration {
+        self.last_seen_at.saturating_since(self.first_seen_at)
+    }
+
+    /// The age of the version by the store's clock when it was last seen; `None` if the store does not tell it.
+    pub(super) fn store_age(&self) -> Option<Duration> {
+        self.age_at_first.map(|age| age.saturating_add(self.unchanged_for()))
+    }
+
+    fn next(found: &VersionedRecord, at: LocalInstant, before: Option<Self>, is_new: bool) -> Self {
         match before {
-            Some(before) if before.version == *version => Self { last_seen_at: at, ..before },
+            Some(before) if before.version == found.version => Self { last_seen_at: at, ..before },
             before => Self {
-                version: version.clone(),
+                version: found.version.clone(),
+                age_at_first: found.age,
                 first_seen_at: at,
                 last_seen_at: at,
                 was_seen_to_change: is_new || before.is_some(),

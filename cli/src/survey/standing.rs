@@ -1,12 +1,10 @@
 //! The state of a lock in one word.
 
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::observe::Age;
-use crate::view::{State, View};
+use crate::lock::view::{State, View};
+use crate::survey::doubt::Doubt;
+use crate::survey::observe::Age;
 
 /// The state of a lock, as far as the looks so far show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,9 +15,9 @@ pub(crate) enum Standing {
     /// The lease has a holder. No renewal was seen, and the lease was not watched for its whole duration.
     Held,
     /// As [`Held`](Self::Held), and by the clocks of the holder and of this machine, the last renewal is older than
-    /// the lease.
+    /// the lease. The store does not tell its age.
     Doubtful,
-    /// The lease was seen without a renewal for its whole duration.
+    /// The lease was seen without a renewal for its whole duration, or is older than that by the store's clock.
     Expired,
     /// The holder is asked to hand over.
     HandingOver,
@@ -34,16 +32,19 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    pub(super) fn of(view: &View, age: Option<&Age>, now: DateTime<Utc>) -> Self {
+    /// `doubt` is the sign that the holder is dead, if no renewal was seen.
+    pub(super) fn of(view: &View, age: Option<&Age>, doubt: Option<Doubt>) -> Self {
         match view.state {
             State::Free => Self::Free,
             State::Absent => Self::Absent,
             State::Unreadable => Self::Unreadable,
             State::Unreachable => Self::Unreachable,
-            State::Held if age.is_some_and(|age| age.expired) => Self::Expired,
+            State::Held if age.is_some_and(|age| age.expired) || matches!(doubt, Some(Doubt::ByStore(_))) => {
+                Self::Expired
+            }
             State::Held if view.preferred_holder.is_some() => Self::HandingOver,
             State::Held if age.is_some_and(|age| age.left.is_some()) => Self::Alive,
-            State::Held if is_old(view, now) => Self::Doubtful,
+            State::Held if doubt.is_some() => Self::Doubtful,
             State::Held => Self::Held,
         }
     }
@@ -62,10 +63,4 @@ impl Standing {
             Self::Unreachable => "cannot be read",
         }
     }
-}
-
-/// Returns `true` if the last renewal is older than the lease, as far as the clocks agree.
-fn is_old(view: &View, now: DateTime<Utc>) -> bool {
-    let age = view.renewed().map(|renewed| (now - renewed).to_std().unwrap_or(Duration::ZERO));
-    age.zip(view.lease()).is_some_and(|(age, lease)| age > lease)
 }

@@ -51,9 +51,13 @@ fn run(script: &str, packages: &Path, node: &mut Command) {
     assert!(output.status.success(), "{script} failed ({}):\n{out}{err}", output.status);
 }
 
-/// Runs a script with a browser, once there is one.
+/// Runs a script with a browser, once there is one. One browser runs at a time, for each would take both processors.
 async fn look(script: &'static str, mut node: Command) {
-    let look = move || run(script, &packages(), node.env("SCREENSHOTS", env!("CARGO_TARGET_TMPDIR")));
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    let look = move || {
+        let packages = packages();
+        exclusively(Path::new(directory), "browser", || run(script, &packages, node.env("SCREENSHOTS", directory)));
+    };
     tokio::task::spawn_blocking(look).await.unwrap();
 }
 
@@ -114,7 +118,8 @@ async fn the_dashboard_agrees_with_itself_in_every_state() {
     look("dashboard.mjs", node).await;
 }
 
-/// The pictures of docs/looking.md are copies of what this test leaves in `target/tmp`.
+/// The pictures of docs/command-line.md are copies of what this test leaves in `target/tmp`. After a change of a page, copy those
+/// whose names begin with `looking-` to `docs/looking`.
 #[tokio::test]
 async fn the_pictures_can_be_taken() {
     let place = Place::new();
@@ -127,7 +132,7 @@ async fn the_pictures_can_be_taken() {
     place.overwrite("backup", &record("", "1s", 12, "1"));
     place.overwrite("mail/outbox", &record("node-4", "2s", 31, "1"));
     let board = Sidecar::spawn(&mut dashboard(&place.prefix(), "1s")).await;
-    let page = "<bdi>node-1</bdi></strong> leads";
+    let page = "<bdi>node-1</bdi></strong> has led";
     eventually("the dashboard sees the first leader", async || board.ask("/").await.1.contains(page).then_some(()))
         .await;
     first.signal(Signal::TERM);

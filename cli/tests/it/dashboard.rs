@@ -58,7 +58,7 @@ async fn a_look_costs_one_listing_and_one_read_of_each_lock_that_changed_however
     assert_eq!(requests(&dashboard, "get"), 5, "a browser costs no read: {}", dashboard.said());
 
     place.overwrite("c", &record("node-2", "1h", 8, "2"));
-    shows(&dashboard, "<strong><bdi>node-2</bdi></strong> leads").await;
+    shows(&dashboard, "<strong><bdi>node-2</bdi></strong> has led").await;
     looks(2).await;
     assert_eq!(requests(&dashboard, "get"), 6, "{}", dashboard.said());
 }
@@ -73,7 +73,7 @@ async fn the_states_of_locks_follow_their_objects() {
     let page = shows(&dashboard, "<strong>Nobody leads</strong>: <bdi>node-1</bdi> has not renewed for").await;
     assert!(page.contains("<bdi>photo</bdi><span><strong>Not a lock</strong>"), "{page}");
     assert!(
-        page.contains("<strong><bdi>node-9</bdi></strong> holds it for ")
+        page.contains("<strong><bdi>node-9</bdi></strong> has held it for ")
             && page.contains(", token 3; not seen to renew yet</span>"),
         "{page}"
     );
@@ -83,7 +83,7 @@ async fn the_states_of_locks_follow_their_objects() {
     place.overwrite("photo", &record("node-2", "1h", 1, "1"));
     place.overwrite("lease", &record("node-3", "1h", 8, "2"));
     let page = shows(&dashboard, "<title>All well: 3 led, 0 free").await;
-    assert!(page.contains("<strong><bdi>node-3</bdi></strong> leads"), "{page}");
+    assert!(page.contains("<strong><bdi>node-3</bdi></strong> has led"), "{page}");
     let lease = page.split("<bdi>lease</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
     assert!(lease.contains("aria-label=\"Terms: 2\"") && lease.matches("<rect ").count() == 2, "{lease}");
 
@@ -117,13 +117,13 @@ async fn a_lock_of_a_session_has_the_lease_of_its_session() {
     for prefix in [place.file(""), place.prefix()] {
         place.put("sessions/s1", &session("1h", &format!("before {prefix}")));
         let dashboard = Sidecar::spawn(dashboard(&prefix, "100ms").arg("-vv")).await;
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> holds it").await;
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> has held it").await;
         assert!(page.contains(", session <bdi>s1</bdi>, token 7"), "{page}");
         if prefix == place.file("") {
             assert_eq!(requests(&dashboard, "get"), 3, "{}", dashboard.said());
         }
         place.put("sessions/s1", &session("1h", &format!("after {prefix}")));
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> leads").await;
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> has led").await;
         assert_eq!(page.matches("<li class=\"good\">").count(), 2, "{page}");
         assert!(page.contains("<title>All well: 2 led, 0 free"), "a session is no lock: {page}");
     }
@@ -136,7 +136,12 @@ async fn a_store_that_never_answers_is_told_of() {
     command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key");
     let dashboard = Sidecar::spawn(&mut command).await;
     let page = shows(&dashboard, "<p class=\"alarm\">").await;
-    assert!(page.contains("Who leads is not known</strong>: the store has not answered yet."), "{page}");
+    assert!(
+        page.contains(
+            "Who leads is not known</strong>: the store cannot be used now; the locks have not been listed yet."
+        ),
+        "{page}"
+    );
     assert!(page.contains("<title>Leaders not known · "), "{page}");
     assert!(dashboard.said().contains("the locks cannot be listed; trying again"), "{}", dashboard.said());
 }
@@ -166,4 +171,12 @@ async fn the_token_opens_the_page_and_a_signal_ends_it() {
     assert_eq!(healthy.status(), StatusCode::OK);
     dashboard.signal(Signal::TERM);
     assert_eq!(dashboard.ended().await.code(), Some(0), "{}", dashboard.said());
+}
+
+#[tokio::test]
+async fn a_directory_that_does_not_exist_is_named() {
+    let place = Place::new();
+    let dashboard = Sidecar::spawn(&mut dashboard(&place.file("lokcs/team/"), "1s")).await;
+    let missing = format!("there is no directory {}", place.path("lokcs").display());
+    eventually("it is named", async || dashboard.said().contains(&missing).then_some(())).await;
 }

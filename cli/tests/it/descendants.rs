@@ -149,8 +149,8 @@ fn none_outlives_the_lease_that_is_lost() {
 fn none_outlives_a_watchdog_that_is_killed() {
     let leaders = leaders(&LONG, STUBBORN);
     for case in &leaders {
-        let parent = case.running.pid().to_string();
-        let killed = Command::new("pkill").args(["-KILL", "-P", &parent, "-f", "__watchdog"]).status().unwrap();
+        let kill = "pkill -KILL -P \"$(pgrep -P \"$0\")\" -f __watchdog";
+        let killed = Command::new("sh").args(["-c", kill, &case.running.pid().to_string()]).status().unwrap();
         assert!(killed.success(), "there was no watchdog");
     }
     for Case { way, place, pipe, running } in leaders {

@@ -44,9 +44,11 @@ fn the_command_does_not_get_what_leaderelect_was_told() {
     let (lock, options) = (place.lock("a"), [&LONG[..], &["--identity", "node-1"]].concat());
     let mut command = leaderelect(run(&lock, &options, &["env"]));
     command.env("LEADERELECT_SKIP_EXIT_CODE", "0").env("LEADERELECT_UNKNOWN", "secret").env("OTHER", "kept");
+    command.env("LEADERELECTION_HTTP_TOKEN", "secret of the status page");
     let ended = end_of(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(!ended.stdout.contains("LEADERELECT_") && ended.stdout.contains("OTHER=kept"), "{ended:?}");
+    assert!(!ended.stdout.contains("LEADERELECT_") && !ended.stdout.contains("secret"), "{ended:?}");
+    assert!(ended.stdout.contains("OTHER=kept"), "{ended:?}");
     assert!(ended.stdout.contains("LEADERELECTION_LOCK=file://"), "{ended:?}");
 }
 
@@ -58,6 +60,7 @@ fn a_variable_of_no_option_is_named() {
     // The name of the record's field is not the name of the option.
     command.env("LEADERELECT_LEASE_DURATION", "4s").env("LEADERELECT_PROBE_LISTEN", "127.0.0.1:0");
     command.env("LEADERELECT_SERVICE_HOST", "10.0.0.1").env("LEADERELECT_PORT", "tcp://10.0.0.1:80");
+    command.env("LEADERELECT_QUIET", "1");
     let ended = end_of(command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.matches("is set, but no option has this variable").count(), 1, "{ended:?}");

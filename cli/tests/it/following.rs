@@ -126,7 +126,7 @@ fn a_wrong_option_is_named() {
     let place = Place::new();
     for (options, problem) in [
         (&["--rank", "100"][..], "'100' for '--rank <N>'"),
-        (&["--follower-interval", "59s900ms"], "follower_interval (59.9s)"),
+        (&["--follower-interval", "59s900ms"], "--follower-interval (59.9s)"),
         (&["--slots", "2", "--rank", "1"], "'--slots <NUMBER>' cannot be used with '--rank <N>'"),
         (&["--slots", "2", "--take-back"], "cannot be used with '--take-back'"),
         (&["--slots", "2", "--follower-interval", "1s"], "cannot be used with '--follower-interval <DURATION>'"),

@@ -45,10 +45,10 @@ fn a_lock_that_cannot_be_written_is_no_lock_that_somebody_holds() {
 fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
     let (_server, lock) = silent();
     let patient = ["--lease", "10m", "--renew", "9m"];
-    let ended = end(&lock, &[&patient[..], &["--wait-timeout", "300ms"]].concat());
-    assert_unavailable(&ended, "no answer within 300ms (--wait-timeout); check the network");
-    let ended = end(&lock, &[&patient[..], &["--no-wait", "--request-timeout", "300ms"]].concat());
-    assert_unavailable(&ended, "no answer within 300ms (--request-timeout); check the network");
+    let ended = end(&lock, &[&patient[..], &["--wait-timeout", "2s"]].concat());
+    assert_unavailable(&ended, "no answer within 2s (--wait-timeout); check the network");
+    let ended = end(&lock, &[&patient[..], &["--no-wait", "--request-timeout", "2s"]].concat());
+    assert_unavailable(&ended, "no answer within 2s (--request-timeout); check the network");
 }
 
 #[test]

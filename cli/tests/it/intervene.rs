@@ -135,3 +135,20 @@ fn releasing_what_nobody_holds_changes_nothing() {
     assert!(ended.stdout.contains("nothing was changed"), "{ended:?}");
     assert_eq!(place.record("a"), before);
 }
+
+#[test]
+fn a_leader_of_another_library_is_not_promised_to_do_what_it_does_not() {
+    let place = Place::new();
+    let foreign = record("pod-1", "1h", 7, "1").replace(r#","writeId":"1""#, "");
+    place.overwrite("a", &foreign);
+    let before = place.record("a");
+    assert_eq!(before.write_id, None);
+    let ended = end(&["transfer", "--yes", "--to", "node-2", &place.lock("a")]);
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("pod-1 cannot be asked to hand over: its record has no writeId"), "{ended:?}");
+    assert_eq!(place.record("a"), before);
+    let ended = end(&["release", "--force", "--yes", &place.lock("a")]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("if it is alive, it takes the lease back without ending its work"), "{ended:?}");
+    assert!(ended.stdout.contains("and that may be the same holder, if it is alive"), "{ended:?}");
+}

@@ -11,16 +11,18 @@ use crate::support::{Place, Running, end, end_of, leaderelect, record};
 fn list_is_a_table_of_all_locks_and_of_what_is_none() {
     let place = Place::new();
     place.overwrite("a", &record("node-1", "15s", 7, "1"));
+    place.set_written("locks/a", std::time::Duration::from_secs(60));
     place.overwrite("team/b", &record("", "1s", 12, "1"));
     place.overwrite("photo", "somebody's photo");
     place.overwrite("team/leaderelection-probe/0198c0de/creators-7", "left behind by a probe");
     let ended = end(&["list", &place.prefix()]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(0), 1), "{ended:?}");
+    assert!(ended.stderr.contains("/photo: not a leader election record: body: "), "{ended:?}");
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split("   ").map(str::trim).collect()).collect();
     let rows: Vec<Vec<_>> =
         rows.into_iter().map(|row| row.into_iter().filter(|cell| !cell.is_empty()).collect()).collect();
     assert_eq!(rows[0], ["LOCK", "STATE", "HOLDER", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
-    assert_eq!(rows[1][..5], ["a", "stale?", "node-1", "7", "15s"]);
+    assert_eq!(rows[1][..5], ["a", "expired", "node-1", "7", "15s"]);
     assert!(rows[1][5].ends_with(" ago"), "{rows:?}");
     assert_eq!(rows[2], ["photo", "not a record", "-", "-", "-", "-", "-"]);
     assert_eq!(rows[3], ["team/b", "free", "-", "12", "-", "-", "-"]);
@@ -48,16 +50,17 @@ fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
     place.overwrite("free", &record("", "1s", 12, "1"));
     place.overwrite("fresh", &fresh("node-2", "1h", "1").to_string());
     place.overwrite("old", &record("node-3", "1h", 7, "1"));
+    place.set_written("locks/old", std::time::Duration::from_secs(2 * 3600));
     let standings = |args: &[&str]| -> Vec<_> {
         json(&[&["list", "-o", "json", &place.prefix()], args].concat())
             .into_iter()
             .map(|lock| (lock["standing"].as_str().unwrap().to_owned(), lock["observed"]["expired"].as_bool()))
             .collect()
     };
-    let expected = ["handingOver", "held", "free", "held", "doubtful"].map(|standing| (standing.to_owned(), None));
+    let expected = ["handingOver", "held", "free", "held", "expired"].map(|standing| (standing.to_owned(), None));
     assert_eq!(standings(&[]), expected, "after a look of less than a second");
     let listed = end(&["list", &place.prefix()]);
-    for word in ["handing over", "held", "free", "stale?"] {
+    for word in ["handing over", "held", "free", "expired"] {
         assert!(listed.stdout.contains(&format!("   {word}   ")), "{word}: {listed:?}");
     }
 
@@ -78,7 +81,7 @@ fn list_tells_what_one_look_shows_and_what_only_a_watch_shows() {
 
     let short = end(&["list", "--watch-for", "100ms", &place.prefix()]);
     assert!(
-        short.stdout.lines().any(|line| line.starts_with("old     stale?")),
+        short.stdout.lines().any(|line| line.starts_with("old     held")),
         "a watch that is too short knows no more: {short:?}"
     );
 }
@@ -161,7 +164,7 @@ fn list_shows_the_other_locks_if_one_folder_cannot_be_read() {
     let ended = list(&["list", &place.prefix()]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let rows: Vec<Vec<_>> = ended.stdout.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
-    assert_eq!(rows[1], ["a", "stale?", "node-1"], "{ended:?}");
+    assert_eq!(rows[1], ["a", "held", "node-1"], "{ended:?}");
     assert_eq!(rows[2..], [["b", "cannot", "be"], ["c", "cannot", "be"]], "{ended:?}");
     assert!(ended.stderr.contains("locks/b: permission denied"), "{ended:?}");
     // What may be below such a folder is not called absent.
@@ -175,5 +178,27 @@ fn list_of_nothing_is_no_failure() {
     let place = Place::new();
     let ended = end(&["list", &place.prefix()]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
-    assert!(ended.stderr.contains("no locks under"), "{ended:?}");
+    let missing = place.path("locks").display().to_string();
+    assert!(ended.stderr.ends_with(&format!("no locks under {}: there is no directory {missing}\n", place.prefix())));
+    // The first directory that is missing is the one with the typing error.
+    let ended = end(&["list", &place.file("lokcs/team/")]);
+    assert!(ended.stderr.ends_with(&format!("there is no directory {}\n", place.path("lokcs").display())), "{ended:?}");
+    std::fs::create_dir(place.path("locks")).unwrap();
+    let ended = end(&["list", &place.prefix()]);
+    assert!(ended.stderr.ends_with(&format!("no locks under {}\n", place.prefix())), "{ended:?}");
+}
+
+#[test]
+fn list_takes_several_slashes_at_the_end_for_one() {
+    let place = Place::new();
+    place.overwrite("a", &record("node-1", "15s", 7, "1"));
+    let listed = |prefix: &str| {
+        let stdout = end(&["list", "-o", "json", prefix]).stdout;
+        let mut lock: serde_json::Value = serde_json::from_str(&stdout).expect("one lock");
+        // The age grows from one look to the next.
+        lock.as_object_mut().unwrap().remove("storeAgeSeconds");
+        lock
+    };
+    assert_eq!(listed(&format!("{}//", place.prefix())), listed(&place.prefix()));
+    assert_eq!(listed(&place.prefix())["holder"], "node-1");
 }

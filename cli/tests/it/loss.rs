@@ -1,6 +1,5 @@
 //! The command when leadership is lost, or when `run` itself is gone.
 
-use std::process::Command;
 use std::time::Instant;
 
 use rustix::process::Signal;
@@ -49,24 +48,6 @@ fn a_run_that_was_stopped_has_its_command_killed_before_another_leads() {
     running.signal(Signal::CONT);
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
-}
-
-#[test]
-fn even_without_its_watchdog() {
-    // Neither it nor we may be counted on alone.
-    let place = Place::new();
-    let pipe = Pipe::new(&place);
-    let running = leader(&place, &pipe, &LONG, HOLDS);
-    let killed = Command::new("pkill")
-        .args(["-KILL", "-P", &running.pid().as_raw_nonzero().to_string(), "-f", "__watchdog"])
-        .status()
-        .unwrap();
-    assert!(killed.success(), "there was no watchdog");
-    running.signal(Signal::TERM);
-    pipe.wait_for_end();
-    let ended = running.end();
-    assert_eq!(ended.code, Some(128 + 15), "{ended:?}");
-    assert!(place.record("a").is_released());
 }
 
 #[test]

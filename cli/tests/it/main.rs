@@ -5,19 +5,26 @@
 mod browser;
 #[cfg(target_os = "linux")]
 mod cgroups;
+#[cfg(target_os = "linux")]
+mod chain;
 mod clouds;
 mod control_characters;
 mod dashboard;
 mod descendants;
 mod environment;
 mod fake_s3;
+mod first_contact;
 mod following;
+mod foreign_records;
 mod generated;
 mod giving_up;
+mod guides;
 mod health;
 mod history;
+mod hung;
 mod intervene;
 mod jobs;
+mod last_words;
 mod list;
 mod logs;
 mod loss;
@@ -39,6 +46,7 @@ mod slots;
 mod status;
 mod stderr;
 mod store_clock;
+mod strangers;
 mod support;
 mod terminal;
 #[cfg(target_os = "linux")]
@@ -46,4 +54,5 @@ mod uninterruptible;
 mod waiting;
 mod watch;
 mod watchdog;
+mod words;
 mod zombies;

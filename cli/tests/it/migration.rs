@@ -16,11 +16,8 @@ use crate::support::{Ended, Lines, Place, Running, end, end_of, leaderelect};
 const TIMINGS: [&str; 6] = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
 const LEASE: Duration = Duration::from_secs(6);
 
-/// The longest time until a candidate looks again, and the spread of takeovers.
-const POLL: Duration = Duration::from_millis(460);
-
-/// The longest pause between two entries of one leader, on a machine that is busy.
-const PACE: Duration = Duration::from_secs(2);
+/// The longest delay of a process that starts while the machine is busy.
+const BUSY: Duration = Duration::from_secs(60);
 
 const LEASE_URL: &str = "lease://default/worker";
 
@@ -136,14 +133,15 @@ fn entry(number: usize, line: &str) -> Entry {
     Entry { number, token: token.parse().unwrap(), writer: writer.to_owned(), at }
 }
 
-/// Judges the log: tokens never go back, no two writers have one token, and no gap is longer than a lease.
+/// Judges the log: tokens never go back, no two writers have one token, and somebody leads again after each step.
+/// The exact bound of a gap is asked of the model, whose clock a busy machine does not disturb.
 fn judge(entries: &[Entry]) {
     for pair in entries.windows(2) {
         let [before, after] = pair else { unreachable!() };
         assert!(after.token >= before.token, "a token went back: {before:?}, {after:?}");
         assert!(after.token > before.token || after.writer == before.writer, "two led at once: {before:?}, {after:?}");
         let gap = after.at.saturating_sub(before.at);
-        assert!(gap <= LEASE + POLL + PACE, "a gap of {gap:?}: {before:?}, {after:?}");
+        assert!(gap <= LEASE + BUSY, "a gap of {gap:?}: {before:?}, {after:?}");
     }
 }
 

@@ -96,7 +96,24 @@ fn a_job_whose_host_dies_between_success_and_mark_is_run_again() {
     fs::write(&pipe, format!("{}\n", first.pid().as_raw_nonzero())).unwrap();
     first.wait();
     assert!(place.record("nightly").completed_jobs().is_empty());
-    let next = end(&run(&lock, &job(&TIMINGS, "today"), &["echo", "ran"]));
+    let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
+    assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
+}
+
+#[test]
+fn a_success_that_was_not_recorded_has_a_code_of_its_own_and_the_job_runs_again() {
+    let place = Place::new();
+    let lock = place.lock("nightly");
+    // The store is away when the command succeeds, and stays away until the lease is over.
+    let command = format!("cd {0} && mv locks away && : >locks", place.path("").display());
+    let timings = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
+    let ended = end(&run(&lock, &job(&timings, "today"), &["sh", "-c", &command]));
+    assert_eq!(ended.code, Some(79), "{ended:?}");
+    assert!(ended.stderr.contains("the command succeeded, and"), "{ended:?}");
+    assert!(ended.stderr.contains("another host may run \"today\" again"), "{ended:?}");
+    fs::remove_file(place.path("locks")).unwrap();
+    fs::rename(place.path("away"), place.path("locks")).unwrap();
+    let next = end(&run(&lock, &job(&LONG, "today"), &["echo", "ran"]));
     assert_eq!((next.code, next.stdout.as_str()), (Some(0), "ran\n"), "{next:?}");
 }
 

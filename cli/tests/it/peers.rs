@@ -46,7 +46,7 @@ fn a_follower_hears_from_the_leader_and_of_its_end() {
     let mut leader = first.start(&lock, "first");
     leader.wait_for("begun");
     let mut follower = second.start(&lock, "second");
-    let heard = follower.wait_for_note("hears from the leader");
+    let heard = follower.wait_for_note("connected to the leader; reading the store less often");
     assert!(heard.contains(&first.address), "{heard}");
     let status = end(&["status", &lock]);
     assert!(status.stdout.contains(&format!("http://{}/health/leadership", first.address)), "{status:?}");
@@ -68,7 +68,7 @@ fn a_wrong_key_is_named_and_the_follower_reads_the_store() {
     let mut leader = first.start(&lock, "first");
     leader.wait_for("begun");
     let mut follower = second.start(&lock, "second");
-    let refused = follower.wait_for_note("cannot hear from the leader");
+    let refused = follower.wait_for_note("no messages from the leader; reading the store");
     assert!(refused.contains("give all candidates the same key") && !refused.contains("another key"), "{refused}");
     leader.signal(Signal::TERM);
     follower.wait_for("begun");

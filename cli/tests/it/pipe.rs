@@ -1,11 +1,12 @@
 //! A pipe that all processes of a command hold.
 
 use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
 
-use crate::support::{Lines, PATIENCE, Place};
+use crate::support::{PATIENCE, Place};
 
 /// A pipe that tells when the last process of a command is gone.
 pub(crate) struct Pipe {
@@ -25,11 +26,10 @@ impl Pipe {
         let (sender, lines) = channel();
         let opened = path.clone();
         thread::spawn(move || {
-            // Opens when the command does.
-            let mut stream = Lines::of(File::open(opened).unwrap());
-            let first = stream.wait_for(|line| Some(line.to_owned())).unwrap();
-            sender.send(Line::Text(first)).unwrap();
-            stream.rest();
+            // Opens when the command does. Whoever waits for the end says for how long.
+            let mut lines = BufReader::new(File::open(opened).unwrap()).lines();
+            sender.send(Line::Text(lines.next().unwrap().unwrap())).unwrap();
+            lines.for_each(drop);
             sender.send(Line::AllGone(Instant::now()))
         });
         Self { path: path.to_str().unwrap().to_owned(), lines }

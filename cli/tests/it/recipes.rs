@@ -1,4 +1,4 @@
-//! The recipes of docs/operations.md and the units of deploy/, run as cron and systemd run them.
+//! The recipes of docs/command-line.md and the units of deploy/, run as cron and systemd run them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,15 +8,15 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::notify::Systemd;
-use crate::support::{PROGRAM, Place, Running, TIMINGS};
+use crate::support::{PROGRAM, Place, Running, TIMINGS, end};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The fenced blocks of a language under a heading of the operations guide.
+/// The fenced blocks of a language under a heading of the guide.
 fn blocks(heading: &str, language: &str) -> Vec<String> {
-    let guide = fs::read_to_string(repository().join("docs/operations.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/command-line.md")).unwrap();
     let (_, section) = guide.split_once(&format!("\n### {heading}\n")).unwrap();
     let section = section.split_once("\n### ").map_or(section, |(section, _)| section);
     let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
@@ -161,6 +161,17 @@ fn cron_runs_the_nightly_job_on_one_of_two_hosts_and_writes_no_mail() {
 }
 
 #[test]
+fn cron_runs_the_example_of_the_help_on_one_of_two_hosts() {
+    let machines = Machines::new();
+    let help = end(&["run", "--help"]).stdout;
+    let crontab: Vec<_> = help.lines().map(str::trim).skip_while(|line| !line.contains("crontab")).take(3).collect();
+    machines.program("nightly", "echo ran >>$log; sleep 0.2");
+    let job = || machines.jobs(&format!("PATH=/usr/bin:/bin\n{}", crontab.join("\n"))).remove(0);
+    assert_eq!(both(job).map(|(code, _)| code), [Some(0), Some(0)]);
+    assert_eq!(machines.log(), "ran\n");
+}
+
+#[test]
 fn cron_runs_a_job_that_failed_on_the_next_host_and_the_mail_says_why() {
     let machines = Machines::new();
     let [nightly, _] = crontabs();
@@ -187,16 +198,17 @@ fn cron_leaves_a_job_out_that_still_runs_elsewhere_and_says_nothing() {
     assert_eq!((second.code, second.stdout + &second.stderr), (Some(0), String::new()));
 }
 
-fn nightly_file() -> String {
-    let [file] = blocks("A systemd timer", "sh").try_into().unwrap();
-    file
+/// The environment file in the first comment of a unit.
+fn file_of(unit: &str) -> String {
+    let unit = fs::read_to_string(repository().join("deploy/systemd").join(unit)).unwrap();
+    unit.lines().filter_map(|line| line.strip_prefix("#   ")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn the_timer_s_service_runs_the_job_on_one_of_two_machines() {
     let machines = Machines::new();
     machines.program("nightly-report", "echo ran $1 >>$log; sleep 0.2");
-    let ends = both(|| machines.unit("leaderelect-job@.service", &nightly_file(), &[]));
+    let ends = both(|| machines.unit("leaderelect-job@.service", &file_of("leaderelect-job@.service"), &[]));
     assert_eq!(ends.map(|(code, _)| code), [Some(0), Some(0)]);
     assert_eq!(machines.log(), "ran --yesterday\n");
 }
@@ -209,12 +221,11 @@ fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
         "trap 'echo stopped >>$log; trap - TERM; kill $$' TERM; echo up; while :; do sleep 0.02; done",
     );
     let unit = fs::read_to_string(repository().join("deploy/systemd/leaderelect-run@.service")).unwrap();
-    let beginning = unit.lines().filter_map(|line| line.strip_prefix("#   ")).collect::<Vec<_>>().join("\n");
     let socket = machines.place.path("notify");
     let systemd = Systemd::at(&machines.place);
     let mut service = Running::of(machines.unit(
         "leaderelect-run@.service",
-        &beginning,
+        &file_of("leaderelect-run@.service"),
         &[("NOTIFY_SOCKET", socket.to_str().unwrap()), ("WATCHDOG_USEC", "30000000")],
     ));
     systemd.hear_until("READY=1");

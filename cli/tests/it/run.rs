@@ -136,7 +136,12 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
         (end(&["run", "--", "true"]), "--lock <URL>"),
         (end(&["run", "--lock", &lock]), "<COMMAND>"),
         (run_with(&["--lease", "15"]), "15s"),
-        (run_with(&["--lease", "5s", "--renew", "6s"]), "set --lease"),
+        (run_with(&["--lease", "5s", "--renew", "6s"]), "--lease (5s) must be greater than --renew (6s); set --lease"),
+        (run_with(&["--retry", "9s"]), "--renew (10s) must be greater than --retry (9s) times"),
+        (end(&["run", "--lock", &lock, "true"]), "tip: the command comes after '--'"),
+        (end(&["watch", &lock, "true"]), "tip: the command comes after '--'"),
+        (end(&["watch", &lock, "--interval", "0s"]), "at least 10ms"),
+        (end(&["dashboard", &place.prefix(), "--refresh", "0s"]), "at least 10ms"),
         (run_with(&["--lease", "400000000000years"]), "max_lease_duration"),
         (end(&["serve", "--lock", &lock, "--listen", "127.0.0.1:0", "--lease", "400000000000years"]), "set --lease"),
         (end(&["probe", &lock, "--lease", "400000000000years"]), "set --lease"),
@@ -146,7 +151,11 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
     ] {
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(64), ""), "{ended:?}");
         assert!(ended.stderr.contains(right), "{right}: {ended:?}");
+        assert!(ended.stderr.starts_with("leaderelect: error: "), "{ended:?}");
     }
+    // Of an option, the way to give it to the command is told already.
+    let ended = run_with(&["--frobnicate"]);
+    assert_eq!(ended.stderr.matches("tip: ").count(), 1, "{ended:?}");
 }
 
 #[test]

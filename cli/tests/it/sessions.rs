@@ -144,11 +144,11 @@ fn list_shows_locks_with_their_sessions_and_no_session_as_a_lock() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let table = rows(&ended.stdout);
     assert_eq!(table[0], ["LOCK", "STATE", "HOLDER", "SESSION", "TOKEN", "LEASE", "SINCE", "RENEWED"]);
-    assert_eq!(table[1][..6], ["locks/a", "stale?", "node-1", "s1", "7", "15s"]);
+    assert_eq!(table[1][..6], ["locks/a", "held", "node-1", "s1", "7", "15s"]);
     assert!(table[1][7].ends_with(" ago"), "{table:?}");
     assert_eq!(table[2], ["locks/c", "free", "-", "s2 (ended)", "9", "-", "-", "-"]);
-    assert_eq!(table[3][..6], ["locks/plain", "stale?", "node-3", "-", "3", "20s"]);
-    assert_eq!(table[4][..4], ["locks/team/b", "stale?", "node-1", "s1"]);
+    assert_eq!(table[3][..6], ["locks/plain", "held", "node-3", "-", "3", "20s"]);
+    assert_eq!(table[4][..4], ["locks/team/b", "held", "node-1", "s1"]);
     assert_eq!(table.len(), 5, "{table:?}");
     // One listing, and one read of each object.
     let answers = |request: &str| ended.stderr.matches(&format!("the store answered request=\"{request}\"")).count();
@@ -160,7 +160,7 @@ fn list_shows_locks_with_their_sessions_and_no_session_as_a_lock() {
     let (one, s1) = (json!("node-1"), json!("s1"));
     let expected = [(&one, &s1), (&Value::Null, &json!("s2")), (&json!("node-3"), &Value::Null), (&one, &s1)];
     assert_eq!(found, expected);
-    assert_eq!(rows(&end(&["list", &place.prefix()]).stdout)[1][..4], ["a", "stale?", "node-1", "s1"]);
+    assert_eq!(rows(&end(&["list", &place.prefix()]).stdout)[1][..4], ["a", "held", "node-1", "s1"]);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_plain_lock_in_a_folder_of_that_name_is_a_lock() {
     let place = Place::new();
     place.put("sessions/web", &crate::support::record("node-1", "15s", 7, "1"));
     let ended = end(&["list", &place.file("")]);
-    assert_eq!(rows(&ended.stdout)[1][..4], ["sessions/web", "stale?", "node-1", "7"], "{ended:?}");
+    assert_eq!(rows(&ended.stdout)[1][..4], ["sessions/web", "held", "node-1", "7"], "{ended:?}");
     let ended = end(&["release", "--force", "--yes", &place.file("sessions/web")]);
     assert!(ended.stdout.contains("the next candidate that looks takes over"), "{ended:?}");
 }

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leaderelection::{LeaderElectionRecord, MAX_BODY_BYTES};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::store::MAX_BODY_BYTES;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -58,6 +59,11 @@ impl Place {
         let names = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u64>().ok());
         let newest = names.max()?;
         Some((newest, fs::read(self.generations(key).join(newest.to_string())).ok()?))
+    }
+
+    /// Returns `true` if there is an object at `key`.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.newest(key).is_some()
     }
 
     /// The content of the object at `key`.

@@ -131,6 +131,20 @@ fn list_cuts_identities_to_the_width_of_the_terminal() {
     assert!(piped.stdout.contains(&long), "what is no terminal is shown all: {piped:?}");
 }
 
+#[test]
+fn list_fits_a_narrow_terminal() {
+    let place = Place::new();
+    let (key, holder) = (format!("team/{}", "service".repeat(6)), format!("node-{}-end", "x".repeat(50)));
+    place.overwrite(&key, &record(&holder, "1h", 7, "1"));
+    let size = PtySize { cols: 60, ..SIZE };
+    let (_, written) = Terminal::start_in(size, &["list", &place.prefix()], &[]).end();
+    let (_, written) = written.rsplit_once("\u{1b}[K").unwrap();
+    let widest = written.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
+    assert!(widest <= 60, "{widest}: {written}");
+    let parts = ["LOCK", "STATE", "HOLDER", "RENEWED", "team/", "held", "node-", "-end"];
+    assert!(parts.iter().all(|part| written.contains(part)), "{written}");
+}
+
 /// Returns the text that a terminal shows after all output.
 fn rendered(written: &str) -> String {
     let mut terminal = vt100::Parser::new(SIZE.rows.try_into().unwrap(), SIZE.cols.try_into().unwrap(), 0);

@@ -27,12 +27,7 @@ impl Silent {
     fn mount(place: &Place) -> Option<Self> {
         let path = place.path("silent");
         fs::create_dir(&path).unwrap();
-        let skipped = |error: &dyn std::fmt::Display| println!("skipped: no file system can be mounted: {error}");
-        let device = File::options().read(true).write(true).open("/dev/fuse");
-        let device = device.inspect_err(|error| skipped(error)).ok()?;
-        let options = format!("fd={},rootmode=40755,user_id=0,group_id=0", device.as_raw_fd());
-        let options = std::ffi::CString::new(options).unwrap();
-        mount("silent", &path, "fuse", MountFlags::empty(), &*options).inspect_err(|error| skipped(error)).ok()?;
+        let device = mounted(&path)?;
         let (tell, stuck) = channel();
         thread::spawn(move || tell.send(serve(device)));
         Some(Self { path, stuck })
@@ -44,6 +39,38 @@ impl Silent {
         let _ = unmount(&self.path, UnmountFlags::DETACH);
         Stuck { pid, device }
     }
+}
+
+/// A directory whose file system takes no request, as a disk that hangs. What waits for it can be ended.
+pub(crate) struct Hung {
+    path: PathBuf,
+    _server: File,
+}
+
+impl Hung {
+    /// `None`, with a word about it, if no file system can be mounted here.
+    pub(crate) fn at(path: PathBuf) -> Option<Self> {
+        let _server = mounted(&path)?;
+        Some(Self { path, _server })
+    }
+}
+
+impl Drop for Hung {
+    fn drop(&mut self) {
+        let _ = unmount(&self.path, UnmountFlags::DETACH);
+    }
+}
+
+/// Mounts a file system at `path`, whose server has to read requests from the file. `None`, with a word about it, if none
+/// can be mounted here.
+fn mounted(path: &Path) -> Option<File> {
+    let skipped = |error: &dyn std::fmt::Display| println!("skipped: no file system can be mounted: {error}");
+    let device = File::options().read(true).write(true).open("/dev/fuse");
+    let device = device.inspect_err(|error| skipped(error)).ok()?;
+    let options = format!("fd={},rootmode=40755,user_id=0,group_id=0", device.as_raw_fd());
+    let options = std::ffi::CString::new(options).unwrap();
+    mount("silent", path, "fuse", MountFlags::empty(), &*options).inspect_err(|error| skipped(error)).ok()?;
+    Some(device)
 }
 
 impl Drop for Silent {

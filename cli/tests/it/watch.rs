@@ -20,8 +20,9 @@ fn watch_runs_a_command_for_every_change() {
     place.overwrite("a", &record("", "1s", 7, "2"));
     assert_eq!(watch.wait_for("hook "), format!("free,,7,{lock}"));
     watch.wait_for_note("the command for free failed: it ended with code 3");
-    place.overwrite("a", &record("node-2", "1h", 8, "3"));
+    place.overwrite("a", &record("node-2", "1s", 8, "3"));
     assert_eq!(watch.wait_for("hook "), format!("leading,node-2,8,{lock}"));
+    assert_eq!(watch.wait_for("hook "), format!("expired,,8,{lock}"), "nobody leads");
 
     let ended = end(&["watch", &lock, "--", "no-such-command-anywhere"]);
     assert_eq!(ended.code, Some(127), "{ended:?}");

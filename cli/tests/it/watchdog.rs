@@ -28,8 +28,8 @@ fn watchdog(start_until: LocalInstant, live_until: LocalInstant, command: &[&str
     let mut watchdog = Command::new(PROGRAM);
     watchdog
         .args(["__watchdog", "--start-until", &start_until.as_nanos().to_string()])
-        .args(["--live-until", &live_until.as_nanos().to_string(), "--"])
-        .args(command)
+        .args(["--live-until", &live_until.as_nanos().to_string()])
+        .envs((0..).map(|index| format!("LEADERELECT_COMMAND_{index}")).zip(command))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .process_group(0);
     (Running::of(watchdog), ours)

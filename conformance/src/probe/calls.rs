@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection::causes::one_line;
 use leaderelection::clock::LocalInstant;
-use leaderelection::sequenced::{CreateOnlyStore, SequencedStore};
-use leaderelection::{
-    ConditionalStore, NoAnswer, Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, one_line,
-};
+use leaderelection::lock::{NoAnswer, TimeLimit};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+use leaderelection_sequenced::{CreateOnlyStore, SequencedStore};
 
 use super::check::{Check, Finding, Stopped};
 use super::config::ProbeConfig;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use leaderelection::sequenced::CreateOnlyStore;
 use leaderelection::{StoreError, StoreErrorKind};
+use leaderelection_sequenced::CreateOnlyStore;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;

@@ -26,7 +26,7 @@ pub enum StoreKind {
     /// It creates an object if there is none, and replaces an object by its version.
     Full,
     /// It creates an object if there is none, and replaces none by a version. A
-    /// [`SequencedStore`](leaderelection::sequenced::SequencedStore) elects leaders on it.
+    /// [`SequencedStore`](leaderelection_sequenced::SequencedStore) elects leaders on it.
     CreateOnly,
     /// It does neither reliably.
     Neither,

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaderelection::{
-    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use tokio::time::sleep;
 
 use super::clause::{ABSENT, DELETE, HONEST_ERRORS, broken, demand};

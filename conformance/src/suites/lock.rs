@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use leaderelection::{
-    DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreErrorKind, Version,
-    VersionedRecord, with_causes,
-};
+use leaderelection::causes::with_causes;
+use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
+use leaderelection::{LeaderElectionRecord, LockError, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord};
 use tokio::time::sleep;
 
 use super::clause::{
@@ -20,7 +19,8 @@ use crate::race::Refusal;
 /// [`ObjectStoreBasedLock`].
 ///
 /// A lock cannot be deleted, so no object may exist at the keys: let `new_lock` put a fresh prefix before the
-/// keys, and delete the objects under that prefix afterwards. Locks with the same key compete for one record. A
+/// keys, and delete the objects under that prefix afterwards. The suite takes no prefix itself, because only `new_lock`
+/// knows where a lock has its object: a Lease has no folders, and a lock of two has two places. Locks with the same key compete for one record. A
 /// call that the store rejects is repeated, so that a store with a rate limit can pass, if slowly. Use a
 /// runtime with several threads: the races depend on it.
 ///

@@ -1,8 +1,9 @@
 //! Single calls in sequence, each with its required answer and its required effect.
 
+use leaderelection::ConditionalStore;
 use leaderelection::Precondition::{Absent, Matches};
 use leaderelection::StoreErrorKind::{Conflict, Fatal};
-use leaderelection::{ConditionalStore, ListedObject, MAX_BODY_BYTES};
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 
 use super::calls::Suite;
 use super::clause::{BODY_SIZE, CONFLICT, DELETE, LINEARIZABLE_READ, LIST, UNIQUE_VERSIONS, VERSION, WRITTEN, demand};

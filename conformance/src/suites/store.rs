@@ -19,7 +19,7 @@ use crate::race::{Answer, Refusal};
 /// on it.
 ///
 /// The check does not cover cases that the trait cannot cause: an object over
-/// [`MAX_BODY_BYTES`](leaderelection::MAX_BODY_BYTES) that another program wrote (must be
+/// [`MAX_BODY_BYTES`](leaderelection::store::MAX_BODY_BYTES) that another program wrote (must be
 /// [`Unreadable`](leaderelection::StoreErrorKind::Unreadable)), network failures, and crashes.
 ///
 /// # Panics

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, ListedObject, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum Breakage {
     /// Not a fault: one write in three is rejected, and one in three is applied but answered as ambiguous.
     Overloaded,
     /// Not a fault: an object accepts one write or deletion per second.
@@ -69,7 +70,7 @@ pub(crate) enum Fault {
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub(crate) inner: MemoryStore,
-    fault: Fault,
+    fault: Breakage,
     cache: Arc<Mutex<BTreeMap<String, VersionedObject>>>,
     absent: Arc<Mutex<BTreeSet<String>>>,
     racing_writes: Arc<AtomicUsize>,
@@ -78,7 +79,7 @@ pub(crate) struct Broken {
 }
 
 impl Broken {
-    pub(crate) fn new(fault: Fault) -> Self {
+    pub(crate) fn new(fault: Breakage) -> Self {
         Self {
             inner: MemoryStore::new(),
             fault,
@@ -97,7 +98,7 @@ impl Broken {
     }
 
     fn note_write(&self, key: &str) {
-        if self.fault == Fault::TellsTheAgeOfTheObject {
+        if self.fault == Breakage::TellsTheAgeOfTheObject {
             return;
         }
         self.written.lock().unwrap().insert(key.to_owned(), Instant::now());
@@ -106,8 +107,8 @@ impl Broken {
     /// Returns the version that this store reports for `object`.
     fn version(&self, object: &VersionedObject) -> Version {
         match self.fault {
-            Fault::ConstantVersion => Version::new("same"),
-            Fault::ContentVersions | Fault::ReusedVersions => {
+            Breakage::ConstantVersion => Version::new("same"),
+            Breakage::ContentVersions | Breakage::ReusedVersions => {
                 let mut hasher = DefaultHasher::new();
                 object.body.hash(&mut hasher);
                 Version::new(hasher.finish().to_string())
@@ -146,7 +147,7 @@ pub(crate) fn error(kind: StoreErrorKind) -> StoreError {
 #[async_trait]
 impl ConditionalStore for Broken {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        if self.fault == Fault::CachesAbsence && self.absent.lock().unwrap().contains(key) {
+        if self.fault == Breakage::CachesAbsence && self.absent.lock().unwrap().contains(key) {
             return Ok(None);
         }
         let Some(mut object) = self.inner.get(key).await? else {
@@ -154,16 +155,16 @@ impl ConditionalStore for Broken {
             return Ok(None);
         };
         match self.fault {
-            Fault::ExaggeratesAges => object.age = object.age.map(|age| age + Duration::from_secs(60 * 60)),
-            Fault::TellsTheAgeOfTheObject => {
+            Breakage::ExaggeratesAges => object.age = object.age.map(|age| age + Duration::from_secs(60 * 60)),
+            Breakage::TellsTheAgeOfTheObject => {
                 let created = *self.written.lock().unwrap().entry(key.to_owned()).or_insert_with(Instant::now);
                 object.age = Some(created.elapsed());
             }
-            Fault::Cache => {
+            Breakage::Cache => {
                 return Ok(Some(self.cache.lock().unwrap().entry(key.to_owned()).or_insert(object).clone()));
             }
-            Fault::CheckThenActOrDeny if key.contains("creators") => return Err(error(StoreErrorKind::Fatal)),
-            Fault::VersionFromAnotherResponse => {
+            Breakage::CheckThenActOrDeny if key.contains("creators") => return Err(error(StoreErrorKind::Fatal)),
+            Breakage::VersionFromAnotherResponse => {
                 yield_now().await;
                 object.version = self.inner.get(key).await?.map_or(object.version, |object| object.version);
             }
@@ -174,36 +175,36 @@ impl ConditionalStore for Broken {
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
         StoreError::check_body(&body, String::new).or_else(|error| match self.fault {
-            Fault::AnySize => Ok(()),
+            Breakage::AnySize => Ok(()),
             _ => Err(error),
         })?;
         let racing = body.starts_with(b"creator") || body.starts_with(b"{\"holder") && key.starts_with("race");
         let inner_precondition = self.translate(key, precondition).await;
         match self.fault {
-            Fault::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
-            Fault::NoPreconditions => return self.force(key, body).await,
-            Fault::RefusesUpdates if *precondition != Precondition::Absent => {
+            Breakage::AnySize if body.is_empty() => return self.inner.put(key, "empty".into(), precondition).await,
+            Breakage::NoPreconditions => return self.force(key, body).await,
+            Breakage::RefusesUpdates if *precondition != Precondition::Absent => {
                 return Err(error(StoreErrorKind::Conflict));
             }
-            Fault::RefusesCreates if *precondition == Precondition::Absent => {
+            Breakage::RefusesCreates if *precondition == Precondition::Absent => {
                 return Err(error(StoreErrorKind::Conflict));
             }
-            Fault::RefusesRacers if racing => return Err(error(StoreErrorKind::Conflict)),
-            Fault::Talkative => {
+            Breakage::RefusesRacers if racing => return Err(error(StoreErrorKind::Conflict)),
+            Breakage::Talkative => {
                 let page = format!("<html>\r\n\u{1b}[31m{}", "\noh no".repeat(100_000));
                 return Err(StoreError::new(StoreErrorKind::Ambiguous, page));
             }
-            Fault::Limited => self.limit(key)?,
-            Fault::WritesAllTheSame => {
+            Breakage::Limited => self.limit(key)?,
+            Breakage::WritesAllTheSame => {
                 let answer = self.inner.put(key, body.clone(), precondition).await;
                 if answer.is_err() {
                     self.force(key, body).await?;
                 }
                 return answer;
             }
-            Fault::CheckThenActOrDeny if body.ends_with(b"1") => return Err(error(StoreErrorKind::Fatal)),
-            Fault::CheckThenActOnUpdates if *precondition == Precondition::Absent => {}
-            Fault::CheckThenAct | Fault::CheckThenActOnUpdates | Fault::CheckThenActOrDeny => {
+            Breakage::CheckThenActOrDeny if body.ends_with(b"1") => return Err(error(StoreErrorKind::Fatal)),
+            Breakage::CheckThenActOnUpdates if *precondition == Precondition::Absent => {}
+            Breakage::CheckThenAct | Breakage::CheckThenActOnUpdates | Breakage::CheckThenActOrDeny => {
                 let found = self.inner.get(key).await?.map(|object| object.version);
                 let holds = match precondition {
                     Precondition::Absent => found.is_none(),
@@ -212,14 +213,14 @@ impl ConditionalStore for Broken {
                 yield_now().await;
                 return if holds { self.force(key, body).await } else { Err(error(StoreErrorKind::Conflict)) };
             }
-            Fault::UpdateCreates if self.inner.get(key).await?.is_none() => return self.force(key, body).await,
+            Breakage::UpdateCreates if self.inner.get(key).await?.is_none() => return self.force(key, body).await,
             // Only the result of the second attempt is reported.
-            Fault::HiddenRetry => drop(self.inner.put(key, body.clone(), precondition).await),
-            Fault::LostUpdate if racing => {
+            Breakage::HiddenRetry => drop(self.inner.put(key, body.clone(), precondition).await),
+            Breakage::LostUpdate if racing => {
                 let first = self.racing_writes.fetch_add(1, Ordering::SeqCst) == 0;
                 return if first { Ok(Version::new("lost")) } else { Err(error(StoreErrorKind::Conflict)) };
             }
-            Fault::Overloaded if racing => match self.racing_writes.fetch_add(1, Ordering::SeqCst) % 3 {
+            Breakage::Overloaded if racing => match self.racing_writes.fetch_add(1, Ordering::SeqCst) % 3 {
                 0 => return Err(error(StoreErrorKind::Rejected)),
                 1 => {
                     drop(self.inner.put(key, body, precondition).await);
@@ -236,17 +237,17 @@ impl ConditionalStore for Broken {
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
         match self.fault {
-            Fault::Limited => self.limit(key)?,
-            Fault::NoConditionalDelete => return Err(error(StoreErrorKind::Fatal)),
-            Fault::DeletesAllTheSame => {
+            Breakage::Limited => self.limit(key)?,
+            Breakage::NoConditionalDelete => return Err(error(StoreErrorKind::Fatal)),
+            Breakage::DeletesAllTheSame => {
                 self.inner.discard(key).await?;
                 return Err(error(StoreErrorKind::Fatal));
             }
-            Fault::RefusesUpdates => return Err(error(StoreErrorKind::Conflict)),
+            Breakage::RefusesUpdates => return Err(error(StoreErrorKind::Conflict)),
             _ => {}
         }
         let found = self.inner.get(key).await?.ok_or_else(|| error(StoreErrorKind::Conflict))?;
-        if self.fault == Fault::UnconditionalDelete || self.version(&found) == *expected {
+        if self.fault == Breakage::UnconditionalDelete || self.version(&found) == *expected {
             self.note_write(key);
             return self.inner.delete(key, &found.version).await;
         }
@@ -255,7 +256,7 @@ impl ConditionalStore for Broken {
 
     async fn discard(&self, key: &str) -> Result<(), StoreError> {
         match self.fault {
-            Fault::NoConditionalDelete | Fault::RefusesUpdates => self.inner.discard(key).await,
+            Breakage::NoConditionalDelete | Breakage::RefusesUpdates => self.inner.discard(key).await,
             _ => match self.get(key).await? {
                 Some(found) => self.delete(key, &found.version).await,
                 None => Ok(()),
@@ -264,10 +265,10 @@ impl ConditionalStore for Broken {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let mut listed = self.inner.list(if self.fault == Fault::ListsEverything { "" } else { prefix }).await?;
+        let mut listed = self.inner.list(if self.fault == Breakage::ListsEverything { "" } else { prefix }).await?;
         for object in &mut listed {
             object.version = match self.fault {
-                Fault::ListsOtherVersions => Some(Version::new("other")),
+                Breakage::ListsOtherVersions => Some(Version::new("other")),
                 _ => self.inner.get(&object.key).await?.map(|found| self.version(&found)),
             };
         }
@@ -279,6 +280,6 @@ impl ConditionalStore for Broken {
     }
 
     fn has_unique_versions(&self) -> bool {
-        self.fault != Fault::ContentVersions
+        self.fault != Breakage::ContentVersions
     }
 }

@@ -3,10 +3,11 @@
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
-use leaderelection::{ConditionalStore as _, ListedObject, MemoryStore};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore as _, MemoryStore};
 use leaderelection_conformance::{Duel, check_fence};
 
-use crate::broken_store::{Broken, Fault};
+use crate::broken_store::{Breakage, Broken};
 
 #[tokio::test]
 async fn every_order_of_the_requests_of_two_leaders_loses_nothing() {
@@ -29,12 +30,12 @@ async fn nor_does_any_order_in_which_an_answer_is_lost() {
 #[tokio::test]
 async fn versions_that_are_hashes_suffice() {
     let duel = Duel { writes: 1, loses_an_answer: true };
-    assert_eq!(check_fence(Broken::new(Fault::ContentVersions), "suite", duel).await, 1_027);
+    assert_eq!(check_fence(Broken::new(Breakage::ContentVersions), "suite", duel).await, 1_027);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_rejects_and_loses_answers_suffices() {
-    for fault in [Fault::Overloaded, Fault::Limited] {
+    for fault in [Breakage::Overloaded, Breakage::Limited] {
         check_fence(Broken::new(fault), "suite", Duel { writes: 1, ..Duel::default() }).await;
     }
 }
@@ -42,10 +43,10 @@ async fn a_store_that_rejects_and_loses_answers_suffices() {
 #[tokio::test]
 async fn a_store_without_conditions_is_found() {
     for (fault, what) in [
-        (Fault::NoPreconditions, "were acknowledged; the contract says: a fenced object holds every write"),
-        (Fault::ConstantVersion, "were acknowledged; the contract says: a fenced object holds every write"),
-        (Fault::WritesAllTheSame, "were acknowledged; the contract says: a fenced object holds every write"),
-        (Fault::Cache, "it has version 2; the contract says: a write fails only if its token is stale"),
+        (Breakage::NoPreconditions, "were acknowledged; the contract says: a fenced object holds every write"),
+        (Breakage::ConstantVersion, "were acknowledged; the contract says: a fenced object holds every write"),
+        (Breakage::WritesAllTheSame, "were acknowledged; the contract says: a fenced object holds every write"),
+        (Breakage::Cache, "it has version 2; the contract says: a write fails only if its token is stale"),
     ] {
         let check = check_fence(Broken::new(fault), "suite", Duel::default());
         let panic = AssertUnwindSafe(check).catch_unwind().await.expect_err(&format!("{fault:?} passed"));

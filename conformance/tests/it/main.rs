@@ -7,4 +7,3 @@ mod probe;
 mod probe_first;
 mod sequenced;
 mod suites;
-mod troubled_store;

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
-use leaderelection::{ConditionalStore, ListedObject, MemoryStore, StoreErrorKind};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, MemoryStore, StoreErrorKind};
 use leaderelection_conformance::{Check, CheckKind, Outcome, ProbeConfig, ProbeReport, Verdict, probe};
 
-use crate::broken_store::{Broken, Fault as Breakage};
-use crate::troubled_store::{Call, Fault, Troubled};
+use crate::broken_store::{Breakage, Broken};
+use leaderelection_test_support::faulty::{Call, Fault, Faulty};
 
 fn config() -> ProbeConfig {
     ProbeConfig::new().clock(TokioClock::new())
@@ -27,7 +28,7 @@ fn outcomes(report: &ProbeReport) -> Vec<Outcome> {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_right_passes_and_is_left_as_it_was() {
-    let store = Troubled::new(|_, _, _| None);
+    let store = Faulty::default();
     let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     assert_eq!(outcomes(&report), [Outcome::Passed; 6]);
@@ -155,7 +156,7 @@ async fn stores_that_are_only_slow_or_overloaded_pass() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_takes_one_write_a_second_passes() {
     let (clock, written) = (TokioClock::new(), Mutex::new(BTreeMap::<String, LocalInstant>::new()));
-    let store = Troubled::new(move |call, key, _| {
+    let store = Faulty::new(move |call, key, _| {
         let (mut written, now) = (written.lock().unwrap(), clock.now());
         match written.get(key) {
             _ if call == Call::Get => None,
@@ -177,7 +178,7 @@ async fn a_store_that_takes_one_write_a_second_passes() {
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_lost_now_and_then_decide_nothing() {
     for lost in [Fault::ApplyThen(StoreErrorKind::Ambiguous), Fault::ApplyThenHang, Fault::Hang] {
-        let store = Troubled::new(move |_, _, before| (before % 7 == 3).then_some(lost));
+        let store = Faulty::new(move |_, _, before| (before % 7 == 3).then_some(lost));
         let report = probe(store.clone(), &config().time_limit(Duration::from_secs(1000))).await;
         assert_ne!(report.verdict(), Verdict::Unfit, "{lost:?}: {report}");
     }
@@ -187,7 +188,7 @@ async fn answers_that_are_lost_now_and_then_decide_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_cannot_say_that_an_object_is_missing_is_judged_by_its_writes() {
     let written = Mutex::new(BTreeSet::new());
-    let store = Troubled::new(move |call, key, _| {
+    let store = Faulty::new(move |call, key, _| {
         let mut written = written.lock().unwrap();
         match call {
             Call::Get if !written.contains(key) => Some(Fault::Refuse(StoreErrorKind::Ambiguous)),
@@ -207,7 +208,7 @@ async fn a_store_that_cannot_say_that_an_object_is_missing_is_judged_by_its_writ
 async fn a_store_behind_a_proxy_that_repeats_many_writes_is_fit() {
     for every in 2..=7 {
         let writes = AtomicUsize::new(0);
-        let store = Troubled::new(move |call, _, _| {
+        let store = Faulty::new(move |call, _, _| {
             let is_repeated = call == Call::Put && writes.fetch_add(1, Ordering::SeqCst).is_multiple_of(every);
             is_repeated.then_some(Fault::ApplyThen(StoreErrorKind::Conflict))
         });
@@ -227,7 +228,7 @@ async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
     ] {
         let seen = Mutex::new(BTreeSet::new());
         // The first racer wins every time.
-        let store = Troubled::new(move |call, key, _| {
+        let store = Faulty::new(move |call, key, _| {
             let is_racer = call == Call::Put && key.contains("creators");
             (is_racer && seen.lock().unwrap().insert(key.to_owned())).then_some(told)
         });
@@ -239,21 +240,21 @@ async fn a_race_whose_winner_was_told_otherwise_has_one_winner() {
 
 #[tokio::test(start_paused = true)]
 async fn access_denied_is_inconclusive() {
-    let store = Troubled::always(Fault::Refuse(StoreErrorKind::Fatal));
+    let store = Faulty::new(move |_, _, _| Some(Fault::Refuse(StoreErrorKind::Fatal)));
     let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Inconclusive);
     assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::CreateTwice));
     assert_eq!(outcomes(&report)[1..], [Outcome::Skipped; 5]);
     let text = report.to_string();
     assert!(text.starts_with("inconclusive: errors or missing answers"), "{text}");
-    assert!(text.contains("broken on purpose"), "{text}");
+    assert!(text.contains("injected"), "{text}");
     assert!(store.requests() < 5, "{text}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn errors_in_a_race_are_inconclusive() {
     for fault in [Fault::Refuse(StoreErrorKind::Fatal), Fault::Refuse(StoreErrorKind::Rejected)] {
-        let store = Troubled::new(move |call, key, _| (call == Call::Put && key.contains("updaters")).then_some(fault));
+        let store = Faulty::new(move |call, key, _| (call == Call::Put && key.contains("updaters")).then_some(fault));
         let report = probe(store.clone(), &config()).await;
         assert_eq!(report.verdict(), Verdict::Inconclusive, "{fault:?}: {report}");
         assert_eq!(report.decisive().map(Check::kind), Some(CheckKind::RacingUpdaters), "{fault:?}: {report}");
@@ -270,7 +271,7 @@ async fn two_winners_condemn_a_store_that_also_denies_access() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_not_be_deleted_is_named() {
-    let store = Troubled::new(|call, _, _| (call == Call::Delete).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
+    let store = Faulty::new(|call, _, _| (call == Call::Delete).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
     let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Fit, "{report}");
     let left = keys(&store.inner).await;
@@ -282,8 +283,7 @@ async fn what_may_not_be_deleted_is_named() {
 
 #[tokio::test(start_paused = true)]
 async fn a_create_without_an_answer_is_counted_and_no_object_is_named_that_is_not_there() {
-    let store =
-        Troubled::new(|call, key, _| (call == Call::Put && key.contains("create-twice")).then_some(Fault::Hang));
+    let store = Faulty::new(|call, key, _| (call == Call::Put && key.contains("create-twice")).then_some(Fault::Hang));
     let report = probe(store.clone(), &config()).await;
     assert_eq!(report.verdict(), Verdict::Inconclusive);
     assert_eq!(report.leftovers(), Vec::<String>::new(), "{report}");
@@ -299,7 +299,7 @@ async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
         Fault::ApplyThen(StoreErrorKind::Ambiguous),
         Fault::Refuse(StoreErrorKind::Conflict),
     ] {
-        let store = Troubled::always(fault);
+        let store = Faulty::new(move |_, _, _| Some(fault));
         let report = probe(store.clone(), &config()).await;
         assert_ne!(report.verdict(), Verdict::Fit, "{fault:?}: {report}");
         assert!(store.requests() < 300, "{fault:?}: {report}");
@@ -309,7 +309,7 @@ async fn a_store_that_never_answers_well_gets_few_requests_and_little_time() {
 
 #[tokio::test(start_paused = true)]
 async fn time_is_limited() {
-    let store = Troubled::new(|call, key, _| (call == Call::Get && key.contains("creators")).then_some(Fault::Hang));
+    let store = Faulty::new(|call, key, _| (call == Call::Get && key.contains("creators")).then_some(Fault::Hang));
     let report = probe(store.clone(), &config().time_limit(Duration::from_secs(5))).await;
     let check = report.decisive().unwrap();
     assert_eq!((check.kind(), check.outcome()), (CheckKind::RacingCreators, Outcome::Inconclusive), "{report}");
@@ -361,7 +361,7 @@ async fn the_probe_goes_where_it_is_told() {
         (config().beside("locks/prod/scheduler"), "memory:locks/prod/leaderelection-probe/"),
         (config().beside("scheduler"), "memory:leaderelection-probe/"),
     ] {
-        let store = Troubled::new(move |_, key, _| {
+        let store = Faulty::new(move |_, key, _| {
             assert!(format!("memory:{key}").starts_with(place), "{key}");
             None
         });

@@ -4,17 +4,18 @@
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, ListedObject, ObjectLock,
-    RunError, RunOutcome, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig, ObjectLock, RunError,
+    RunOutcome, StoreErrorKind,
 };
 use leaderelection_conformance::ProbeFirst;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::broken_store::{Broken, Fault as Breakage};
-use crate::troubled_store::{Fault, Troubled};
+use crate::broken_store::{Breakage, Broken};
+use leaderelection_test_support::faulty::{Fault, Faulty};
 
 const KEY: &str = "locks/scheduler";
 /// The lease of the default configuration.
@@ -65,7 +66,7 @@ async fn nobody_is_elected_on_a_store_that_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_passes_is_probed_once() {
-    let store = Troubled::new(|_, _, _| None);
+    let store = Faulty::default();
     let elector = elector(store.clone());
     let mut spent = Vec::new();
     for _ in 0..2 {
@@ -87,16 +88,16 @@ async fn a_store_that_passes_is_probed_once() {
 #[tokio::test(start_paused = true)]
 async fn an_inconclusive_probe_is_run_again_slowly() {
     // Only the probe prevents this elector from using the lock.
-    let store = Troubled::new(|_, key, _| (key != KEY).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
+    let store = Faulty::new(|_, key, _| (key != KEY).then_some(Fault::Refuse(StoreErrorKind::Fatal)));
     let elector = elector(store.clone());
     let handle = elector.handle();
     let (cancel, running) = spawn_run(elector);
     sleep(LEASE * 10).await;
     assert!(!handle.is_leader());
     assert!((10..50).contains(&store.requests()), "{} requests", store.requests());
-    assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
+    assert_eq!(ListedObject::keys(store.inner.list("").await.unwrap()), Vec::<String>::new());
 
-    store.heal();
+    store.recover();
     sleep(LEASE * 2).await;
     assert!(handle.is_leader());
     cancel.cancel();
@@ -107,7 +108,7 @@ async fn an_inconclusive_probe_is_run_again_slowly() {
 async fn cancelling_ends_a_probe_at_once() {
     for fault in [Fault::Hang, Fault::Refuse(StoreErrorKind::Rejected), Fault::Refuse(StoreErrorKind::Fatal)] {
         for patience in [Duration::from_millis(1), LEASE] {
-            let store = Troubled::always(fault);
+            let store = Faulty::new(move |_, _, _| Some(fault));
             let (cancel, running) = spawn_run(elector(store.clone()));
             sleep(patience).await;
             let (requests, cancelled) = (store.requests(), Instant::now());

@@ -3,14 +3,15 @@
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use leaderelection::sequenced::{Content, CreateOnlyStore, Entry, MemoryCreateOnlyStore, SequencedStore};
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, ListedObject, MemoryStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version,
-    VersionedObject, async_trait,
+    ConditionalStore, MemoryStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    async_trait,
 };
 use leaderelection_conformance::{
     Check, CheckKind, Effort, ProbeConfig, StoreKind, Verdict, check_lock, check_store, probe, probe_create_only,
 };
+use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, MemoryCreateOnlyStore, SequencedStore};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sequenced_store_conforms() {
@@ -37,13 +38,13 @@ async fn a_sequenced_store_with_a_history_conforms() {
 #[derive(Debug)]
 struct Faulty {
     objects: MemoryCreateOnlyStore,
-    fault: Fault,
+    fault: Breakage,
     /// The keys of the first moment, for listings that are late.
     stale: Mutex<Vec<Entry>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum Breakage {
     /// It creates over what exists, as Alibaba OSS and Tencent COS do in buckets with versions.
     IgnoresTheCondition,
     /// A listing shows what the listing before it should have shown.
@@ -57,7 +58,7 @@ impl CreateOnlyStore for Faulty {
     }
 
     async fn create(&self, key: &str, content: Bytes) -> Result<(), StoreError> {
-        if self.fault == Fault::IgnoresTheCondition {
+        if self.fault == Breakage::IgnoresTheCondition {
             self.objects.remove(key).await?;
         }
         self.objects.create(key, content).await
@@ -65,7 +66,7 @@ impl CreateOnlyStore for Faulty {
 
     async fn list(&self, prefix: &str, after: Option<&str>) -> Result<Vec<Entry>, StoreError> {
         let now = self.objects.list(prefix, after).await?;
-        if self.fault == Fault::ListsLate {
+        if self.fault == Breakage::ListsLate {
             return Ok(std::mem::replace(&mut *self.stale.lock().unwrap(), now));
         }
         Ok(now)
@@ -94,7 +95,7 @@ async fn a_store_that_can_only_create_is_called_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_whose_creations_or_listings_are_false_is_called_unfit() {
     for (fault, check) in
-        [(Fault::IgnoresTheCondition, CheckKind::CreateAgain), (Fault::ListsLate, CheckKind::ListedAtOnce)]
+        [(Breakage::IgnoresTheCondition, CheckKind::CreateAgain), (Breakage::ListsLate, CheckKind::ListedAtOnce)]
     {
         let objects = Faulty { objects: MemoryCreateOnlyStore::new(), fault, stale: Mutex::default() };
         let report = probe_create_only(objects, &ProbeConfig::new()).await;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, ListedObject, MemoryLock, MemoryStore, Migration, ObjectLock,
-};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, Migration, ObjectLock};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 
-use crate::broken_store::{Broken, Fault};
+use crate::broken_store::{Breakage, Broken};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_store_conforms() {
@@ -33,12 +32,12 @@ async fn one_thread_suffices() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_whose_versions_are_hashes_conforms() {
-    check_store(Broken::new(Fault::ContentVersions), "suite", Effort::default()).await;
+    check_store(Broken::new(Breakage::ContentVersions), "suite", Effort::default()).await;
 }
 
 #[tokio::test]
 async fn a_lock_whose_versions_are_hashes_conforms() {
-    let store = Broken::new(Fault::ContentVersions);
+    let store = Broken::new(Breakage::ContentVersions);
     let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
     // With one racer, the creator is certainly the updater as well.
     check_lock(new_lock, Effort { rounds: 1, racers: 1 }).await;
@@ -46,25 +45,25 @@ async fn a_lock_whose_versions_are_hashes_conforms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_without_conditional_deletions_conforms_if_it_says_so() {
-    let store = Broken::new(Fault::NoConditionalDelete);
+    let store = Broken::new(Breakage::NoConditionalDelete);
     check_store(store.clone(), "suite", Effort::default()).await;
     assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_rejects_and_loses_answers_under_load_conforms() {
-    check_store(Broken::new(Fault::Overloaded), "suite", Effort::default()).await;
+    check_store(Broken::new(Breakage::Overloaded), "suite", Effort::default()).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_limits_rates_conforms() {
-    check_store(Broken::new(Fault::Limited), "suite", Effort { rounds: 4, racers: 8 }).await;
+    check_store(Broken::new(Breakage::Limited), "suite", Effort { rounds: 4, racers: 8 }).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_limits_rates_conforms_and_every_race_has_a_winner() {
     const ROUNDS: usize = 4;
-    let store = Broken::new(Fault::Limited);
+    let store = Broken::new(Breakage::Limited);
     let new_lock = |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
     check_lock(new_lock, Effort { rounds: ROUNDS, racers: 8 }).await;
     for round in 0..ROUNDS {
@@ -78,22 +77,22 @@ async fn a_lock_that_limits_rates_conforms_and_every_race_has_a_winner() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_broken_store_is_caught() {
     for (fault, verdict) in [
-        (Fault::ConstantVersion, "a stale update was accepted"),
-        (Fault::NoPreconditions, "an update of a missing object was accepted"),
-        (Fault::CheckThenAct, "at most one succeeds"),
-        (Fault::UpdateCreates, "an update of a missing object was accepted"),
-        (Fault::UnconditionalDelete, "a stale deletion was accepted"),
-        (Fault::DeletesAllTheSame, "after a refused deletion, there is no object"),
-        (Fault::VersionFromAnotherResponse, "a body and a version from the same response"),
-        (Fault::HiddenRetry, "must succeed here"),
-        (Fault::LostUpdate, "its write is not there"),
-        (Fault::ReusedVersions, "created anew, it has the version"),
-        (Fault::Cache, "after an update, it holds another body"),
-        (Fault::AnySize, "a write of an empty body was accepted"),
-        (Fault::ListsEverything, "before anything was created, the list is"),
-        (Fault::ListsOtherVersions, "the list shows the version"),
-        (Fault::ExaggeratesAges, "after its creation, its age is 3600"),
-        (Fault::TellsTheAgeOfTheObject, "after an update, its age is"),
+        (Breakage::ConstantVersion, "a stale update was accepted"),
+        (Breakage::NoPreconditions, "an update of a missing object was accepted"),
+        (Breakage::CheckThenAct, "at most one succeeds"),
+        (Breakage::UpdateCreates, "an update of a missing object was accepted"),
+        (Breakage::UnconditionalDelete, "a stale deletion was accepted"),
+        (Breakage::DeletesAllTheSame, "after a refused deletion, there is no object"),
+        (Breakage::VersionFromAnotherResponse, "a body and a version from the same response"),
+        (Breakage::HiddenRetry, "must succeed here"),
+        (Breakage::LostUpdate, "its write is not there"),
+        (Breakage::ReusedVersions, "created anew, it has the version"),
+        (Breakage::Cache, "after an update, it holds another body"),
+        (Breakage::AnySize, "a write of an empty body was accepted"),
+        (Breakage::ListsEverything, "before anything was created, the list is"),
+        (Breakage::ListsOtherVersions, "the list shows the version"),
+        (Breakage::ExaggeratesAges, "after its creation, its age is 3600"),
+        (Breakage::TellsTheAgeOfTheObject, "after an update, its age is"),
     ] {
         let message = verdict_on(check_store(Broken::new(fault), "suite", Effort::default())).await;
         assert!(message.contains(verdict), "{fault:?} was caught for another reason: {message}");
@@ -103,12 +102,12 @@ async fn every_broken_store_is_caught() {
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_on_broken_stores_are_caught() {
     for (fault, verdict) in [
-        (Fault::ConstantVersion, "two records have the version same"),
-        (Fault::NoPreconditions, "an update of a missing record was accepted"),
-        (Fault::CheckThenAct, "at most one succeeds"),
-        (Fault::HiddenRetry, "must succeed here"),
-        (Fault::LostUpdate, "its write is not there"),
-        (Fault::Cache, "after an update, it holds"),
+        (Breakage::ConstantVersion, "two records have the version same"),
+        (Breakage::NoPreconditions, "an update of a missing record was accepted"),
+        (Breakage::CheckThenAct, "at most one succeeds"),
+        (Breakage::HiddenRetry, "must succeed here"),
+        (Breakage::LostUpdate, "its write is not there"),
+        (Breakage::Cache, "after an update, it holds"),
     ] {
         let store = Broken::new(fault);
         let new_lock = move |key: &str, identity: &str| ObjectLock::new(store.clone(), key, identity);
@@ -127,15 +126,15 @@ async fn a_lock_made_of_two_conforms() {
 async fn a_lock_made_of_two_is_caught_if_one_of_them_is_broken() {
     let mixed = "which none of them wrote";
     for (fault, is_old, verdict) in [
-        (Fault::NoPreconditions, true, "after a refused update, there is a record"),
-        (Fault::CheckThenAct, true, mixed),
-        (Fault::ConstantVersion, true, mixed),
-        (Fault::HiddenRetry, true, "must succeed here"),
-        (Fault::HiddenRetry, false, "must succeed here"),
-        (Fault::LostUpdate, true, mixed),
-        (Fault::LostUpdate, false, mixed),
-        (Fault::Cache, true, "after an update, it holds"),
-        (Fault::Cache, false, "after an update, it holds"),
+        (Breakage::NoPreconditions, true, "after a refused update, there is a record"),
+        (Breakage::CheckThenAct, true, mixed),
+        (Breakage::ConstantVersion, true, mixed),
+        (Breakage::HiddenRetry, true, "must succeed here"),
+        (Breakage::HiddenRetry, false, "must succeed here"),
+        (Breakage::LostUpdate, true, mixed),
+        (Breakage::LostUpdate, false, mixed),
+        (Breakage::Cache, true, "after an update, it holds"),
+        (Breakage::Cache, false, "after an update, it holds"),
     ] {
         let (broken, good) = (Broken::new(fault), MemoryStore::new());
         let new_lock = move |key: &str, identity: &str| {
@@ -150,7 +149,7 @@ async fn a_lock_made_of_two_is_caught_if_one_of_them_is_broken() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_made_of_two_fails_if_the_second_store_limits_rates() {
     for (is_old, conforms) in [(true, true), (false, false)] {
-        let (limited, good) = (Broken::new(Fault::Limited), MemoryStore::new());
+        let (limited, good) = (Broken::new(Breakage::Limited), MemoryStore::new());
         let new_lock = move |key: &str, identity: &str| {
             if is_old { migration(&limited, &good, key, identity) } else { migration(&good, &limited, key, identity) }
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
-    ObjectStoreBasedLock as _, Timings,
+    ObjectStoreBasedLock as _, Timings, shutdown_signal,
 };
 
 use crate::fenced_log::{Entry, FencedLog};
@@ -52,7 +52,7 @@ impl Candidate {
         // The parent reads the reports, and without it nobody needs the work.
         shutdown::exit_with_parent();
         // Returns when the work has ended and the lease is released.
-        elector.campaign(shutdown::on_signal()?).await?;
+        elector.campaign(shutdown_signal()).await?;
         Ok(beside)
     }
 

@@ -42,7 +42,7 @@ impl Process {
             while let Ok(Some(line)) = lines.next_line().await {
                 match serde_json::from_str(&line) {
                     Ok(report) => hear(Some(report)),
-                    Err(error) => tracing::error!(line, %error, "a candidate reports something unknown"),
+                    Err(error) => tracing::error!(line, %error, "unknown report from a candidate, ignored"),
                 }
             }
             hear(None);

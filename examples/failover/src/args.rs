@@ -69,7 +69,7 @@ impl Timing {
 
 /// Parses a duration. The error contains an example.
 fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
+    leaderelection::timings::parse_duration(text)
         .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
 }
 

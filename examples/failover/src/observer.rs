@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::{LeaderElectionRecord, LockError, ObjectLock, Observation};
+use leaderelection::handle::Observation;
+use leaderelection::{LeaderElectionRecord, LockError, ObjectLock};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -34,7 +35,7 @@ impl Observer {
         let (sender, sightings) = unbounded_channel();
         let mut task = JoinSet::new();
         task.spawn(async move {
-            let mut observer = leaderelection::observe(lock, period);
+            let mut observer = leaderelection::handle::observe(lock, period);
             let mut last_asked = SystemClock.now();
             loop {
                 let sighting = match observer.next().await {

@@ -9,10 +9,11 @@ use kube::api::PostParams;
 use kube::runtime::controller::{self, Action};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
-use leaderelection::Leadership;
+use leaderelection::{Leadership, Timings};
 use thiserror::Error;
 
 use crate::copy::{self, COPIES, ORIGINALS, Refusal, Write};
+use crate::reach::{self, CutOff};
 
 /// The pause after a reconciliation that failed.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A controller that keeps a copy of every ConfigMap that has the label `operator.example/copy=true`.
 #[derive(Clone, Debug)]
 pub struct Controller {
+    timings: Timings,
     config_maps: Api<ConfigMap>,
 }
 
@@ -38,17 +40,30 @@ enum Failure {
 }
 
 impl Controller {
-    /// Creates the controller for the namespace of the client.
-    pub fn new(client: Client) -> Self {
-        Self { config_maps: Api::default_namespaced(client) }
+    /// Creates the controller for the namespace of the client. It gives leadership up when the API server has not answered
+    /// for the renew deadline of these timings.
+    pub fn new(client: Client, timings: Timings) -> Self {
+        Self { config_maps: Api::default_namespaced(client), timings }
     }
 
     /// Reconciles until leadership is lost. Nothing is watched before, so a follower costs the API server nothing.
     ///
     /// At the end no reconciliation begins, and those that run go on to their end. The lock is released after them, and the
     /// elector drops this future if they take longer than the lease allows.
-    pub async fn run(self, leadership: Leadership) {
+    ///
+    /// # Errors
+    ///
+    /// If the API server does not answer any more. The elector then ends the term, releases the lock, and lets others go first.
+    pub async fn run(self, leadership: Leadership) -> Result<(), CutOff> {
         println!("leading with fencing token {}", leadership.fencing_token());
+        let (client, timings) = (self.config_maps.clone().into_client(), self.timings);
+        tokio::select! {
+            () = self.reconcile_all(leadership) => Ok(()),
+            cut_off = reach::lost(&client, timings.renew_deadline(), timings.retry_period()) => Err(cut_off),
+        }
+    }
+
+    async fn reconcile_all(self, leadership: Leadership) {
         let lost = leadership.cancellation_token();
         let context = Context { config_maps: self.config_maps.clone(), leadership };
         kube::runtime::Controller::new(self.config_maps.clone(), watcher::Config::default().labels(ORIGINALS))

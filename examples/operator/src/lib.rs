@@ -4,6 +4,8 @@
 mod controller;
 mod copy;
 mod election;
+mod reach;
 
 pub use controller::Controller;
 pub use election::ElectedOn;
+pub use reach::CutOff;

@@ -12,6 +12,8 @@
 //! The cluster is the one of `KUBECONFIG`, or the one of the pod. `kubernetes.yaml` beside this folder runs two replicas in a
 //! cluster with the least permissions.
 //!
+//! A leader that the API server does not answer any more gives leadership up, also if it could renew a lock in a bucket.
+//!
 //! SIGTERM ends leadership, then lets running reconciliations end, then releases the lock, and ends the process.
 
 mod http;
@@ -23,9 +25,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser;
 use kube::Client;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, unique_identity};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, shutdown_signal, unique_identity};
+use leaderelection_examples::logs;
 use leaderelection_examples::timing::Timing;
-use leaderelection_examples::{logs, shutdown};
 use leaderelection_operator_example::{Controller, ElectedOn};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -52,7 +54,7 @@ async fn main() -> anyhow::Result<()> {
     let metrics = prometheus::install()?;
 
     let client = Client::try_default().await.context("no cluster is known; set KUBECONFIG, or run in a pod")?;
-    let controller = Controller::new(client);
+    let controller = Controller::new(client, timing.timings()?);
     let callbacks = LeaderCallbacks::new()
         .on_start_leading(move |leadership| controller.clone().run(leadership))
         .on_stop_leading(|| println!("the controller has stopped"))
@@ -66,7 +68,7 @@ async fn main() -> anyhow::Result<()> {
     let stop_serving = CancellationToken::new();
     let serving = tokio::spawn(http::serve(listener, elector.handle(), health, metrics, stop_serving.clone()));
 
-    elector.campaign(shutdown::on_signal()?).await?;
+    elector.campaign(shutdown_signal()).await?;
     stop_serving.cancel();
     serving.await??;
     println!("stopped");

@@ -9,10 +9,10 @@
 use std::time::Duration;
 
 use clap::Parser;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, unique_identity};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Leadership, shutdown_signal, unique_identity};
 use leaderelection_backends::url::Location;
+use leaderelection_examples::logs;
 use leaderelection_examples::timing::{Timing, duration};
-use leaderelection_examples::{logs, shutdown};
 
 /// Runs a job that must not run twice at a time.
 #[derive(Debug, Parser)]
@@ -49,7 +49,7 @@ async fn main() -> anyhow::Result<()> {
         done
     };
     // The result is an error if leadership was lost: another process then runs the job.
-    let done = elector.run_while_leading(shutdown::on_signal()?, job).await?;
+    let done = elector.run_while_leading(shutdown_signal(), job).await?;
     println!("done {done} of {steps} steps");
     anyhow::ensure!(done == steps, "stopped after {done} of {steps} steps; start it again");
     Ok(())

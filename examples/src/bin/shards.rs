@@ -9,12 +9,11 @@
 //! session, so the process renews one object, however many shards it leads.
 
 use clap::Parser;
-use leaderelection::{LeaderCallbacks, Session, unique_identity};
+use leaderelection::{LeaderCallbacks, Session, shutdown_signal, unique_identity};
 use leaderelection_backends::url::Location;
+use leaderelection_examples::logs;
 use leaderelection_examples::timing::Timing;
-use leaderelection_examples::{logs, shutdown};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 /// Leads its share of many shards.
 #[derive(Debug, Parser)]
@@ -38,7 +37,7 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     logs::to_stderr();
-    let shutdown = shutdown::on_signal()?;
+    let shutdown = shutdown_signal();
     let session = Session::builder(args.prefix.open().await?, args.prefix.key(), &args.member)
         .timings(args.timing.timings()?)
         .weight(args.weight)
@@ -46,34 +45,23 @@ async fn main() -> anyhow::Result<()> {
         .build()?;
 
     let (held, mut holding) = watch::channel(0_usize);
-    let mut campaigns = JoinSet::new();
-    for shard in 0..args.shards {
+    let callbacks = |_: &str| {
         let (gained, lost) = (held.clone(), held.clone());
-        let callbacks = LeaderCallbacks::new()
+        LeaderCallbacks::new()
             .on_start_leading(move |leadership| {
                 gained.send_modify(|held| *held += 1);
                 async move { leadership.lost().await }
             })
-            .on_stop_leading(move || lost.send_modify(|held| *held -= 1));
-        let elector = session.elector(format!("{shard:03}"), callbacks)?;
-        let shutdown = shutdown.clone();
-        campaigns.spawn(async move { elector.campaign(shutdown).await });
-    }
-    let running = session.run(shutdown);
+            .on_stop_leading(move || lost.send_modify(|held| *held -= 1))
+    };
+    let running = session.lead_all((0..args.shards).map(|shard| format!("{shard:03}")), callbacks, shutdown);
     tokio::pin!(running);
     loop {
         tokio::select! {
-            ended = &mut running => {
-                ended?;
-                break;
-            }
+            ended = &mut running => return Ok(ended?),
             Ok(()) = holding.changed() => {
                 println!("{} holds {} of {}", args.member, *holding.borrow_and_update(), args.shards);
             }
         }
     }
-    while let Some(campaign) = campaigns.join_next().await {
-        campaign??;
-    }
-    Ok(())
 }

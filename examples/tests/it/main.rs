@@ -4,4 +4,5 @@
 
 mod fenced_writes;
 mod job;
+mod leader;
 mod shards;

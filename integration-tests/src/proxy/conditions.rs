@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::lock;
 use super::traffic::Request;
+use crate::mutex::lock;
 
 /// The server's apparent treatment of the conditions of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,17 +7,15 @@
 
 mod grpc;
 mod json;
+mod state;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use google_cloud_auth::credentials::anonymous;
 use google_cloud_storage::client::{Storage, StorageControl};
 use http_body_util::BodyExt as _;
-use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -25,40 +23,9 @@ use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-type Response = hyper::Response<BoxBody<Bytes, std::convert::Infallible>>;
-
-/// The only bucket.
-pub const BUCKET: &str = "bucket";
-
-/// The fault of one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// An HTTP status, before any effect.
-    Status(u16),
-    /// A gRPC code and message, before any effect.
-    Grpc(u16, &'static str),
-    /// The request is carried out, and the connection is closed before the answer.
-    LoseAnswer,
-    /// The request is carried out, and answered with 503.
-    AnswerUnavailable,
-    /// No answer, and no effect.
-    Hang,
-}
-
-/// The options of the server.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// An object accepts only one write per second, as at Google.
-    pub limits_writes: bool,
-    /// The largest number of objects in a page of a listing, if not a thousand.
-    pub page_size: Option<usize>,
-}
-
-impl Options {
-    fn interval(&self) -> Option<Duration> {
-        self.limits_writes.then_some(Duration::from_secs(1))
-    }
-}
+use crate::mutex::lock;
+pub use state::{BUCKET, Fault, Options};
+use state::{Response, State};
 
 /// The server. It listens on a port of its own on the loopback interface until it is dropped.
 #[derive(Debug)]
@@ -135,70 +102,6 @@ impl Drop for FakeGcs {
     }
 }
 
-#[derive(Debug, Default)]
-struct State {
-    options: Options,
-    bucket: Mutex<Bucket>,
-    faults: Mutex<VecDeque<Fault>>,
-    requests: Mutex<Vec<String>>,
-}
-
-#[derive(Debug, Default)]
-struct Bucket {
-    objects: BTreeMap<String, Object>,
-    writes: i64,
-    refused_writes: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Object {
-    body: Bytes,
-    generation: i64,
-    written: Instant,
-}
-
-const TOO_SOON: &str =
-    "The object exceeded the rate limit for object mutation operations (create, update, and delete).";
-
-/// The reason for which a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
-    Precondition,
-    TooSoon,
-}
-
-impl Bucket {
-    /// Writes if the object has the generation `expected`; 0 means that the object must not exist.
-    fn write(
-        &mut self,
-        name: &str,
-        expected: Option<i64>,
-        body: Bytes,
-        interval: Option<Duration>,
-    ) -> Result<i64, Refusal> {
-        self.check(name, expected, interval)?;
-        self.writes += 1;
-        // The generation looks like Google's, which are microseconds.
-        let generation = 1_770_000_000_000_000 + self.writes;
-        self.objects.insert(name.to_owned(), Object { body, generation, written: Instant::now() });
-        Ok(generation)
-    }
-
-    /// Checks that an object with the generation `expected` may be written or deleted now.
-    fn check(&mut self, name: &str, expected: Option<i64>, interval: Option<Duration>) -> Result<(), Refusal> {
-        let object = self.objects.get(name);
-        let generation = object.map_or(0, |object| object.generation);
-        if expected.is_some_and(|expected| expected != generation) {
-            return Err(Refusal::Precondition);
-        }
-        if interval.is_some_and(|interval| object.is_some_and(|object| object.written.elapsed() < interval)) {
-            self.refused_writes += 1;
-            return Err(Refusal::TooSoon);
-        }
-        Ok(())
-    }
-}
-
 async fn serve(listener: TcpListener, state: Arc<State>) {
     // Dropping the set closes the connections together with the server.
     let mut connections = JoinSet::new();
@@ -231,8 +134,4 @@ async fn answer(state: Arc<State>, request: hyper::Request<Incoming>) -> Result<
         Some(Fault::AnswerUnavailable) => Ok(json::error(503, "backendError", "a fault of the test")),
         _ => Ok(answer),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no test panics while it holds this")
 }

@@ -12,7 +12,7 @@ mod status;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
@@ -21,12 +21,11 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::mutex::lock;
 use collection::{Audit, Collection};
 use kinds::{CONFIG_MAPS, LEASES};
+pub use objects::NAMESPACE;
 use objects::Objects;
-
-/// A namespace that exists.
-pub const NAMESPACE: &str = "default";
 
 /// The server. It listens on a port of its own on the loopback interface until it is dropped.
 #[derive(Debug)]
@@ -156,8 +155,4 @@ impl Drop for KubeApi {
 async fn note(State(audit): State<Arc<Audit>>, request: Request, next: Next) -> Response {
     lock(&audit.requests).push(format!("{} {}", request.method(), request.uri()));
     next.run(request).await
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no test panics while it holds this")
 }

@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+
+use crate::mutex::lock;
 
 /// The treatment of one request after it has been read.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub enum Step {
         /// The number of bytes of the body that are not sent.
         missing: usize,
     },
+    /// An answer whose body has no end. It is chunked, and begins with the body of the answer.
+    Endless(Answer),
     /// No answer, and the connection stays open.
     Hang,
     /// No answer, and the connection is closed.
@@ -126,6 +131,7 @@ impl Request {
 pub struct ScriptedServer {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
+    endless: Arc<AtomicU64>,
     accepting: JoinHandle<()>,
 }
 
@@ -135,7 +141,12 @@ impl ScriptedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let state = Arc::new(State { script: Mutex::new(script.into_iter().collect()), requests: requests.clone() });
+        let endless = Arc::default();
+        let state = Arc::new(State {
+            script: Mutex::new(script.into_iter().collect()),
+            requests: Arc::clone(&requests),
+            endless: Arc::clone(&endless),
+        });
         let accepting = tokio::spawn(async move {
             // Dropping the set closes the connections together with the server.
             let mut connections = tokio::task::JoinSet::new();
@@ -144,13 +155,20 @@ impl ScriptedServer {
                 connections.spawn(async move { state.serve(stream).await });
             }
         });
-        Self { address, requests, accepting }
+        Self { address, requests, endless, accepting }
     }
 
     /// The URL of the server, such as `http://127.0.0.1:31234`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Returns the number of bytes of [endless](Step::Endless) bodies that the system has taken so far. The client need not
+    /// have read them.
+    #[must_use]
+    pub fn endless_bytes(&self) -> u64 {
+        self.endless.load(Ordering::Relaxed)
     }
 
     /// Returns the requests so far.
@@ -169,6 +187,7 @@ impl Drop for ScriptedServer {
 struct State {
     script: Mutex<VecDeque<Step>>,
     requests: Arc<Mutex<Vec<Request>>>,
+    endless: Arc<AtomicU64>,
 }
 
 impl State {
@@ -185,10 +204,26 @@ impl State {
                     send(&mut stream, &answer, missing).await?;
                     return std::future::pending().await;
                 }
+                Step::Endless(answer) => return self.send_without_end(&mut stream, &answer.chunked()).await,
                 Step::Hang => return std::future::pending().await,
                 Step::Close => return None,
                 Step::Reset => return stream.set_zero_linger().ok(),
             }
+        }
+    }
+}
+
+impl State {
+    async fn send_without_end(&self, stream: &mut TcpStream, answer: &Answer) -> Option<()> {
+        const CHUNK: usize = 16 << 10;
+        let (head, body) = answer.head_and_body();
+        stream.write_all(&head).await.ok()?;
+        let first = body.strip_suffix(b"0\r\n\r\n").filter(|_| !answer.body.is_empty());
+        stream.write_all(first.unwrap_or_default()).await.ok()?;
+        let chunk = [format!("{CHUNK:x}\r\n").into_bytes(), vec![b' '; CHUNK], b"\r\n".to_vec()].concat();
+        loop {
+            stream.write_all(&chunk).await.ok()?;
+            self.endless.fetch_add(CHUNK as u64, Ordering::Relaxed);
         }
     }
 }
@@ -251,8 +286,4 @@ async fn read_chunks(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<Ve
 async fn fill(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<()> {
     let read = stream.read_buf(buffer).await.ok()?;
     (read > 0).then_some(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no test panics while it holds this")
 }

@@ -5,7 +5,8 @@ mod opendal;
 
 use std::sync::Arc;
 
-use leaderelection::{ConditionalStore, ListedObject, Precondition, StoreErrorKind};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
 use leaderelection_conformance::{Effort, check_store};
 use leaderelection_integration_tests::adapted::{Adapted, By, Place};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
@@ -19,6 +20,12 @@ const EFFORT: Effort = Effort { rounds: 2, racers: 16 };
 
 fn open(by: By, place: &Place, retries: bool) -> Arc<dyn ConditionalStore> {
     Adapted { by, place: place.clone(), retries, key: String::new() }.open()
+}
+
+/// A folder below one that only these tests use. `object_store` lists the folder above a prefix and filters the result, and
+/// it fails at a key that it cannot spell, such as one that a test of another store writes into the same container.
+fn own_folder() -> String {
+    format!("adapters/{}", unique_name())
 }
 
 fn scripted(server: &ScriptedServer) -> Place {
@@ -43,7 +50,7 @@ async fn places() -> Vec<(By, Place)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_store_keeps_its_contract() {
-    let check = |(by, place)| async move { check_store(open(by, &place, false), &unique_name(), EFFORT).await };
+    let check = |(by, place)| async move { check_store(open(by, &place, false), &own_folder(), EFFORT).await };
     let checks: Vec<_> = places().await.into_iter().map(|place| tokio::spawn(check(place))).collect();
     for check in checks {
         check.await.expect("it keeps its contract");
@@ -53,7 +60,7 @@ async fn every_store_keeps_its_contract() {
 #[tokio::test]
 async fn keys_come_back_the_same_from_a_listing() {
     for (by, place) in places().await {
-        let (store, folder) = (open(by, &place, false), unique_name());
+        let (store, folder) = (open(by, &place, false), own_folder());
         let keys = ["a b", "a%20b", "a&b=c", "a+b", "a~b", "b/c", "ä"].map(|name| format!("{folder}/{name}"));
         for key in &keys {
             store.put(key, "{}".into(), &Precondition::Absent).await.expect("written");

@@ -1,16 +1,14 @@
 //! The age of a lease by the clock of a real store (rule 19).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, ListedObject,
-    ObjectLock, ObjectStoreBasedLock as _, Precondition, StoreError, Timings, Version, VersionedObject,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionRecord, ObjectLock,
+    ObjectStoreBasedLock as _, Timings,
 };
 use leaderelection_backends::file::FileStore;
+use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -21,43 +19,6 @@ const SLACK: Duration = Duration::from_secs(2);
 
 /// A bound that only a failure reaches.
 const BOUND: Duration = Duration::from_secs(60);
-
-/// A store that counts its reads.
-#[derive(Clone, Debug)]
-struct Counted {
-    inner: Arc<dyn ConditionalStore>,
-    reads: Arc<AtomicUsize>,
-}
-
-impl Counted {
-    fn new(inner: Arc<dyn ConditionalStore>) -> Self {
-        Self { inner, reads: Arc::default() }
-    }
-}
-
-#[async_trait]
-impl ConditionalStore for Counted {
-    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        self.inner.get(key).await
-    }
-
-    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        self.inner.put(key, body, precondition).await
-    }
-
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.inner.delete(key, expected).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.inner.list(prefix).await
-    }
-
-    fn describe(&self, key: &str) -> String {
-        self.inner.describe(key)
-    }
-}
 
 /// Leaves the record of a dead leader behind, waits until the store says that the lease is over, and returns the number of
 /// reads after which a candidate leads that starts then.
@@ -70,14 +31,13 @@ async fn reads_until_leading(store: Arc<dyn ConditionalStore>, key: &str, slack:
         }
     };
     timeout(BOUND, old).await.expect("the store's clock goes on");
-    let counted = Counted::new(store);
+    let counted = Faulty::around(store);
     let lock = ObjectLock::new(counted.clone(), key, "candidate");
     let timings = Timings::new(LEASE, LEASE * 2 / 3, LEASE / 8).expect("valid timings");
     let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).timings(timings);
     let config = slack.into_iter().fold(config, |config, slack| config.trust_store_clock(slack));
     let elector = DefaultLeaderElector::new(config.build().expect("a valid configuration"));
-    let reads = Arc::clone(&counted.reads);
-    let led = elector.run_while_leading(CancellationToken::new(), async move |_| reads.load(Ordering::Relaxed));
+    let led = elector.run_while_leading(CancellationToken::new(), async move |_| counted.count(Call::Get));
     timeout(BOUND, led).await.expect("a leader").expect("a term")
 }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::{ConditionalStore, ListedObject, StoreErrorKind, Timings, Version};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, StoreErrorKind, Timings, Version};
 use leaderelection_integration_tests::adapted::By;
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::proxy::{self, Connector, Proxy};

@@ -9,8 +9,8 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use leaderelection::JITTER_FACTOR;
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::timings::JITTER_FACTOR;
 use leaderelection_arena::report::Report;
 use leaderelection_integration_tests::servers::unique_name;
 use rand::SeedableRng as _;

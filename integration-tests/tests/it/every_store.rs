@@ -26,6 +26,10 @@ pub(crate) trait CloudStore: ConditionalStore + Sized {
 
     /// The advice in the error if no server listens.
     const UNREACHABLE: &'static str;
+    /// The advice in the error if the name of the host has no address.
+    const UNKNOWN_HOST: &'static str = Self::UNREACHABLE;
+    /// `false` for a client that reads the body of an error to its end, and gives no way to stop it.
+    const LIMITS_ERRORS: bool = true;
     /// The text of the error for a status of 500.
     const FAILED: &'static str = "the service failed";
     /// Keys whose requests would not reach an object.
@@ -100,6 +104,7 @@ on_every_store! {
     answers::the_words_of_a_server_are_few_and_on_one_line,
     answers::a_server_that_says_nothing_is_not_quoted,
     answers::a_page_in_place_of_an_answer_names_the_endpoint,
+    answers::an_error_without_an_end_is_read_no_further_than_it_is_used,
     attempts::a_store_makes_one_attempt_whatever_its_client_was_told,
     attempts::a_store_that_does_not_answer_is_given_up,
     attempts::a_body_that_does_not_end_is_given_up,
@@ -107,6 +112,7 @@ on_every_store! {
     connections::a_body_that_breaks_off_is_ambiguous,
     connections::a_refused_connection_is_a_rejection,
     connections::an_unknown_host_is_a_rejection,
+    requests::a_request_names_this_library,
     requests::an_object_over_the_limit_is_not_downloaded,
     requests::an_object_is_read_up_to_the_limit,
     requests::a_key_that_would_hit_something_else_is_refused,

@@ -59,6 +59,7 @@ impl CloudStore for GcsStore {
     const WRITES: &'static [Call] = &[Create, Update];
 
     const UNREACHABLE: &'static str = "cannot connect; check the client's endpoint";
+    const LIMITS_ERRORS: bool = false;
     const IMPOSSIBLE_KEYS: &'static [&'static str] = &["", ".", "..", "a\nb", "a\rb"];
 
     async fn on(endpoint: &str) -> Self {

@@ -7,6 +7,7 @@ mod go_candidate;
 mod migration;
 mod ours;
 mod server;
+mod stock;
 
 use std::time::Duration;
 

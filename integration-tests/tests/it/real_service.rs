@@ -3,7 +3,8 @@
 //! The services are the servers of the other tests, here treated as foreign services. A process cannot safely
 //! change its own environment, so each test runs this program once more.
 
-use leaderelection::{ConditionalStore, ListedObject};
+use leaderelection::ConditionalStore;
+use leaderelection::store::ListedObject;
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_backends::s3::S3Store;

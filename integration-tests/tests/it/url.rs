@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ListedObject, ObjectStoreBasedLock as _};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ObjectStoreBasedLock as _};
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
@@ -95,8 +96,7 @@ async fn s3_by_endpoint_and_keys() {
     let profile = profile.display().to_string();
     let with_profile: Vec<_> = keys.into_iter().chain([("AWS_CONFIG_FILE", profile.as_str())]).collect();
     assert_used_at("s3://bucket/locks/by-profile", &with_profile, &format!("{endpoint}/bucket")).await;
-    let encoded = endpoint.replace(':', "%3A").replace('/', "%2F");
-    assert_used(&format!("s3://bucket/locks/another?endpoint={encoded}"), &keys).await;
+    assert_used(&format!("s3://bucket/locks/another?endpoint={endpoint}"), &keys).await;
 }
 
 #[tokio::test]

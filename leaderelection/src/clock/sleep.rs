@@ -6,8 +6,8 @@ use super::instant::LocalInstant;
 
 /// The longest delay of the end of a [`SystemClock`](super::SystemClock)'s sleep after a suspend.
 ///
-/// A sleeper that is told of every suspend is told within one slice. A sleeper that is not told sleeps in slices, and
-/// looks at the clock after each.
+/// A sleeper that is woken after each suspend is woken within one slice. Any other sleeps in slices, and reads the
+/// clock after each.
 pub const SLICE: Duration = Duration::from_secs(1);
 
 /// Sleeps until `now` shows `deadline`, and returns the time that it shows. For a [`Clock`](super::Clock) that counts suspend, with a `timer` that does not.

@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 use super::sleep::SLICE;
 use super::system::system_now;
 
-/// A suspend that delays timers by less is not told: the timers have no finer grain.
+/// The shortest suspend that is reported. Timers are accurate to 1 ms, so a shorter delay proves nothing.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// Tells all sleepers of a suspend while there are any.
+/// Wakes all sleepers after a suspend, while there are any.
 #[derive(Debug)]
 struct Watch {
     /// The time that timers have not counted, since any moment in the past.

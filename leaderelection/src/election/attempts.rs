@@ -4,7 +4,7 @@ use super::effect::Purpose;
 use super::limits::Limits;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 
 /// One write that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,6 @@ impl Attempts {
         let may_land = |write: &Unanswered| write.write_id.as_deref().is_some_and(|id| visitor.may_land(id));
         self.unanswered.retain(may_land);
         for write in &mut self.unanswered {
-            write.write_id.iter_mut().for_each(|write_id| visitor.write_id(write_id));
             visitor.moment(&mut write.attempt.sent_at);
         }
     }

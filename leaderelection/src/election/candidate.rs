@@ -11,7 +11,7 @@ use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
 use super::reason::BeginReason;
 use crate::clock::LocalInstant;
-use crate::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
+use crate::lock::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
@@ -92,8 +92,9 @@ impl Election {
         self.announce(&record.holder_identity);
     }
 
-    /// Returns the sight of a write that was not seen before. The lease of that write runs from the earliest moment at which
-    /// the write is known to have existed: from now, from when it was heard of (rule 15), or from `age` ago (rule 19).
+    /// Returns the sight of a write that was not seen before. The lease of that write runs from the earliest moment at
+    /// which the write is known to have existed: from now, from the message that reported it (rule 15), or from `age`
+    /// ago (rule 19).
     fn see_write(&self, now: LocalInstant, found: Seen, age: Duration, jitter: Jitter) -> Sight {
         let record = &found.record;
         let free = record.is_released() || self.is_us(record) && self.rules.reclaim_own_identity;
@@ -181,7 +182,7 @@ impl Election {
             write_id: Some(write_id),
             preferred_holder: None,
             session: None,
-            peer: self.rules.peer(token),
+            peer: self.rules.peer(token, None),
             rank: HolderRank::new(self.rules.rank, token),
             take_backs: seen.map_or(0, |seen| seen.record.take_backs),
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),

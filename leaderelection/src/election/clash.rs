@@ -2,7 +2,7 @@
 
 use std::mem::replace;
 
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 
 /// The watch over one identity.
@@ -48,13 +48,10 @@ impl ClashWatch {
         is_alive && !is_ours && !replace(&mut self.reported, true)
     }
 
-    /// Shows the versions and ids to an explorer.
-    pub fn visit(&mut self, visitor: &mut impl super::visitor::Visitor) {
-        if let Some((version, write_id)) = &mut self.last {
-            visitor.version(version);
-            if let Some(write_id) = write_id {
-                visitor.write_id(write_id);
-            }
-        }
+    /// Returns `true` if another process was seen to renew the lease under this identity, and the state that was taken
+    /// last may be of that process. `is_ours` is that of the last call of [`saw`](Self::saw).
+    #[must_use]
+    pub fn goes_on(&self, is_ours: bool) -> bool {
+        self.reported && self.last.is_some() && !is_ours
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::LocalInstant;
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 
 use super::input::Unheard;
@@ -75,11 +75,16 @@ pub enum Fact {
     ReleaseGivenUp,
     /// The token in the lock is the largest that readers accept, so no term can follow.
     TokensExhausted,
+    /// The record was too large for a takeover, so unknown fields are left out of the next one.
+    LeftOut {
+        /// The names of the fields.
+        fields: Vec<String>,
+    },
     /// The object was deleted. Tokens may start again, so they protect no resource.
     Vanished,
-    /// The word of a peer counts (rules 15 and 17).
+    /// A peer's message counts (rules 15 and 17).
     Heard,
-    /// The word of a peer does not count.
+    /// A peer's message does not count.
     NotHeard(Unheard),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).
     AskedForLease,

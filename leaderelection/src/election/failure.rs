@@ -46,7 +46,7 @@ impl Election {
     }
 
     fn on_candidate_read_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
-        self.unsettle();
+        self.settle_later(now);
         if failure.kind == StoreErrorKind::Unreadable {
             // The object must not be overwritten, whatever it holds now: no write before a successful read.
             self.give_up_attempts();
@@ -61,7 +61,7 @@ impl Election {
         }
     }
 
-    /// Forgets the unanswered writes, of which none has landed or can land any more.
+    /// Forgets the unanswered writes. None has landed, and none can land any more.
     pub(super) fn give_up_attempts(&mut self) {
         for _ in self.attempts.clear() {
             self.tell(Fact::Resolved { landed: false });

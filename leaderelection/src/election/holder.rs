@@ -9,7 +9,7 @@ use super::reason::EndReason;
 use crate::clock::LocalInstant;
 
 impl Election {
-    /// Takes a read that showed the holder's last known write, or the write of another process.
+    /// Handles a read by a holder. The object shows the holder's last write, or another process's.
     pub(super) fn on_read_while_holding(
         &mut self,
         now: LocalInstant,

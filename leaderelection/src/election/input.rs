@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::rules::Rules;
-use crate::job::JobId;
+use crate::lock::job::JobId;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 
@@ -82,17 +82,17 @@ pub enum Heard {
     Nothing,
 }
 
-/// The reason for which a peer's word did not count.
+/// The reason for which a peer's message did not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unheard {
     /// The candidate does not follow a leader.
     NoLeader,
-    /// The word is about another term than that which the store showed last.
+    /// The message names a different term from the one in the last read.
     OtherTerm,
-    /// The write is no newer than one that was shown by the store or heard of before.
+    /// The write is no newer than one that a read has shown or a message has reported.
     NotNewer,
-    /// The store has contradicted the peer in this term, or the peer has said that the term is over.
+    /// The store has contradicted the peer in this term, or the peer has reported the end of the term.
     Closed,
 }
 

@@ -1,7 +1,7 @@
 //! Rule 18: a job that has to succeed only once.
 
-use crate::job::JobId;
-use crate::record::LeaderElectionRecord;
+use crate::lock::job::JobId;
+use crate::lock::record::LeaderElectionRecord;
 
 /// The job of a candidacy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +42,13 @@ impl Job {
     /// Takes the news that a release has landed. Every release after the success carries the mark.
     pub(super) fn released(&mut self) {
         if self.has_succeeded() {
+            self.progress = Progress::Marked;
+        }
+    }
+
+    /// Takes a record that a read has shown. It may be that of a later term, which keeps the marks of all releases.
+    pub(super) fn saw(&mut self, record: &LeaderElectionRecord) {
+        if self.has_succeeded() && self.is_done(record) {
             self.progress = Progress::Marked;
         }
     }

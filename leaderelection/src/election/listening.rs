@@ -1,4 +1,4 @@
-//! Rules 15 to 17: a candidate that hears from the leader reads the store less often.
+//! Rules 15 to 17: a candidate that gets the leader's messages reads the store less often.
 
 use std::mem::replace;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use super::pacing::mean_pause;
 use super::phase::{Phase, Seen};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 
 /// The divisor of the infrequent interval for its shortening, so that candidates do not read at the same moments.
 const SHORTENING: u32 = 16;
 
 impl Election {
-    /// The id of the newest write of this term that was heard of.
+    /// The id of the newest write of this term that a message has reported.
     #[must_use]
     pub fn last_heard(&self) -> Option<&str> {
         Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
     }
 
-    /// The moment at which the newest write was heard of, if no read has answered that word so far.
+    /// The moment at which a message reported the newest write, if no read has answered that message so far.
     #[must_use]
     pub fn last_heard_at(&self) -> Option<LocalInstant> {
         self.hearing.as_ref()?.unanswered_since()
     }
 
-    /// The mean pause between two reads of a follower that hears from nobody.
+    /// The mean pause between two reads of a follower without peers.
     #[must_use]
     pub fn mean_pause(&self) -> Duration {
         mean_pause(&self.rules)
@@ -40,7 +40,7 @@ impl Election {
         let counts = match heard {
             Heard::Landed { holder, fencing_token, write_id, number } => self
                 .lease_of_term(&holder, fencing_token)
-                .and_then(|lease| self.hear_of_write(now, lease, write_id, number)),
+                .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number)),
             Heard::Ended { holder, fencing_token } => {
                 self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now))
             }
@@ -49,24 +49,29 @@ impl Election {
         self.tell(counts.map_or_else(Fact::NotHeard, |()| Fact::Heard));
     }
 
-    /// The lease duration of the term that the store showed last, if it is this term and another holder's.
-    fn lease_of_term(&self, holder: &str, token: u64) -> Result<Duration, Unheard> {
+    /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.
+    fn lease_of_term(&self, holder: &str, token: u64) -> Result<(Duration, Duration), Unheard> {
         let shown = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
         match (&self.phase, shown) {
             (Phase::Following, Some(record)) if !record.is_released() => {
                 let is_same = record.holder_identity == holder && record.leader_transitions == token;
-                if is_same { Ok(record.lease_duration) } else { Err(Unheard::OtherTerm) }
+                if is_same {
+                    Ok((record.lease_duration, patience(&self.rules, record)))
+                } else {
+                    Err(Unheard::OtherTerm)
+                }
             }
             _ => Err(Unheard::NoLeader),
         }
     }
 
-    /// Hears of a write of the term. Only a newer write counts, because a leader that cannot write any more says the same
-    /// again and again.
+    /// Handles a message about a write of the term. Only a newer write counts, because a leader that cannot write any
+    /// more repeats its last message.
     fn hear_of_write(
         &mut self,
         now: LocalInstant,
         lease: Duration,
+        patience: Duration,
         write_id: String,
         number: u64,
     ) -> Result<(), Unheard> {
@@ -78,7 +83,7 @@ impl Election {
             return Err(Unheard::Closed);
         }
         if was_shown {
-            // The number tells which of the words that come later are older. It replaces no word that a read may still
+            // The number tells which of the later messages are older. It replaces no message that a read may still
             // contradict.
             hearing.newest.get_or_insert(HeardWrite { proof: Proof::Answered, ..heard });
             return Err(Unheard::NotNewer);
@@ -88,13 +93,13 @@ impl Election {
         }
         hearing.newest = Some(heard);
         if let Some(spares_until) = hearing.spares_until {
-            self.pacing.put_off(spares_until.min(now + patience(&self.rules, lease)));
+            self.pacing.put_off(spares_until.min(now + patience));
         }
         self.pacing.look_by(now + lease);
         Ok(())
     }
 
-    /// Hears of the end of the term. The store decides whether the lease is free.
+    /// Handles a message about the end of the term. The store decides whether the lease is free.
     fn hear_of_end(&mut self, now: LocalInstant) -> Result<(), Unheard> {
         let hearing = self.hearing.get_or_insert_default();
         if replace(&mut hearing.is_closed, true) {
@@ -105,16 +110,16 @@ impl Election {
         Ok(())
     }
 
-    /// Hears that the peer has nothing to say. This brings a read forward only if the peer's words have put it off. If they
-    /// have not, another read of the write that is known would not end the wait earlier, and an unseen write is read as soon
-    /// as without peers.
+    /// Handles the silence of the peer. This brings a read forward only if the peer's messages have postponed it. If
+    /// they have not, another read of the write that is known would not end the wait earlier, and an unseen write is
+    /// read as soon as without peers.
     fn hear_nothing(&mut self, now: LocalInstant) {
         if self.hearing.as_mut().is_some_and(|hearing| hearing.spares_until.take().is_some()) {
             self.pacing.look_by(now);
         }
     }
 
-    /// Compares what was heard with a read, before the read changes the sight. Returns `true` if the read shows the term
+    /// Compares the messages with a read, before the read changes the sight. Returns `true` if the read shows the term
     /// that the store showed before.
     pub(super) fn compare_with_heard(&mut self, now: LocalInstant, found: Option<&Seen>, jitter: Jitter) -> bool {
         let before = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
@@ -131,7 +136,7 @@ impl Election {
             if is_confirmed && !hearing.is_closed {
                 let interval = self.rules.infrequent_interval;
                 let spares_until = now + (interval - jitter.of(interval / SHORTENING));
-                let silent_at = newest.at + patience(&self.rules, found.record.lease_duration);
+                let silent_at = newest.at + patience(&self.rules, &found.record);
                 hearing.spares_until = Some(spares_until);
                 self.pacing.put_off(spares_until.min(silent_at));
             }
@@ -144,8 +149,8 @@ impl Election {
         true
     }
 
-    /// The end of a lease that was heard of and that no read has answered so far. The first read that is due decides about
-    /// such a lease; this moment is for a store that answers no read.
+    /// The end of the lease of a write that a message has reported and no read has answered so far. The first read that
+    /// is due decides about such a lease; this moment is for a store that answers no read.
     pub(super) fn heard_lease_until(&self) -> LocalInstant {
         let lease = self.sight.as_ref().and_then(|sight| Some(sight.found.as_ref()?.record.lease_duration));
         let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.unanswered_since());
@@ -153,9 +158,10 @@ impl Election {
     }
 }
 
-/// The time after a word of the leader at which the leader counts as silent (rule 16).
-fn patience(rules: &Rules, lease: Duration) -> Duration {
-    lease.min(rules.retry_period.saturating_mul(2))
+/// The time after a message of the leader at which the leader counts as silent (rule 16).
+fn patience(rules: &Rules, record: &LeaderElectionRecord) -> Duration {
+    let retry_period = record.leader_retry_period().unwrap_or(rules.retry_period);
+    record.lease_duration.min(retry_period.saturating_mul(2))
 }
 
 fn is_same_term(before: &LeaderElectionRecord, found: &LeaderElectionRecord) -> bool {

@@ -14,9 +14,10 @@ use super::pacing::Pacing;
 use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
 use super::reason::EndReason;
 use super::rules::Rules;
+use super::settling::Settling;
 use crate::clock::LocalInstant;
-use crate::record::LeaderElectionRecord;
-use crate::store::Version;
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::{MAX_BODY_BYTES, Version};
 
 /// One candidate's view of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +26,8 @@ pub struct Election {
     pub(super) phase: Phase,
     /// The object as this candidate last saw it while it did not lead.
     pub(super) sight: Option<Sight>,
-    /// The words of the leader of the term that the store showed last; `None` if none was heard. In a box, because most
-    /// candidates hear nothing.
+    /// The messages of the leader of the term that the last read showed; `None` without any. In a box, because most
+    /// candidates have no peers.
     pub(super) hearing: Option<Box<Hearing>>,
     /// The highest token seen or written. The token of a new term is larger by one.
     pub(super) highest_token: Option<u64>,
@@ -39,8 +40,7 @@ pub struct Election {
     pub(super) work_end: Option<WorkEnd>,
     pub(super) ends_with_work: bool,
     pub(super) job: Option<Job>,
-    /// The moment since which this candidate has followed without a failure, if it is one that asks for the lease (rule 24).
-    pub(super) well_since: Option<LocalInstant>,
+    pub(super) settling: Settling,
     /// `true` if the answer of this step is a read, on which a request for the lease may be based.
     pub(super) may_ask: bool,
     /// `true` after the caller asked to stop, so that the candidate competes for no further term.
@@ -65,15 +65,15 @@ impl Election {
             work_end: None,
             ends_with_work: false,
             job: None,
-            well_since: None,
+            settling: Settling::default(),
             may_ask: false,
             stop_asked: false,
             effects: VecDeque::new(),
         }
     }
 
-    /// Takes one step. The driver has to carry out all effects, of which [`next`](Self::next) returns one after the
-    /// other, before it waits for anything.
+    /// Takes one step. Before the driver waits for anything, it has to carry out all effects, which
+    /// [`next`](Self::next) returns one by one.
     ///
     /// `now` never decreases from call to call. Randomness and wall time come from `draw`, and a step draws only as
     /// much as it needs.
@@ -160,7 +160,7 @@ impl Election {
         }
     }
 
-    /// Returns `true` if the words of peers may count.
+    /// Returns `true` if a peer's messages may count.
     #[must_use]
     pub fn listens(&self) -> bool {
         matches!(self.phase, Phase::Following)
@@ -206,6 +206,9 @@ impl Election {
         {
             self.pacing.write_at_once(now);
             return self.on_landed(now, attempt, found.clone());
+        }
+        if let (Some(job), Some(found)) = (&mut self.job, &found) {
+            job.saw(&found.record);
         }
         match self.phase {
             Phase::Following => self.follow(now, found, age, jitter),
@@ -283,7 +286,13 @@ impl Election {
                 (Purpose::Release, hold.token, record, Some(hold.seen.version.clone()))
             }
             _ => {
-                let (token, record, expected) = self.candidacy(write_id, time);
+                let (token, mut record, expected) = self.candidacy(write_id, time);
+                if record.unknown.size() > MAX_BODY_BYTES / 2 {
+                    let fields = record.make_room();
+                    if !fields.is_empty() {
+                        self.tell(Fact::LeftOut { fields });
+                    }
+                }
                 (Purpose::Acquire, token, record, expected)
             }
         };

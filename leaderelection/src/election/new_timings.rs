@@ -14,7 +14,11 @@ impl Election {
     /// Takes new timings. Shorter times count at once, because the next write may land without an answer. Longer times
     /// count once a write has landed that was sent with them.
     pub(super) fn take_rules(&mut self, now: LocalInstant, rules: Arc<Rules>, jitter: Jitter) {
-        self.rules = rules;
+        let before = std::mem::replace(&mut self.rules, rules);
+        if before.pace() == self.rules.pace() {
+            // Other settings count from the next write on.
+            return;
+        }
         let limits = Limits::from(&*self.rules);
         if let Phase::Won { hold, .. } | Phase::Leading(hold) = &mut self.phase {
             hold.limits = hold.limits.min(limits);

@@ -147,7 +147,7 @@ fn poll_pause(rules: &Rules, jitter: Jitter) -> Duration {
     rules.retry_period + poll_jitter(rules, jitter)
 }
 
-/// The mean pause between the reads of a candidate that sees renewals, and hears of none (rules 10 and 20).
+/// The mean pause between the reads of a candidate that sees renewals and gets no messages (rules 10 and 20).
 pub(super) fn mean_pause(rules: &Rules) -> Duration {
     rules.follower_interval + rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
 }

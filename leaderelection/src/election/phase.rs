@@ -11,7 +11,7 @@ use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
-use crate::record::{HolderRank, LeaderElectionRecord, RELEASED_LEASE};
+use crate::lock::record::{HolderRank, LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::Version;
 
 /// A state of the object, as a read or an own write showed it. The record is shared, because requests and phases pass
@@ -226,7 +226,7 @@ impl Hold {
             write_id: Some(write_id),
             preferred_holder: self.successor(),
             session: None,
-            peer: self.seen.record.peer.clone(),
+            peer: rules.peer(self.token, self.seen.record.peer.as_ref()),
             rank: HolderRank::new(rules.rank, self.token),
             take_backs: if forgets { 0 } else { self.seen.record.take_backs },
             unknown: self.seen.record.unknown.clone(),

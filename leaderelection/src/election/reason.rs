@@ -64,7 +64,7 @@ pub enum EndReason {
     Unreadable,
     /// The leader's future panicked.
     WorkPanicked,
-    /// The leader's future returned an error: see [`WorkOutcome`](crate::WorkOutcome).
+    /// The leader's future returned an error: see [`WorkOutcome`](crate::config::WorkOutcome).
     WorkFailed,
     /// The leader's future of `run_while_leading` is complete.
     WorkFinished,

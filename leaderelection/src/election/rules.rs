@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::record::PeerAddress;
+use crate::lock::record::PeerAddress;
 
 /// The settings of one candidate. [`LeaderElectionConfig`](crate::LeaderElectionConfig) checks the values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub struct Rules {
     pub retry_period: Duration,
     /// The shortest pause between a candidate's reads while the leader renews its lease (rule 20).
     pub follower_interval: Duration,
-    /// The longest pause between a candidate's reads while it hears from the leader (rule 16).
+    /// The longest pause between a candidate's reads while it gets the leader's messages (rule 16).
     pub infrequent_interval: Duration,
     /// `true` if a record with the candidate's identity is the candidate's own, whatever wrote it.
     pub reclaim_own_identity: bool,
@@ -32,7 +32,7 @@ pub struct Rules {
     /// The time by which the clocks of the store may disagree, the grain of their readings included; `None` if the ages
     /// that the store tells count for nothing (rule 19).
     pub store_clock_slack: Option<Duration>,
-    /// The rank of the candidate, of which 0 is the best (rule 23).
+    /// The rank of the candidate; 0 is the best (rule 23).
     pub rank: u8,
     /// `true` if the candidate asks a leader of a worse rank for the lease (rule 24).
     pub take_back: bool,
@@ -41,6 +41,8 @@ pub struct Rules {
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
+    /// The address for clients that the candidate writes into the record, if it is another. No rule depends on it.
+    pub advertised_to_clients: Option<String>,
 }
 
 impl Rules {
@@ -75,17 +77,37 @@ impl Rules {
             take_back: false,
             settle_doublings: Self::SETTLE_DOUBLINGS,
             advertised: None,
+            advertised_to_clients: None,
         }
     }
 
-    /// The time for which a version has existed for certain, if the store told `age` in its answer (rule 19).
+    /// The durations that may change while a candidate runs (rule 22).
+    pub(super) fn pace(&self) -> [Duration; 5] {
+        let Self { lease_duration, renew_deadline, retry_period, follower_interval, release_patience, .. } = *self;
+        [lease_duration, renew_deadline, retry_period, follower_interval, release_patience]
+    }
+
+    /// The time for which a version has existed for certain, if the store reported `age` with its answer (rule 19).
     pub(crate) fn certain_age(&self, age: Option<Duration>) -> Duration {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
-    /// The address of the candidate in the records of one term.
-    pub(crate) fn peer(&self, term: u64) -> Option<Arc<PeerAddress>> {
-        self.advertised.as_ref().map(|url| Arc::new(PeerAddress::new(url.clone(), term)))
+    /// The addresses of the candidate in the next record of a term: those of the record `before`, if nothing has changed,
+    /// because every renewal carries them.
+    pub(crate) fn peer(&self, term: u64, before: Option<&Arc<PeerAddress>>) -> Option<Arc<PeerAddress>> {
+        let (url, clients) = (self.advertised.as_deref().unwrap_or_default(), self.advertised_to_clients.as_deref());
+        if url.is_empty() && clients.is_none() {
+            return None;
+        }
+        let retry_period = u64::try_from(self.retry_period.as_millis()).ok().map(Duration::from_millis);
+        let is_same = |before: &&Arc<PeerAddress>| {
+            (before.url.as_str(), before.term, before.clients.as_deref(), before.retry_period)
+                == (url, term, clients, retry_period)
+        };
+        let changed = || {
+            Arc::new(PeerAddress { clients: clients.map(str::to_owned), retry_period, ..PeerAddress::new(url, term) })
+        };
+        Some(before.filter(is_same).map_or_else(changed, Arc::clone))
     }
 
     /// The end of a lease that is kept clear of the leader's work (rule 8).

@@ -10,15 +10,16 @@ use super::input::{Failure, Jitter};
 use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen};
 use super::rules::Rules;
+use super::settling::Settling;
 use crate::clock::LocalInstant;
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 /// The number of longest settle times for which a leader leads before it forgets the requests.
 const FORGETS_AFTER: u32 = 2;
 
 impl Rules {
-    /// The time for which a candidate follows without a failure before it asks, after this number of requests.
+    /// The time for which a candidate follows before it asks, after this number of requests.
     fn settle(&self, take_backs: u8) -> Duration {
         self.lease_duration.saturating_mul(1 << take_backs.min(self.settle_doublings))
     }
@@ -37,7 +38,9 @@ impl Election {
             return;
         }
         // The time during which the candidate lets others go first does not count.
-        self.well_since.get_or_insert(self.pacing.write(now));
+        if let Settling::Paused(advance) = self.settling {
+            self.settling = Settling::Since(self.pacing.write(now) - advance);
+        }
         let Some(asks_at) = self.asks_at() else { return };
         self.may_ask = true;
         if let Some(spares_until) = self.hearing.as_mut().and_then(|hearing| hearing.spares_until.as_mut()) {
@@ -48,9 +51,23 @@ impl Election {
         }
     }
 
-    /// Begins the time without a failure anew, because a read has failed, or comes later than it should by a lease or more.
+    /// Notes a read that has failed. It costs one lease of the settle time, and the time up to the next read that is
+    /// answered. If it cost all of the time, a store of whose reads one in a hundred fails would keep a candidate from
+    /// asking for ever.
+    pub(super) fn settle_later(&mut self, now: LocalInstant) {
+        let record = self.sight.as_ref().and_then(|sight| Some(&sight.found.as_ref()?.record));
+        let whole = self.rules.settle(record.map_or(0, |record| record.take_backs));
+        let settled = match self.settling {
+            Settling::Since(since) => now.saturating_since(since).min(whole),
+            Settling::Paused(advance) => advance,
+        };
+        self.settling = Settling::Paused(settled.saturating_sub(self.rules.lease_duration));
+    }
+
+    /// Begins the settle time anew: a read comes later than it should by a lease or more, a request for the lease has failed,
+    /// or an own term begins or ends.
     pub(super) fn unsettle(&mut self) {
-        self.well_since = None;
+        self.settling = Settling::default();
     }
 
     /// The moment from which this candidate asks the leader that it has seen for the lease; `None` if it does not ask.
@@ -60,7 +77,10 @@ impl Election {
         let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
         let competes = matches!(self.phase, Phase::Following) && self.job.is_none();
         let asks = competes && is_worse && !is_asked;
-        self.well_since.filter(|_| asks).map(|since| since + self.rules.settle(record.take_backs))
+        match self.settling {
+            Settling::Since(since) if asks => Some(since + self.rules.settle(record.take_backs)),
+            _ => None,
+        }
     }
 
     /// Asks for the lease if a read has just shown a leader who is to be asked now. Returns `true` if the request was sent.

@@ -1,15 +1,15 @@
 //! Shows an election to an explorer, which can then tell that two states differ in nothing that matters.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::machine::Election;
 use super::phase::{Hold, InFlight, Phase};
-use super::visitor::{Visitor, visit_record};
+use super::settling::Settling;
+use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 
 impl Election {
-    /// Shows everything to `visitor`.
+    /// Shows every instant to `visitor`, which may replace each.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         self.pacing.visit(visitor);
         let rank_wait = self.rank_wait();
@@ -18,13 +18,9 @@ impl Election {
             if let Some(courtesy_until) = &mut sight.courtesy_until {
                 visit_wait(courtesy_until, rank_wait, visitor);
             }
-            if let Some(found) = &mut sight.found {
-                visitor.version(&mut found.version);
-                visit_record(Arc::make_mut(&mut found.record), visitor);
-            }
         }
-        if let Some(well_since) = &mut self.well_since {
-            visitor.moment(well_since);
+        if let Settling::Since(since) = &mut self.settling {
+            visitor.moment(since);
         }
         if let Some(hearing) = &mut self.hearing {
             hearing.visit(visitor);
@@ -40,12 +36,8 @@ impl Election {
             }
         }
         self.attempts.visit(visitor);
-        if let Some(InFlight::Ask(record)) = &mut self.in_flight {
-            visit_record(Arc::make_mut(record), visitor);
-        }
-        if let Some(InFlight::Write { attempt, record }) = &mut self.in_flight {
+        if let Some(InFlight::Write { attempt, .. }) = &mut self.in_flight {
             visitor.moment(&mut attempt.sent_at);
-            visit_record(Arc::make_mut(record), visitor);
         }
     }
 }
@@ -62,6 +54,4 @@ fn visit_hold(hold: &mut Hold, visitor: &mut impl Visitor) {
     if let Some(forgets_at) = &mut hold.forgets_at {
         visitor.timer(forgets_at);
     }
-    visitor.version(&mut hold.seen.version);
-    visit_record(Arc::make_mut(&mut hold.seen.record), visitor);
 }

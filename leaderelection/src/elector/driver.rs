@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::audience::{Audience, OnTheLine};
+use super::elector_listeners::{ElectorListeners, RunGuard};
 use super::fitness::Fitness;
 use super::log;
 use super::report::Report;
@@ -19,17 +19,16 @@ use super::term::{EarlierWork, OpenTerm};
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
-use crate::config_warning::ConfigWarning;
+use crate::config::warning::ConfigWarning;
 use crate::election::{
     Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
 };
+use crate::handle::status::StatusWriter;
+use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
-use crate::refused::RefusedWrites;
-use crate::status::StatusWriter;
-use crate::store_check::StoreUnfit;
-use crate::timings::Timings;
-use crate::tuning::Tuning;
+use crate::lock::refused::RefusedWrites;
+use crate::store::check::StoreUnfit;
 
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -39,9 +38,9 @@ pub(super) struct Driver {
     clash_watch: ClashWatch,
     refused: RefusedWrites,
     store_time: StoreTime,
-    /// `true` after the log has said that the store tells no ages.
+    /// `true` after the log has said that the store reports no ages.
     misses_ages: bool,
-    pub(super) audience: Arc<Audience>,
+    pub(super) listeners: Arc<ElectorListeners>,
     tuning: Arc<Tuning>,
     earlier_work: EarlierWork,
     fitness: Fitness,
@@ -53,12 +52,19 @@ struct Run {
     report: Report,
     in_flight: Option<Sent>,
     open: Option<OpenTerm>,
-    /// `true` if the machine knows that the caller has cancelled.
+    /// `true` after the machine got the order to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
-    /// The work was told to be dropped, and has had no turn since.
+    /// `true` if the work was aborted and has not been polled since.
     work_is_due: bool,
-    _on_the_line: OnTheLine,
+    _guard: RunGuard,
+}
+
+impl Run {
+    /// Returns `true` if the candidacy has to end because it is one attempt, which now would have to wait.
+    fn has_made_its_attempt(&self) -> bool {
+        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.open.is_none()
+    }
 }
 
 /// The event that woke the loop.
@@ -67,8 +73,8 @@ enum Woken {
     Tick(LocalInstant),
     Input(Input),
     Answer(Result<Answer, LockError>),
-    /// The timings have changed.
-    Tuned(Timings),
+    /// The settings have changed.
+    Tuned(Tuned),
 }
 
 impl Driver {
@@ -80,7 +86,7 @@ impl Driver {
             refused: RefusedWrites::default(),
             store_time: StoreTime::default(),
             misses_ages: false,
-            audience: Arc::new(Audience::new(Arc::clone(&config), status)),
+            listeners: Arc::new(ElectorListeners::new(Arc::clone(&config), status)),
             tuning,
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
@@ -99,15 +105,18 @@ impl Driver {
         let mut cancelled = pin!(cancel.cancelled());
         let Self { fitness, stamper, config, earlier_work, .. } = self;
         let ready = async {
+            // Rule 8: no term begins beside work of an earlier one, and that work may outlive its run.
             earlier_work.ended().await;
             fitness.demand(config.store_check.as_deref(), || config.candidacy(stamper.new_id())).await
         };
         tokio::select! {
             biased;
+            // No write can have won a lease yet, so a cancelled caller waits neither for abandoned work nor for a
+            // check.
             () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
-        let report = Report::new(Arc::clone(&self.audience) as _);
+        let report = Report::new(Arc::clone(&self.listeners) as _);
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
@@ -117,15 +126,17 @@ impl Driver {
             cancel_told: false,
             outcome: None,
             work_is_due: false,
-            _on_the_line: OnTheLine(Arc::clone(&self.audience)),
+            _guard: RunGuard(Arc::clone(&self.listeners)),
         };
-        if let Some(timings) = self.tuning.take() {
-            self.step(Woken::Tuned(timings), &mut run);
+        // Settings that changed between two runs count from the first request on (rule 22).
+        if let Some(tuned) = self.tuning.take() {
+            self.step(Woken::Tuned(tuned), &mut run);
         }
         let mut woken = Woken::Input(input);
         loop {
             self.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
+                // A future that is dropped never gets here, and its waiting calls of `on_new_leader` are forgotten.
                 run.report.finished();
                 return Ok(outcome);
             }
@@ -135,7 +146,14 @@ impl Driver {
                 // its turn after the work. A mere yield would be over as soon as anything else wakes this task.
                 let _ = tokio::spawn(std::future::ready(())).await;
             }
-            woken = self.wait(cancelled.as_mut(), &mut run).await;
+            // The attempt ends by a command, because a write of it may have won the lease: the machine then reads,
+            // and releases the lease if so configured.
+            woken = if run.has_made_its_attempt() {
+                run.cancel_told = true;
+                Woken::Input(Input::Command(Command::Stop))
+            } else {
+                self.wait(cancelled.as_mut(), &mut run).await
+            };
         }
     }
 
@@ -145,16 +163,17 @@ impl Driver {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            input = next_of_term(open.as_ref(), &self.audience.news) => Woken::Input(input),
+            input = next_of_term(open.as_ref(), &self.listeners.news) => Woken::Input(input),
             () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
             }
-            timings = self.tuning.next() => Woken::Tuned(timings),
+            tuned = self.tuning.next() => Woken::Tuned(tuned),
+            // The request stays in its place: a wait that another event ends must lose no answer.
             answer = answered(in_flight.as_mut()) => Woken::Answer(answer),
             now = self.sleep() => Woken::Tick(now),
             // A peer that talks without end must not keep the elector from anything else.
-            heard = self.audience.line.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
+            heard = self.listeners.line.next_word(), if self.election.listens() => Woken::Input(Input::Heard(heard)),
         }
     }
 
@@ -178,18 +197,25 @@ impl Driver {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
             Woken::Input(input) => {
                 if let Input::WorkEnded(end) = input {
+                    // The log shows what went wrong with the work before it shows the end of the term.
                     run.report.work_ended(end, run.open.as_ref().and_then(OpenTerm::take_error).as_deref());
                 }
                 self.election.handle(now, input, self.stamper.at(now));
             }
-            Woken::Tuned(timings) => {
-                self.config = Arc::new(self.config.with_timings(timings));
-                log::reconfigured(&timings);
-                self.config.warnings().iter().for_each(ConfigWarning::log);
+            Woken::Tuned(tuned) => {
+                let tuned = Arc::new(self.config.with(tuned));
+                // Replaced before the machine's step, so that a request of this very step has the new time limit.
+                let before = std::mem::replace(&mut self.config, tuned);
+                if before.timings != self.config.timings {
+                    log::reconfigured(&self.config.timings);
+                    self.config.warnings().iter().for_each(ConfigWarning::log);
+                }
                 let input = Input::Reconfigure(Arc::clone(&self.config.rules));
                 self.election.handle(now, input, self.stamper.at(now));
             }
             Woken::Answer(result) => {
+                // The place is empty before the machine's step, because an effect of this step may send the next
+                // request.
                 let Some(sent) = run.in_flight.take() else { return };
                 let (answer, error) = sent.answered(result);
                 let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
@@ -206,7 +232,7 @@ impl Driver {
         }
     }
 
-    /// Says once that the store tells no ages, if they are to be trusted.
+    /// Logs once that the store reports no ages, if they are to be trusted.
     fn look_for_age(&mut self, answer: &Answer) {
         if self.config.rules.store_clock_slack.is_some()
             && matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none())
@@ -238,21 +264,25 @@ impl Driver {
             Effect::Start { term, reason } => self.start(term, reason, run),
             Effect::Extend(term) => {
                 let Some(open) = &run.open else { return };
+                // The work reads the clock at any moment. It may have seen the window closed since this step began,
+                // and was promised that a term does not revive (rule 4). So the window decides, and not the machine.
                 if open.leadership().extend(term) {
-                    self.audience.line.landed(open.leadership(), &self.election);
+                    self.listeners.line.landed(open.leadership(), &self.election);
                 } else {
+                    // A further step, because this step's time lies before the moment at which the window closed. A command
+                    // from another thread closes the window, too. Without its name, the term would end for a missed deadline.
                     let now = self.config.clock.now();
-                    self.election.handle(now, Input::Expired, self.stamper.at(now));
+                    let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
+                    self.election.handle(now, input, self.stamper.at(now));
                 }
             }
-            Effect::Stop { fencing_token, reason, .. } => {
-                if let Some(open) = &run.open {
-                    open.leadership().close();
-                }
-                run.report.stopped(fencing_token, reason);
-                if let Some(open) = &run.open {
-                    open.stop();
-                }
+            Effect::Stop { reason, .. } => {
+                let Some(open) = &run.open else { return };
+                // Rule 8: leadership ends before anything is reported or sent. The machine orders the stop of a term
+                // before any request of the same step, and the loop keeps that order.
+                open.leadership().close();
+                run.report.stopped(now, open.leadership(), reason);
+                open.stop();
             }
             Effect::DropWork => {
                 if let Some(open) = &run.open {
@@ -267,25 +297,28 @@ impl Driver {
                     open.abandon();
                 }
             }
+            // The loop looks at the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
             Effect::Fact(Fact::Observed) => {
                 let (observed, stamper) = (self.election.observed(), &self.stamper);
-                run.report.observed(now, observed);
-                self.audience.line.observed(&self.election);
                 let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
+                // An id tells its writer by its beginning. So a write of ours that lands after the machine has
+                // forgotten it is still known as ours, and no clash of identities is reported (rule 2).
                 let number = write_id.and_then(|write_id| stamper.number_of(write_id));
                 if self.clash_watch.saw(observed, number.is_some()) {
                     run.report.identity_clash();
                 }
+                run.report.observed(now, observed, self.clash_watch.goes_on(number.is_some()));
+                self.listeners.line.observed(&self.election);
                 if self.store_time.went_back(number) {
                     log::store_went_back();
                 }
             }
             Effect::Fact(fact) => {
                 match &fact {
-                    Fact::Released => self.audience.line.released(&self.election),
+                    Fact::Released => self.listeners.line.released(&self.election),
                     Fact::Heard => {
-                        self.audience.line.heard();
+                        self.listeners.line.heard();
                         if let Some(at) = self.election.last_heard_at() {
                             run.report.heard(at);
                         }
@@ -300,18 +333,21 @@ impl Driver {
     fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
         run.report.sending(request.operation());
         if request.operation() == Operation::Get {
-            self.audience.line.reading(now, &self.election);
+            self.listeners.line.reading(now, &self.election);
         }
+        // The time of the step is before the send, as rule 4 demands of the beginning of a window.
         run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
     }
 
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
-        let listener: Arc<dyn TermListener> = Arc::clone(&self.audience) as _;
+        let listener: Arc<dyn TermListener> = Arc::clone(&self.listeners) as _;
+        // Work may keep its `Leadership` for ever, which must not keep the elector alive.
         let leadership = Leadership::new(term, Arc::clone(&self.config.clock), Arc::downgrade(&listener));
         run.report.started(&leadership, reason);
-        self.audience.line.landed(&leadership, &self.election);
+        self.listeners.line.landed(&leadership, &self.election);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
-        let open = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.audience.status.clone());
+        let open = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.listeners.status.clone());
+        // Kept beyond the run, because the run's future may be dropped while its work cannot be.
         self.earlier_work = open.work();
         run.open = Some(open);
     }
@@ -320,6 +356,7 @@ impl Driver {
 async fn next_of_term(open: Option<&OpenTerm>, news: &Notify) -> Input {
     let Some(open) = open else { return std::future::pending().await };
     loop {
+        // An event may be older than this wait, and a ring may belong to an event that was taken already.
         if let Some(input) = open.next_event() {
             return input;
         }

@@ -1,17 +1,17 @@
 //! The check that a store has to pass before any candidacy.
 
-use crate::store_check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
+use crate::store::check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 
 /// The memory of a passed check.
 #[derive(Debug, Default)]
-pub(super) struct Fitness {
+pub(crate) struct Fitness {
     shown: bool,
 }
 
 impl Fitness {
     /// Completes at once if no check is configured or the store has passed it, and otherwise when a check is
     /// conclusive. `candidacy` describes the next check. Cancellation safe.
-    pub(super) async fn demand<'a>(
+    pub(crate) async fn demand<'a>(
         &mut self,
         check: Option<&dyn StoreCheck>,
         mut candidacy: impl FnMut() -> Result<Candidacy<'a>, StoreUnfit>,
@@ -21,8 +21,10 @@ impl Fitness {
             let candidacy = candidacy()?;
             let (clock, pause) = (candidacy.clock, candidacy.pause);
             match check.check(candidacy).await {
+                // A store does not change its contract between two runs, and a check costs requests.
                 StoreFitness::Fit => self.shown = true,
                 StoreFitness::Unfit { why } => return Err(StoreUnfit { why }),
+                // Errors prove nothing about conditional writes. An outage only delays the candidacy.
                 StoreFitness::Inconclusive { .. } => {
                     clock.sleep_until(clock.now() + pause).await;
                 }

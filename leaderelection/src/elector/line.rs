@@ -1,21 +1,26 @@
-//! The line between an elector and its peers: the words that a follower hears, and the writes that a leader tells of.
+//! The connection of an elector to its peers: the messages that a follower gets, and the writes that a leader reports.
+
+mod inbox;
+mod saved;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
-use super::inbox::Inbox;
-use super::saved::SavedReads;
+use inbox::Inbox;
+use saved::SavedReads;
+
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
 use crate::election::{Election, Heard};
+use crate::handle::tuning::Tuning;
 use crate::leadership::Leadership;
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 use crate::timings::Timings;
 
-/// The elector's end of the line. It costs nothing before somebody asks for the other end.
+/// The elector's end. It costs nothing before somebody asks for the other end.
 #[derive(Debug, Default)]
 pub(super) struct Line(OnceLock<Box<Open>>);
 
@@ -33,17 +38,18 @@ struct Open {
 #[derive(Clone, Debug)]
 pub struct PeerLine {
     config: Arc<LeaderElectionConfig>,
+    tuning: Arc<Tuning>,
     words: Arc<Inbox>,
     led: watch::Receiver<Option<LedTerm>>,
     followed: watch::Receiver<Option<FollowedTerm>>,
     saved_reads: Arc<AtomicU64>,
 }
 
-/// A term of this elector's leadership, as peers may be told of it.
+/// A term of this elector's leadership, for reports to peers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LedTerm {
-    /// The term. Peers may be told that it goes on only while it [is valid](Leadership::is_valid).
+    /// The term. It may be reported as continuing only while it [is valid](Leadership::is_valid).
     pub leadership: Leadership,
     /// The last write of the term that is known to have landed.
     pub last: LandedWrite,
@@ -59,7 +65,7 @@ pub struct LandedWrite {
     pub record: Arc<LeaderElectionRecord>,
     /// The version that the store gave to the write.
     pub version: Version,
-    /// The number of the write: 1 for the first that this line has told of in the term, and 1 more for every later one.
+    /// The number of the write: 1 for the first that was reported in the term, and 1 more for every later one.
     pub number: u64,
 }
 
@@ -89,15 +95,15 @@ impl PeerLine {
         &self.config.name
     }
 
-    /// The durations of the election.
+    /// The durations of the election, as they were last [changed](crate::LeaderHandle::reconfigure).
     #[must_use]
     pub fn timings(&self) -> Timings {
-        self.config.timings
+        self.tuning.timings()
     }
 
-    /// Passes on what a peer said. It counts as rules 15 to 17 of the [protocol](crate::protocol) say.
+    /// Passes on the message of a peer. It counts as rules 15 to 17 of the [protocol](crate::protocol) say.
     ///
-    /// The elector takes words up while it runs and follows. Of words that wait, the newest eight are kept.
+    /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
     pub fn hear(&self, heard: Heard) {
         self.words.put(heard);
     }
@@ -116,8 +122,8 @@ impl PeerLine {
         self.followed.clone()
     }
 
-    /// Returns the number of reads that the elector has saved so far, because it heard from the leader. A follower that
-    /// hears from nobody reads once in a mean pause (rule 20), and the pauses between two reads are counted in these.
+    /// Returns the number of reads that the leader's messages have saved so far. Without peers, a follower reads once
+    /// per mean pause (rule 20). Saved reads are the time since the last read divided by that pause, less one.
     #[must_use]
     pub fn saved_reads(&self) -> u64 {
         self.saved_reads.load(Ordering::Relaxed)
@@ -153,13 +159,14 @@ impl FollowedTerm {
 
 impl Line {
     /// Returns the other end of the line.
-    pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>) -> PeerLine {
+    pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>, tuning: &Arc<Tuning>) -> PeerLine {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
             Box::new(Open { words: Arc::default(), led, followed, saved: SavedReads::default() })
         });
         PeerLine {
             config: Arc::clone(config),
+            tuning: Arc::clone(tuning),
             words: Arc::clone(&open.words),
             led: open.led.subscribe(),
             followed: open.followed.subscribe(),
@@ -173,13 +180,13 @@ impl Line {
         open.saved.reading(now, election.listens().then(|| election.mean_pause()));
     }
 
-    /// A word of the leader has counted.
+    /// A message of the leader has counted.
     pub(super) fn heard(&self) {
         let Some(open) = self.0.get() else { return };
         open.saved.heard();
     }
 
-    /// Waits for the next word. Cancellation safe. A line that is opened meanwhile counts from the next wait.
+    /// Waits for the next message. Cancellation safe. If the other end is opened meanwhile, the next wait notices.
     pub(super) async fn next_word(&self) -> Heard {
         match self.0.get() {
             Some(open) => open.words.next().await,
@@ -192,6 +199,7 @@ impl Line {
         let Some(open) = self.0.get() else { return };
         let record = election.observed().map(|(record, _)| record);
         let record = record.filter(|record| election.listens() && !record.is_released());
+        // A renewal is no news: a follower connects again only for another term or address.
         open.followed.send_if_modified(|followed| {
             let is_same = match (&followed, record) {
                 (None, None) => true,
@@ -205,11 +213,12 @@ impl Line {
         });
     }
 
-    /// A write of the term has landed, and the term goes on.
+    /// A write of the term has landed, and the term continues.
     pub(super) fn landed(&self, leadership: &Leadership, election: &Election) {
         let Some(open) = self.0.get() else { return };
         let token = leadership.fencing_token();
         open.led.send_modify(|led| {
+            // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
             let number = led.as_ref().filter(|led| led.last.is_of_term(token)).map_or(1, |led| led.last.number + 1);
             let last = LandedWrite::of(election, number);
             *led = last.map(|last| LedTerm { leadership: leadership.clone(), last, released: None });
@@ -221,6 +230,8 @@ impl Line {
         let Some(open) = self.0.get() else { return };
         open.led.send_if_modified(|led| {
             let Some(led) = led else { return false };
+            // A lease may be released whose term never began. Its record must not be told as the end of the term
+            // before.
             led.released = LandedWrite::of(election, led.last.number + 1)
                 .filter(|released| released.is_of_term(led.leadership.fencing_token()));
             led.released.is_some()
@@ -232,6 +243,7 @@ impl Line {
         let Some(open) = self.0.get() else { return };
         open.saved.quiet();
         open.followed.send_if_modified(|followed| followed.take().is_some());
+        // A release stays: its report lets a follower read at once (rule 17), and may still be on its way.
         open.led.send_if_modified(|led| led.take_if(|led| led.released.is_none()).is_some());
     }
 }

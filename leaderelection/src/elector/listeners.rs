@@ -5,20 +5,27 @@ use std::sync::Arc;
 
 use super::new_leader::NewLeaderCalls;
 use crate::clock::Clock;
-use crate::status::StatusWriter;
+use crate::handle::observation::RecordedError;
+use crate::handle::status::StatusWriter;
 
 /// The parts of an elector that listen to every run.
-pub(super) trait Listeners: Debug + Send + Sync {
+pub(crate) trait Listeners: Debug + Send + Sync {
     /// The name of the elector in metrics.
     #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "nothing else needs the name"))]
     fn name(&self) -> Arc<str>;
 
-    /// The name of the lock, if it is one of many of a session. A session tells of its locks in sum.
+    /// The name of the lock, if it is one of many of a session. A session logs totals; per-lock lines need the lock's
+    /// name.
     fn lock_of_session(&self) -> Option<&str>;
 
     fn clock(&self) -> &dyn Clock;
 
     fn status(&self) -> &StatusWriter;
+
+    /// The last error between the elector and its lock.
+    fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
+        self.status().last_recorded_error()
+    }
 
     fn new_leader_calls(&self) -> &NewLeaderCalls;
 }

@@ -29,6 +29,7 @@ pub(super) fn failed(lock_of_session: Option<&str>, error: &LockError) {
         _ if lock_of_session.is_some() => {
             tracing::debug!(lock = lock_of_session, error = chain, "a request to the lock failed");
         }
+        // A takeover may meet all candidates but one with a conflict, which is worth no warning.
         StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
             tracing::error!(error = chain, "the lock cannot be used; trying again");
@@ -79,7 +80,7 @@ pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: u64) 
 }
 
 pub(super) fn new_leader_panicked(leader: &str) {
-    tracing::error!(leader, "on_new_leader panicked; the election goes on");
+    tracing::error!(leader, "on_new_leader panicked; the election continues");
 }
 
 pub(super) fn left_out_new_leaders() {
@@ -101,7 +102,7 @@ pub(super) fn identity_clash() {
 
 pub(super) fn store_tells_no_age() {
     tracing::warn!(
-        "the store does not tell how old the lock is, so trust_store_clock has no effect; leave it out for this store"
+        "the store does not report the age of the lock, so trust_store_clock has no effect; leave it out for this store"
     );
 }
 
@@ -125,15 +126,19 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
             "the lock's leaderTransitions has no successor, so nobody can lead; move to a lock of another name, and \
              reset the tokens that its resources remember"
         ),
+        Fact::LeftOut { fields } => tracing::warn!(
+            ?fields,
+            "the lock's object was too large to be taken over; left out what others had written into these fields"
+        ),
         Fact::Vanished => tracing::error!(
             "the lock's object was deleted; fencing tokens may start again: do not delete a lock in use"
         ),
-        Fact::NotHeard(reason) => tracing::debug!(lock = lock_of_session, ?reason, "did not count what a peer said"),
+        Fact::NotHeard(reason) => tracing::debug!(lock = lock_of_session, ?reason, "ignored a message of a peer"),
         Fact::AskedForLease => tracing::info!("asked the leader, whose rank is worse, to hand over"),
         Fact::Contradicted => {
             tracing::debug!(
                 lock = lock_of_session,
-                "the store contradicted a peer; not listening for the rest of the term"
+                "the store contradicted a peer; ignoring its messages for the rest of the term"
             );
         }
         Fact::Observed | Fact::Doubted | Fact::Resolved { .. } | Fact::Heard => {}

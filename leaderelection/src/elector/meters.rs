@@ -20,8 +20,8 @@ const IDENTITY_CLASHES: &str = "leader_election_identity_clashes_total";
 /// One elector's metrics. What a renewal needs is looked up once, so a renewal allocates nothing for metrics. Everything
 /// else is rare, and a session has thousands of locks.
 #[derive(Debug)]
-pub(super) struct Meters {
-    pub(super) listeners: Arc<dyn Listeners>,
+pub(crate) struct Meters {
+    pub(crate) listeners: Arc<dyn Listeners>,
     /// `None` for a lock that a session holds, because only the session is renewed.
     lease: Option<Box<Lease>>,
     doubts: Doubts,
@@ -43,7 +43,7 @@ impl Lease {
 }
 
 impl Meters {
-    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+    pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let name = SharedString::from_shared(listeners.name());
         let lease = listeners.lock_of_session().is_none().then(|| Box::new(Lease::new(&name)));
         let meters = Self { listeners, lease, doubts: Doubts::new(&name), leads: false };
@@ -60,14 +60,15 @@ impl Meters {
     }
 
     /// Counts a leader's request that is not a plain renewal, as client-go does.
-    pub(super) fn sent(&self, operation: Operation) {
+    pub(crate) fn sent(&self, operation: Operation) {
         if self.leads && operation == Operation::Get && self.lease.is_some() {
             self.counter(SLOW_PATH).increment(1);
         }
     }
 
-    pub(super) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
+    pub(crate) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
         match &mut self.lease {
+            // A handle for each of ten thousand locks would cost more memory than these rare look-ups cost time.
             None => requests(&self.name(), asked.operation, answered).increment(1),
             Some(lease) => {
                 lease.requests.count(|| SharedString::from_shared(self.listeners.name()), asked.operation, answered);
@@ -76,28 +77,28 @@ impl Meters {
         }
     }
 
-    pub(super) fn fact(&mut self, fact: &Fact) {
+    pub(crate) fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::LeaderChanged { leader: Some(_) } => self.counter(TRANSITIONS).increment(1),
             fact => self.doubts.fact(|| SharedString::from_shared(self.listeners.name()), fact),
         }
     }
 
-    pub(super) fn overrun(&self) {
+    pub(crate) fn overrun(&self) {
         self.counter(OVERRUNS).increment(1);
     }
 
-    pub(super) fn identity_clash(&self) {
+    pub(crate) fn identity_clash(&self) {
         self.counter(IDENTITY_CLASHES).increment(1);
     }
 
-    pub(super) fn term_started(&mut self) {
+    pub(crate) fn term_started(&mut self) {
         self.counter(TERMS).increment(1);
         self.master(true);
         self.leads = true;
     }
 
-    pub(super) fn term_ended(&mut self, reason: &EndReason) {
+    pub(crate) fn term_ended(&mut self, reason: &EndReason) {
         if replace(&mut self.leads, false) {
             self.master(false);
             ends(&self.name(), reason.name()).increment(1);
@@ -119,6 +120,7 @@ impl Meters {
 
 impl Drop for Meters {
     fn drop(&mut self) {
+        // The run's future was dropped within a term. Every started term is counted as ended once.
         self.term_ended(&EndReason::Cancelled);
         self.doubts.end(&self.name());
     }
@@ -127,7 +129,7 @@ impl Drop for Meters {
 /// Handles to the metrics of a session. Its locks have metrics of their own.
 #[cfg(feature = "sessions")]
 #[derive(Debug)]
-pub(super) struct SessionMeters {
+pub(crate) struct SessionMeters {
     name: SharedString,
     locks: Gauge,
     sessions: Gauge,
@@ -138,7 +140,7 @@ pub(super) struct SessionMeters {
 
 #[cfg(feature = "sessions")]
 impl SessionMeters {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let name = SharedString::from_shared(name.into());
         let (locks, sessions) = ("leader_election_session_locks", "leader_election_sessions");
         counter!(IDENTITY_CLASHES, "name" => name.clone()).increment(0);
@@ -153,35 +155,35 @@ impl SessionMeters {
     }
 
     /// Sets the number of locks that this session leads.
-    pub(super) fn leads(&self, locks: usize) {
+    pub(crate) fn leads(&self, locks: usize) {
         self.locks.set(locks as f64);
     }
 
     /// Sets the number of sessions that are known to be alive.
-    pub(super) fn sees(&self, sessions: usize) {
+    pub(crate) fn sees(&self, sessions: usize) {
         self.sessions.set(sessions as f64);
     }
 
     /// Counts a lock that was taken from a session of another process that ended.
-    pub(super) fn took_over(&self) {
+    pub(crate) fn took_over(&self) {
         self.takeovers.increment(1);
     }
 
-    pub(super) fn identity_clash(&self) {
+    pub(crate) fn identity_clash(&self) {
         counter!(IDENTITY_CLASHES, "name" => self.name.clone()).increment(1);
     }
 
-    pub(super) fn fact(&mut self, fact: &Fact) {
+    pub(crate) fn fact(&mut self, fact: &Fact) {
         self.doubts.fact(|| self.name.clone(), fact);
     }
 
     /// Counts a request about another session, or a listing.
-    pub(super) fn answered(&mut self, operation: Operation, answered: Answered) {
+    pub(crate) fn answered(&mut self, operation: Operation, answered: Answered) {
         self.lease.requests.count(|| self.name.clone(), operation, answered);
     }
 
     /// Counts a request about the own session.
-    pub(super) fn answered_own(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
+    pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
         self.lease.requests.count(|| self.name.clone(), asked.operation, answered);
         self.lease.renewals.answered(now, asked, answered, true);
     }
@@ -218,6 +220,7 @@ impl Renewals {
         if let Some(time) = asked.renew_time {
             self.last.set(time.timestamp_micros() as f64 / 1e6);
         }
+        // A takeover is an update, too, but says nothing about renewals.
         if leads && asked.operation == Operation::Update {
             self.duration.record(now.saturating_since(asked.sent_at));
         }
@@ -236,6 +239,7 @@ impl Requests {
         }
         let counter = requests(&name(), operation, answered);
         counter.increment(1);
+        // A vector that grows by itself has room for four, and most electors have two or three.
         self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
     }

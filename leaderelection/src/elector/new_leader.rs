@@ -10,7 +10,7 @@ use std::thread;
 use tokio::runtime::Handle;
 
 use super::log;
-use crate::callbacks::OnNewLeader;
+use crate::config::callbacks::OnNewLeader;
 
 /// The number of calls that wait for a slow one. A longer queue tells nothing but what is long past.
 const MOST_WAITING: usize = 16;
@@ -24,13 +24,13 @@ const MOST_THREADS: usize = 8;
 /// The thread is none of the runtime's, because a runtime that is dropped waits for its own threads: a call that hangs
 /// would hold up the end of the program for ever.
 #[derive(Clone)]
-pub(super) struct NewLeaderCalls(Option<Arc<Calls>>);
+pub(crate) struct NewLeaderCalls(Option<Arc<Calls>>);
 
 struct Calls {
     callback: Arc<OnNewLeader>,
     queue: Mutex<Queue>,
     /// The threads that the calls of many locks share; `None` if the calls have a thread of their own.
-    crew: Option<Arc<Crew>>,
+    pool: Option<Arc<CallbackPool>>,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +55,8 @@ impl Queue {
     fn pop(&mut self) -> Option<String> {
         let next = self.leaders.pop_front();
         if next.is_none() {
+            // The flag goes down under the lock that showed the empty queue. A leader that is pushed later starts a
+            // thread.
             *self = Self::default();
         }
         next
@@ -62,21 +64,21 @@ impl Queue {
 }
 
 impl NewLeaderCalls {
-    pub(super) fn new(callback: Option<Arc<OnNewLeader>>) -> Self {
+    pub(crate) fn new(callback: Option<Arc<OnNewLeader>>) -> Self {
         Self::with(callback, None)
     }
 
-    /// Creates the calls of one of many locks, which share `crew`.
+    /// Creates the calls of one of many locks, which share `pool`.
     #[cfg(feature = "sessions")]
-    pub(super) fn by(crew: &Arc<Crew>, callback: Option<Arc<OnNewLeader>>) -> Self {
-        Self::with(callback, Some(Arc::clone(crew)))
+    pub(crate) fn by(pool: &Arc<CallbackPool>, callback: Option<Arc<OnNewLeader>>) -> Self {
+        Self::with(callback, Some(Arc::clone(pool)))
     }
 
-    fn with(callback: Option<Arc<OnNewLeader>>, crew: Option<Arc<Crew>>) -> Self {
-        Self(callback.map(|callback| Arc::new(Calls { callback, queue: Mutex::default(), crew })))
+    fn with(callback: Option<Arc<OnNewLeader>>, pool: Option<Arc<CallbackPool>>) -> Self {
+        Self(callback.map(|callback| Arc::new(Calls { callback, queue: Mutex::default(), pool })))
     }
 
-    pub(super) fn call(&self, leader: &str) {
+    pub(crate) fn call(&self, leader: &str) {
         let Some(calls) = &self.0 else { return };
         let mut queue = lock(&calls.queue);
         let begins_to_leave_out = queue.push(leader);
@@ -85,21 +87,23 @@ impl NewLeaderCalls {
         if begins_to_leave_out {
             log::left_out_new_leaders();
         }
+        // One thread per queue keeps the calls in order and one at a time (rule 11).
         if drained {
             return;
         }
         let waiting = Arc::clone(calls);
-        let begun = match &calls.crew {
-            Some(crew) => crew.take_on(waiting),
+        let begun = match &calls.pool {
+            Some(pool) => pool.submit(waiting),
             None => spawn(move || waiting.run()),
         };
         if let Err(error) = begun {
+            // The leader stays in the queue, and the next change of leader tries again.
             lock(&calls.queue).draining = false;
             log::no_thread_for_new_leader(&error);
         }
     }
 
-    pub(super) fn forget_waiting(&self) {
+    pub(crate) fn forget_waiting(&self) {
         if let Some(calls) = &self.0 {
             lock(&calls.queue).leaders.clear();
         }
@@ -111,6 +115,7 @@ impl Calls {
     fn run(&self) {
         loop {
             let Some(leader) = lock(&self.queue).pop() else { return };
+            // A panic would end the thread, while the flag says that it drains the queue.
             if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
                 log::new_leader_panicked(&leader);
             }
@@ -130,53 +135,55 @@ fn spawn(calls: impl FnOnce() + Send + 'static) -> io::Result<()> {
 
 /// A few threads for the calls of many locks, whose leaders may all change at once.
 #[derive(Default)]
-pub(super) struct Crew(Mutex<Hands>);
+pub(crate) struct CallbackPool(Mutex<PoolState>);
 
 #[derive(Default)]
-struct Hands {
+struct PoolState {
     threads: usize,
     waiting: VecDeque<Arc<Calls>>,
 }
 
-impl Crew {
-    fn take_on(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
-        let mut hands = self.hands();
-        if hands.threads == MOST_THREADS {
-            hands.waiting.push_back(calls);
+impl CallbackPool {
+    fn submit(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
+        let mut state = self.state();
+        if state.threads == MOST_THREADS {
+            // The leaders of ten thousand locks may change at once, which must not start as many threads.
+            state.waiting.push_back(calls);
             return Ok(());
         }
-        hands.threads += 1;
-        drop(hands);
-        let crew = Arc::clone(self);
+        state.threads += 1;
+        drop(state);
+        let pool = Arc::clone(self);
         let begun = spawn(move || {
             let mut next = Some(calls);
             while let Some(calls) = next {
                 calls.run();
-                next = crew.next();
+                next = pool.next();
             }
         });
         if begun.is_err() {
-            self.hands().threads -= 1;
+            self.state().threads -= 1;
         }
         begun
     }
 
     fn next(&self) -> Option<Arc<Calls>> {
-        let mut hands = self.hands();
-        let next = hands.waiting.pop_front();
-        hands.threads -= usize::from(next.is_none());
+        let mut state = self.state();
+        let next = state.waiting.pop_front();
+        // Counted under the lock that showed the empty queue, so that no calls wait for a thread that is ending.
+        state.threads -= usize::from(next.is_none());
         next
     }
 
-    fn hands(&self) -> MutexGuard<'_, Hands> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         // No code that can panic runs while this mutex is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Crew {
+impl fmt::Debug for CallbackPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew").finish_non_exhaustive()
+        f.debug_struct("CallbackPool").finish_non_exhaustive()
     }
 }
 

@@ -8,51 +8,51 @@ use crate::clock::LocalInstant;
 use crate::election::{EndReason, Fact, Operation};
 
 #[derive(Debug)]
-pub(super) struct Meters {
-    pub(super) listeners: Arc<dyn Listeners>,
+pub(crate) struct Meters {
+    pub(crate) listeners: Arc<dyn Listeners>,
 }
 
 impl Meters {
-    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+    pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         Self { listeners }
     }
 
-    pub(super) fn sent(&self, _operation: Operation) {}
+    pub(crate) fn sent(&self, _operation: Operation) {}
 
-    pub(super) fn answered(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
+    pub(crate) fn answered(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
 
-    pub(super) fn fact(&mut self, _fact: &Fact) {}
+    pub(crate) fn fact(&mut self, _fact: &Fact) {}
 
-    pub(super) fn overrun(&self) {}
+    pub(crate) fn overrun(&self) {}
 
-    pub(super) fn identity_clash(&self) {}
+    pub(crate) fn identity_clash(&self) {}
 
-    pub(super) fn term_started(&mut self) {}
+    pub(crate) fn term_started(&mut self) {}
 
-    pub(super) fn term_ended(&mut self, _reason: &EndReason) {}
+    pub(crate) fn term_ended(&mut self, _reason: &EndReason) {}
 }
 
 #[cfg(feature = "sessions")]
 #[derive(Debug)]
-pub(super) struct SessionMeters;
+pub(crate) struct SessionMeters;
 
 #[cfg(feature = "sessions")]
 impl SessionMeters {
-    pub(super) fn new(_name: &str) -> Self {
+    pub(crate) fn new(_name: &str) -> Self {
         Self
     }
 
-    pub(super) fn leads(&self, _locks: usize) {}
+    pub(crate) fn leads(&self, _locks: usize) {}
 
-    pub(super) fn sees(&self, _sessions: usize) {}
+    pub(crate) fn sees(&self, _sessions: usize) {}
 
-    pub(super) fn took_over(&self) {}
+    pub(crate) fn took_over(&self) {}
 
-    pub(super) fn identity_clash(&self) {}
+    pub(crate) fn identity_clash(&self) {}
 
-    pub(super) fn fact(&mut self, _fact: &Fact) {}
+    pub(crate) fn fact(&mut self, _fact: &Fact) {}
 
-    pub(super) fn answered(&mut self, _: Operation, _: Answered) {}
+    pub(crate) fn answered(&mut self, _: Operation, _: Answered) {}
 
-    pub(super) fn answered_own(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
+    pub(crate) fn answered_own(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
 }

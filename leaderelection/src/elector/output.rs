@@ -9,11 +9,11 @@ use futures_util::FutureExt;
 use super::run_error::RunError;
 use super::work::StartWork;
 use crate::election::{EndReason, RunOutcome, WorkEnd};
-use crate::job::{JobId, JobOutcome};
 use crate::leadership::Leadership;
+use crate::lock::job::{JobId, JobOutcome};
 
 /// The output of the work of one `run_while_leading`.
-pub(super) struct Output<T>(Arc<Mutex<Progress<T>>>);
+pub(crate) struct Output<T>(Arc<Mutex<Progress<T>>>);
 
 /// The progress of the work.
 enum Progress<T> {
@@ -28,7 +28,7 @@ enum Progress<T> {
 
 impl<T: Send + 'static> Output<T> {
     /// Returns the work of a term, and the place of its output.
-    pub(super) fn of<F, W>(work: F) -> (StartWork, Self)
+    pub(crate) fn of<F, W>(work: F) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = T> + Send + 'static,
@@ -48,6 +48,7 @@ impl<T: Send + 'static> Output<T> {
             let work = work(leadership.clone());
             *lock(&shared) = Progress::Begun;
             Box::pin(work.map(move |output| {
+                // Asked at the end of the work: only then is it known whether all of it ran inside the window.
                 let (in_time, end) = (leadership.is_valid(), end(&output));
                 *lock(&shared) = Progress::Complete { output, in_time };
                 end.into()
@@ -57,10 +58,12 @@ impl<T: Send + 'static> Output<T> {
     }
 
     /// Returns the output of the work in a run with this outcome.
-    pub(super) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
+    pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
         let progress = replace(&mut *lock(&self.0), Progress::Waiting);
         match (progress, outcome) {
+            // A term that is lost after its work was complete takes nothing back.
             (Progress::Complete { output, in_time: true }, _) => Ok(output),
+            // A cancellation closes the window while the work winds down, and the lease is kept for that time.
             (Progress::Complete { output, .. }, RunOutcome::Led { reason: EndReason::Cancelled, .. }) => Ok(output),
             (Progress::Waiting, RunOutcome::Led { reason: EndReason::Cancelled, .. })
             | (_, RunOutcome::NeverLed | RunOutcome::JobDone { .. }) => Err(RunError::Cancelled),
@@ -71,7 +74,7 @@ impl<T: Send + 'static> Output<T> {
 
 impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
     /// Returns the work of a job, and the place of its output.
-    pub(super) fn of_job<F, W>(id: &JobId, work: F) -> (StartWork, Self)
+    pub(crate) fn of_job<F, W>(id: &JobId, work: F) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
         W: Future<Output = Result<T, E>> + Send + 'static,
@@ -82,12 +85,14 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
     }
 
     /// Returns the outcome of the job in a run with this outcome.
-    pub(super) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
+    pub(crate) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
         let RunOutcome::JobDone { fencing_token } = outcome else {
             let output = self.after(outcome)?;
+            // The release with the mark is not known to have landed, so the job may be done again (rule 18).
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
         match (replace(&mut *lock(&self.0), Progress::Waiting), fencing_token) {
+            // With a token, the mark counts as that of this run's term, and not as another candidate's (rule 18).
             (Progress::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
             _ => Ok(JobOutcome::AlreadyDone),
         }

@@ -8,24 +8,24 @@ use super::meters::Meters;
 use super::request::{Answered, Asked};
 use crate::clock::LocalInstant;
 use crate::election::{BeginReason, EndReason, Fact, Operation, WorkEnd};
-use crate::history::Kept;
+use crate::handle::history::{Kept, Loss, Stopped};
+#[cfg(feature = "sessions")]
+use crate::handle::observation::SessionRenewal;
+use crate::handle::observation::{RecordedError, Sighting};
 use crate::leadership::Leadership;
 use crate::lock::LockError;
-#[cfg(feature = "sessions")]
-use crate::observation::Pulse;
-use crate::observation::{Mishap, Sighting};
-use crate::record::LeaderElectionRecord;
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(crate) struct Report {
     meters: Meters,
     finished: bool,
 }
 
 impl Report {
-    pub(super) fn new(listeners: Arc<dyn Listeners>) -> Self {
+    pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         Self { meters: Meters::new(listeners), finished: false }
     }
 
@@ -33,12 +33,12 @@ impl Report {
         &*self.meters.listeners
     }
 
-    pub(super) fn sending(&self, operation: Operation) {
+    pub(crate) fn sending(&self, operation: Operation) {
         log::sending(self.lock(), operation);
         self.meters.sent(operation);
     }
 
-    pub(super) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered, error: Option<&LockError>) {
+    pub(crate) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered, error: Option<&LockError>) {
         self.meters.answered(now, asked, answered);
         match error {
             // A conflict is a normal event of an election, and no failure.
@@ -49,13 +49,13 @@ impl Report {
     }
 
     /// Something is wrong with the lock or its store.
-    pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
+    pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         log::failed(self.lock(), error);
-        let mishap = Mishap::new(now, self.listeners().clock().wall_time(), operation, error);
-        self.listeners().status().fail(mishap);
+        let recorded = RecordedError::new(now, self.listeners().clock().wall_time(), operation, error);
+        self.listeners().status().fail(recorded);
     }
 
-    pub(super) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
+    pub(crate) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
         let fencing_token = leadership.fencing_token();
         log::started(self.lock(), fencing_token, &reason);
         self.meters.term_started();
@@ -67,26 +67,35 @@ impl Report {
         });
     }
 
-    pub(super) fn stopped(&mut self, fencing_token: u64, reason: EndReason) {
+    /// The term is over, and the step that found this out was taken at `now`.
+    pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: EndReason) {
+        let fencing_token = leadership.fencing_token();
         log::stopped(self.lock(), fencing_token, &reason);
         self.meters.term_ended(&reason);
-        let at = self.listeners().clock().wall_time();
-        self.listeners()
-            .status()
-            .change(|status| status.history.record(at, Kept::StoppedLeading { fencing_token, reason }));
+        // A process that stood still notices the end late. The history has the moment at which the window closed.
+        let noticed_after = now.saturating_since(leadership.valid_until());
+        let loss = (reason == EndReason::RenewDeadline).then(|| {
+            let renewed_at = leadership.renewed_at();
+            // An error before the last renewal that landed did not cost the lease.
+            let error = self.listeners().last_recorded_error().filter(|error| error.told_at() >= renewed_at);
+            Loss { noticed_after, error: error.map(|error| error.at(now)) }
+        });
+        let at = self.listeners().clock().wall_time() - noticed_after;
+        let kept = Kept::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
+        self.listeners().status().change(|status| status.history.record(at, kept));
     }
 
-    pub(super) fn dropped_work(&self, fencing_token: u64) {
+    pub(crate) fn dropped_work(&self, fencing_token: u64) {
         log::dropped_work(self.lock(), fencing_token);
         self.meters.overrun();
     }
 
-    pub(super) fn abandoned_work(&self, fencing_token: u64) {
+    pub(crate) fn abandoned_work(&self, fencing_token: u64) {
         log::abandoned_work(self.lock(), fencing_token);
     }
 
-    /// Tells of work that went wrong. `error` is the error with which it failed, if the caller does not get that error.
-    pub(super) fn work_ended(&self, end: WorkEnd, error: Option<&str>) {
+    /// Reports work that went wrong. `error` is the error with which it failed, if the caller does not get that error.
+    pub(crate) fn work_ended(&self, end: WorkEnd, error: Option<&str>) {
         match (end, error) {
             (WorkEnd::Panicked, _) => log::work_panicked(self.lock()),
             (WorkEnd::Failed, Some(error)) => log::work_failed(self.lock(), error),
@@ -94,12 +103,20 @@ impl Report {
         }
     }
 
-    pub(super) fn observed(&self, now: LocalInstant, observed: Option<(&LeaderElectionRecord, &Version)>) {
-        self.listeners().status().observe(|sighting| *sighting = sighted(now, observed, sighting.as_ref()));
+    /// The lock was read or written. `of_namesake` tells that another process renews the lease under our identity.
+    pub(crate) fn observed(
+        &self,
+        now: LocalInstant,
+        observed: Option<(&LeaderElectionRecord, &Version)>,
+        of_namesake: bool,
+    ) {
+        self.listeners().status().observe(|sighting| {
+            *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.by_namesake(of_namesake));
+        });
     }
 
-    /// The leader has told of a renewal.
-    pub(super) fn heard(&self, at: LocalInstant) {
+    /// The leader has reported a renewal.
+    pub(crate) fn heard(&self, at: LocalInstant) {
         self.listeners().status().observe(|sighting| {
             if let Some(sighting) = sighting {
                 sighting.heard(at);
@@ -109,23 +126,23 @@ impl Report {
 
     /// The lock was read or written, and is held by the session with these renewals.
     #[cfg(feature = "sessions")]
-    pub(super) fn observed_of(
+    pub(crate) fn observed_of(
         &self,
         now: LocalInstant,
         observed: Option<(&LeaderElectionRecord, &Version)>,
-        session: Option<Arc<Pulse>>,
+        session: Option<Arc<SessionRenewal>>,
     ) {
         self.listeners().status().observe(|sighting| {
             *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.held_by(session));
         });
     }
 
-    pub(super) fn identity_clash(&self) {
+    pub(crate) fn identity_clash(&self) {
         log::identity_clash();
         self.meters.identity_clash();
     }
 
-    pub(super) fn fact(&mut self, fact: Fact) {
+    pub(crate) fn fact(&mut self, fact: Fact) {
         log::fact(self.lock(), &fact);
         self.meters.fact(&fact);
         if let Fact::LeaderChanged { leader } = fact {
@@ -134,6 +151,7 @@ impl Report {
             }
             let at = self.listeners().clock().wall_time();
             self.listeners().status().change(|status| {
+                // The status and the history change together, so that no reader finds a leader without its line.
                 let to = leader.map(Arc::<str>::from);
                 let from = std::mem::replace(&mut status.holder, to.clone());
                 status.history.record(at, Kept::LeaderChanged { from, to });
@@ -146,7 +164,7 @@ impl Report {
     }
 
     /// Ends a run in good order: all waiting calls of `on_new_leader` still happen.
-    pub(super) fn finished(&mut self) {
+    pub(crate) fn finished(&mut self) {
         self.finished = true;
     }
 }
@@ -162,6 +180,7 @@ fn sighted(
 impl Drop for Report {
     fn drop(&mut self) {
         if !self.finished {
+            // The caller has dropped the run, and expects no more calls for it.
             self.listeners().new_leader_calls().forget_waiting();
         }
     }

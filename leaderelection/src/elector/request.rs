@@ -14,20 +14,21 @@ use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
-pub(super) struct Sent {
-    pub(super) asked: Asked,
+pub(crate) struct Sent {
+    pub(crate) asked: Asked,
     /// The version that a write replaces; `None` for a read or a create.
-    pub(super) replaces: Option<Version>,
-    pub(super) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
+    pub(crate) replaces: Option<Version>,
+    pub(crate) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
 
 impl Sent {
     /// Splits the answer of a lock into the part for the state machine and the part for people.
-    pub(super) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
+    pub(crate) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
         match result {
             Ok(answer) => (answer, None),
             Err(error) => {
                 let failure = Failure::from(&error);
+                // The machine knows the kind of a failure and no text. What people read goes to the reports.
                 let answer = match self.asked.operation {
                     Operation::Get => Answer::Read(Err(failure)),
                     _ => Answer::Written(Err(failure)),
@@ -41,15 +42,15 @@ impl Sent {
 /// The facts about a request that the reports of its answer need.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the times"))]
-pub(super) struct Asked {
-    pub(super) operation: Operation,
-    pub(super) sent_at: LocalInstant,
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) sent_at: LocalInstant,
     /// The wall time of a write, as in its record. A second look at the clock would cost more.
-    pub(super) renew_time: Option<DateTime<Utc>>,
+    pub(crate) renew_time: Option<DateTime<Utc>>,
 }
 
 impl Asked {
-    pub(super) fn of(request: &Request, sent_at: LocalInstant) -> Self {
+    pub(crate) fn of(request: &Request, sent_at: LocalInstant) -> Self {
         let renew_time = match request {
             Request::Look => None,
             // The time in a request to hand over is that of the leader's last renewal.
@@ -61,21 +62,21 @@ impl Asked {
 
     /// A request that writes no record.
     #[cfg(feature = "sessions")]
-    pub(super) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
+    pub(crate) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
         Self { operation, sent_at, renew_time: None }
     }
 }
 
 /// The kind of an answer, as named in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Answered {
+pub(crate) enum Answered {
     Ok,
     Missing,
     Failed(StoreErrorKind),
 }
 
 impl Answered {
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(crate) fn of(answer: &Answer) -> Self {
         match answer {
             Answer::Read(Ok(None)) => Self::Missing,
             Answer::Read(Ok(Some(_))) | Answer::Written(Ok(_)) => Self::Ok,
@@ -85,7 +86,7 @@ impl Answered {
 }
 
 /// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
-pub(super) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
+pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
     let replaces = match &request {
         Request::Look => None,
@@ -96,6 +97,8 @@ pub(super) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
         let (lock, limit) = (&*config.lock, &config.limit);
         match request {
             Request::Look => {
+                // One call is one attempt (rule 7). A second attempt made here would meet the success of the first as
+                // a conflict. The limit counts from `sent_at`, as the window does.
                 let found = limit.ask(sent_at, READ, lock, lock.get()).await?;
                 Ok(Answer::Read(Ok(found)))
             }

@@ -1,7 +1,7 @@
 //! The error of [`run_while_leading`](crate::DefaultLeaderElector::run_while_leading).
 
 use crate::election::EndReason;
-use crate::store_check::StoreUnfit;
+use crate::store::check::StoreUnfit;
 
 /// The reason for which [`DefaultLeaderElector::run_while_leading`](crate::DefaultLeaderElector::run_while_leading) has
 /// no output.
@@ -11,7 +11,7 @@ pub enum RunError {
     /// The elector was cancelled before it led; the work was never started.
     #[error("cancelled before it could lead; the work was not started")]
     Cancelled,
-    /// The store failed its [check](crate::StoreCheck); the work was never started.
+    /// The store failed its [check](crate::store::StoreCheck); the work was never started.
     #[error("the work was not started: {0}")]
     StoreUnfit(#[from] StoreUnfit),
     /// The term ended before the work did, or during a cancellation; the work was started.

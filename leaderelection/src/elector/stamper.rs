@@ -10,7 +10,7 @@ use uuid::fmt::Simple;
 use super::wall_clock::WallClock;
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Draw, Jitter, Stamp};
-use crate::random;
+use crate::util::random;
 
 /// The length of the number that all ids of an elector begin with, in hexadecimal.
 const PREFIX: usize = 16;
@@ -20,7 +20,7 @@ const LONGEST_ID: usize = PREFIX + 1 + 16 + 1 + Simple::LENGTH;
 
 /// Draws random numbers, write ids and times for the state machine, and knows the writes of this elector.
 #[derive(Debug)]
-pub(super) struct Stamper {
+pub(crate) struct Stamper {
     clock: Arc<dyn Clock>,
     wall_clock: WallClock,
     jitter: Xoshiro256PlusPlus,
@@ -34,8 +34,9 @@ pub(super) struct Stamper {
 }
 
 impl Stamper {
-    pub(super) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
         let mut seeded = seed.map(|seed| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        // Jitter only keeps candidates apart, so a fast generator serves. Ids must never repeat: see `new_id`.
         let jitter = seeded.as_mut().map_or_else(rand::make_rng, SeedableRng::from_rng);
         let own = seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         let prefix = u128::from_le_bytes(own) as u64;
@@ -43,14 +44,14 @@ impl Stamper {
     }
 
     /// Returns the source for a step at `now`.
-    pub(super) fn at(&mut self, now: LocalInstant) -> &mut Self {
+    pub(crate) fn at(&mut self, now: LocalInstant) -> &mut Self {
         self.now = now;
         self
     }
 
     /// Returns an id that was never used before. Every id has new randomness: if two clones of a running machine wrote
     /// the same id, both would take one term for their own.
-    pub(super) fn new_id(&mut self) -> String {
+    pub(crate) fn new_id(&mut self) -> String {
         let random = self.seeded.as_mut().map_or_else(random::bytes, |seeded| seeded.random());
         self.made += 1;
         // A renewal needs one id, so the id is allocated once.
@@ -64,7 +65,7 @@ impl Stamper {
 
     /// Returns the number of a write if it is one of this elector's, however long ago it was made. Later writes have
     /// larger numbers.
-    pub(super) fn number_of(&self, write_id: &str) -> Option<u64> {
+    pub(crate) fn number_of(&self, write_id: &str) -> Option<u64> {
         let mut digits = [0; Simple::LENGTH];
         let (prefix, _) = spell(self.prefix, 0, &mut digits);
         let (number, _) = write_id.strip_prefix(prefix)?.strip_prefix('-')?.split_once('-')?;
@@ -85,6 +86,7 @@ impl Draw for Stamper {
 
     fn stamp(&mut self) -> Stamp {
         let time = self.clock.wall_time();
+        // Every write has a wall time, so a jump of that clock is noticed without another reading of it.
         self.wall_clock.look(self.now, time);
         Stamp { write_id: self.new_id(), time }
     }

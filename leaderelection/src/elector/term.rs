@@ -1,66 +1,92 @@
 //! The work of a term, and the end of the term in the right order in every case (rule 8).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use tokio::sync::mpsc::UnboundedSender;
 
-use crate::callbacks::{OnStop, Start};
+use crate::config::callbacks::{OnStop, Start};
+use crate::config::work_outcome::Done;
 use crate::election::{Input, WorkEnd};
+use crate::handle::status::StatusWriter;
 use crate::leadership::Leadership;
-use crate::status::StatusWriter;
-use crate::work_outcome::Done;
+use crate::util::sync::{AbortHandle, Mutex, MutexGuard, Notify, PoisonError, spawn};
+
+/// The work of one term, ready to begin.
+pub(crate) enum Prepared {
+    /// There is no work to do.
+    Nothing,
+    /// The work begins with this function, on a task of its own.
+    Task(Start),
+    /// The work begins when the caller has the term.
+    ForHand(UnboundedSender<WorkInHand>),
+}
 
 /// A term from its start until its work has ended. Dropping an `OpenTerm` ends the term: leadership is lost at once, and
 /// the task of the work is dropped. Then `on_stop_leading` is called.
 #[derive(Debug)]
-pub(super) struct OpenTerm {
-    work: AbortHandle,
+pub(crate) struct OpenTerm {
+    /// The task of the work; `None` if the work is in the hand of a caller, from whom nobody can take it.
+    work: Option<AbortHandle>,
     end: Arc<TermEnd>,
 }
 
 impl OpenTerm {
-    /// Starts the work on a task of its own, so that the work cannot delay the renewals.
-    pub(super) fn start(
+    /// Starts the work on a task of its own, so that the work cannot delay the renewals, or gives the term to the caller
+    /// who waits for it.
+    pub(crate) fn start(
         leadership: Leadership,
-        start: Option<Start>,
+        work: Prepared,
         on_stop: Option<Arc<OnStop>>,
         status: StatusWriter,
     ) -> Self {
         let end = Arc::new(TermEnd {
             leadership,
             on_stop,
-            progress: Mutex::new(Progress { begun: start.is_none(), ..Progress::new(status) }),
+            // Without work, every term counts as begun, so that `on_stop_leading` follows each.
+            progress: Mutex::new(Progress { begun: matches!(work, Prepared::Nothing), ..Progress::new(status) }),
             gone: Notify::new(),
         });
+        // Made before the task: a runtime that shuts down drops a task that was never polled, and the elector must
+        // learn of that end, too.
         let concluder = Concluder { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
+        let start = match work {
+            Prepared::Nothing => None,
+            Prepared::Task(start) => Some(start),
+            Prepared::ForHand(hand) => {
+                // A term that nobody waits for any more is dropped here, and ends.
+                let _ = hand.send(WorkInHand(concluder));
+                return Self { work: None, end };
+            }
+        };
         let view = end.leadership.clone();
         let task = async move {
             // The concluder is dropped after the work, whether the work completes, panics or is dropped.
             let mut concluder = concluder;
             let Some(start) = start else { return concluder.work_end = WorkEnd::Complete };
             // Any time may have passed since the term started: the process may have been stopped.
-            if !view.is_valid() {
+            if !view.is_valid() || !concluder.end.begin() {
                 return concluder.work_end = WorkEnd::NotBegun;
             }
-            concluder.end.progress().begun = true;
             let Done { end, error } = start(view).await;
             concluder.work_end = end;
             concluder.end.progress().error = error;
         };
-        let work = tokio::spawn(task).abort_handle();
-        Self { work, end }
+        // Nobody joins the task. The concluder tells of its end, also after an abort.
+        let work = spawn(task).abort_handle();
+        Self { work: Some(work), end }
     }
 
-    pub(super) fn leadership(&self) -> &Leadership {
+    pub(crate) fn leadership(&self) -> &Leadership {
         &self.end.leadership
     }
 
     /// Returns the next event, if there is one: a command of this process, or the end of the work. The listener of
-    /// [`leadership`](Self::leadership) is told that there may be one.
-    pub(super) fn next_event(&self) -> Option<Input> {
+    /// [`leadership`](Self::leadership) is woken when there may be one.
+    pub(crate) fn next_event(&self) -> Option<Input> {
         let mut progress = self.end.progress();
+        // A command closed the window, so it comes before the end of the work and is the reason for the end of the
+        // term. A term that the machine has ended has its reason already.
         if !progress.stopped
             && let Some(command) = self.end.leadership.take_command()
         {
@@ -70,32 +96,35 @@ impl OpenTerm {
     }
 
     /// Returns the error with which the work failed, once.
-    pub(super) fn take_error(&self) -> Option<String> {
+    pub(crate) fn take_error(&self) -> Option<String> {
         self.end.progress().error.take()
     }
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.end.leadership.close();
         let mut progress = self.end.progress();
         progress.stopped = true;
         let leaves = progress.leaves();
         drop(progress);
+        // The callback is the program's code, and must not run under the lock.
         self.end.leave(leaves);
     }
 
-    /// Drops the work. The drop takes effect when the work next awaits.
-    pub(super) fn drop_work(&self) {
-        self.work.abort();
+    /// Drops the work, unless it is in the hand of a caller. The drop takes effect when the work next awaits.
+    pub(crate) fn drop_work(&self) {
+        if let Some(work) = &self.work {
+            work.abort();
+        }
     }
 
     /// Calls `on_stop_leading` although the work still runs, unless the call has been made already.
-    pub(super) fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         self.end.conclude();
     }
 
     /// The work, which may outlive its term.
-    pub(super) fn work(&self) -> EarlierWork {
+    pub(crate) fn work(&self) -> EarlierWork {
         EarlierWork(Some(Arc::clone(&self.end)))
     }
 }
@@ -107,7 +136,40 @@ impl Drop for OpenTerm {
     }
 }
 
+/// The work of a term that a caller holds in place of a task. The work lasts until this value is dropped.
+#[derive(Debug)]
+pub(crate) struct WorkInHand(Concluder);
+
+impl WorkInHand {
+    /// Begins the work. Returns `None` if the term is over, as it may be after a stop of the process.
+    pub(crate) fn begin(mut self) -> Option<Self> {
+        // The window is asked first: work that has begun makes a call of `on_stop_leading` follow.
+        let begins = self.leadership().is_valid() && self.0.end.begin();
+        self.0.work_end = if begins { WorkEnd::Complete } else { WorkEnd::NotBegun };
+        begins.then_some(self)
+    }
+
+    pub(crate) fn leadership(&self) -> &Leadership {
+        &self.0.end.leadership
+    }
+
+    /// This work, as a later term sees it.
+    pub(crate) fn as_earlier(&self) -> EarlierWork {
+        EarlierWork(Some(Arc::clone(&self.0.end)))
+    }
+}
+
+impl Drop for WorkInHand {
+    fn drop(&mut self) {
+        // Leadership ends before the elector learns of the end of the work. A panic is a reason of its own.
+        if !std::thread::panicking() {
+            self.leadership().step_down();
+        }
+    }
+}
+
 /// Tells the term of the end of its work.
+#[derive(Debug)]
 struct Concluder {
     end: Arc<TermEnd>,
     /// The way in which the work ends if it ends now, except by a panic.
@@ -162,11 +224,12 @@ impl Progress {
         }
     }
 
-    /// Returns the status, once, if nothing keeps the term in it any more. The elector goes on leading after work that
-    /// ended by itself.
+    /// Returns the status, once, if nothing keeps the term in it any more. The elector continues to lead after work
+    /// that ended by itself.
     fn leaves(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
+            // Such an end of the work is the end of the term, whether or not the machine has got to it.
             Some(WorkEnd::Panicked | WorkEnd::Dropped) => true,
             Some(_) => self.stopped,
         };
@@ -178,6 +241,13 @@ impl TermEnd {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         // No code that could panic runs under the lock.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the work begin. Returns `false` if the work was given up before, so that nothing would follow its end.
+    fn begin(&self) -> bool {
+        let mut progress = self.progress();
+        progress.begun = !progress.concluded;
+        progress.begun
     }
 
     fn work_ended(&self, end: WorkEnd) {
@@ -214,7 +284,7 @@ impl TermEnd {
             && let Some(on_stop) = &self.on_stop
             && catch_unwind(AssertUnwindSafe(|| on_stop())).is_err()
         {
-            tracing::error!("on_stop_leading panicked; the election goes on");
+            tracing::error!("on_stop_leading panicked; the election continues");
         }
     }
 }
@@ -227,16 +297,16 @@ impl std::fmt::Debug for TermEnd {
 
 /// The work of an earlier term, which may not have ended with it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EarlierWork(Option<Arc<TermEnd>>);
+pub(crate) struct EarlierWork(Option<Arc<TermEnd>>);
 
 impl EarlierWork {
     /// Returns `true` if no earlier work runs.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.0.as_ref().is_none_or(|end| end.progress().gone)
     }
 
     /// Completes when no earlier work runs. Cancellation safe.
-    pub(super) async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         let Some(end) = &self.0 else { return };
         // A waiter learns of everything that happens after it was created.
         let gone = end.gone.notified();

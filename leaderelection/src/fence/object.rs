@@ -13,8 +13,8 @@ use super::backoff::Backoff;
 use super::envelope::Envelope;
 use super::error::FencedError;
 use crate::clock::{Clock, SystemClock};
-use crate::random;
 use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
+use crate::util::random;
 
 /// A value in one object of a store, which only the newest leader can write.
 ///
@@ -74,7 +74,7 @@ use crate::store::{ConditionalStore, StoreError, StoreErrorKind};
 /// ```
 ///
 /// An object with other content is neither read nor overwritten. An object may have
-/// [`MAX_BODY_BYTES`](crate::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
+/// [`MAX_BODY_BYTES`](crate::store::MAX_BODY_BYTES), of which the envelope takes up to 700 bytes. Do not delete the
 /// object while a request of an earlier leader may still be on its way, because the token would be gone.
 pub struct FencedObject<S, T> {
     store: S,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::util::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The time in which a term is valid. Once the window was seen closed, it stays closed.
 #[derive(Debug)]

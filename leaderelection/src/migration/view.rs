@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::election::is_annotation;
 use crate::lock::VersionedRecord;
-use crate::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE, UnknownFields};
 use crate::store::{StoreErrorKind, Version};
 
 /// The number of own writes that a view remembers. An own write that is forgotten counts as another candidate's, so its
@@ -92,8 +92,10 @@ pub enum Notice {
 }
 
 /// The state of both locks as a candidate last showed it to its election, and the candidate's own writes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
+    /// The identity of the candidate.
+    identity: String,
     /// The record that was shown last, and the versions with which it was shown.
     shown: Option<(LeaderElectionRecord, Versions)>,
     /// The own writes whose halves may be in the locks, or may land yet, oldest first.
@@ -113,10 +115,16 @@ struct Own {
 }
 
 impl View {
+    /// Creates the view of the candidate `identity`, before its first look.
+    #[must_use]
+    pub fn new(identity: impl Into<String>) -> Self {
+        Self { identity: identity.into(), shown: None, own: VecDeque::new(), doubles: 0, notice: None }
+    }
+
     /// Remembers a write that is about to be sent. A request to a leader is not remembered, because it keeps the write id of
     /// the leader's record.
-    pub fn writes(&mut self, record: &LeaderElectionRecord, identity: &str) {
-        if !record.is_released() && record.holder_identity != identity {
+    pub fn writes(&mut self, record: &LeaderElectionRecord) {
+        if !record.is_released() && record.holder_identity != self.identity {
             return;
         }
         self.remember(record);
@@ -158,6 +166,9 @@ impl View {
             rank: None,
             ..record.clone()
         };
+        // The store may have carried out the second half, and may give the first one back at any later moment. So the write
+        // counts for nothing from now on.
+        self.own.iter_mut().for_each(|own| own.is_awaited = false);
         self.remember(&returned);
         Some(returned)
     }
@@ -182,7 +193,14 @@ impl View {
             let found = VersionedRecord::new(record.clone(), versions.version());
             return (Some(found.with_age(age)), news);
         }
-        let record = self.record(old, new, &versions);
+        let record = self.record([old.as_ref(), new.as_ref()], &versions).map(|mut record| {
+            // M9: a write over both halves loses no mark of a job and no unknown field of either, whoever wrote them.
+            record.unknown = UnknownFields::default();
+            old.iter().chain(&new).for_each(|half| record.keep_unknown_of(half));
+            // A request that has reached one lock is obeyed, and must not go uncounted.
+            record.take_backs = old.iter().chain(&new).map(|half| half.take_backs).max().unwrap_or_default();
+            record
+        });
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let Some(record) = record else {
             self.shown = None;
@@ -196,12 +214,13 @@ impl View {
     /// The record of two halves that were not shown before.
     fn record(
         &mut self,
-        old: Option<LeaderElectionRecord>,
-        new: Option<LeaderElectionRecord>,
+        [old, new]: [Option<&LeaderElectionRecord>; 2],
         versions: &Versions,
     ) -> Option<LeaderElectionRecord> {
-        let [old_own, new_own] = [&old, &new].map(|half| half.as_ref().and_then(|half| self.own_write(half)).cloned());
-        if let (Some(old), Some(new)) = (&old, &new)
+        let [old_own, new_own] = [old, new].map(|half| half.and_then(|half| self.own_write(half)).cloned());
+        // M5: the token of the next term is above those of both.
+        let leader_transitions = old.into_iter().chain(new).map(|half| half.leader_transitions).max()?;
+        if let (Some(old), Some(new)) = (old, new)
             && old.write_id.is_some()
             && old.write_id == new.write_id
             && new_own.as_ref().is_none_or(|own| own.is_awaited)
@@ -210,28 +229,63 @@ impl View {
             if let Some(landed) = new_own {
                 self.own.retain(|own| *own == landed);
             }
-            return Some(LeaderElectionRecord {
-                preferred_holder: new.preferred_holder.clone().or_else(|| old.preferred_holder.clone()),
-                ..joined(new.clone(), Some(old))
-            });
+            let preferred_holder = new.preferred_holder.clone().or_else(|| old.preferred_holder.clone());
+            return Some(LeaderElectionRecord { preferred_holder, leader_transitions, ..new.clone() });
         }
         if let Some((record, shown)) = &self.shown {
-            let goes_on =
-                |half: Option<&LeaderElectionRecord>, is_own, before: Option<&Version>, now: Option<&Version>| {
-                    is_own || before == now || half.is_some_and(|half| is_annotation(half, record))
-                };
-            if goes_on(old.as_ref(), old_own.is_some(), shown.old.as_ref(), versions.old.as_ref())
-                && goes_on(new.as_ref(), new_own.is_some(), shown.new.as_ref(), versions.new.as_ref())
-            {
+            let [old_stays, new_stays] = [(old, &shown.old, &versions.old), (new, &shown.new, &versions.new)]
+                .map(|(half, before, now)| before == now || half.is_some_and(|half| is_annotation(half, record)));
+            let asked = || old.into_iter().chain(new).find_map(|half| half.preferred_holder.clone());
+            let preferred_holder = record.preferred_holder.clone().or_else(asked);
+            if (old_stays || old_own.is_some()) && (new_stays || new_own.is_some()) {
                 // M7: nothing has changed but halves of own writes, and the name of the next leader.
-                let asked = [&old, &new].into_iter().flatten().find_map(|half| half.preferred_holder.clone());
-                let preferred_holder = record.preferred_holder.clone().or(asked);
                 return Some(LeaderElectionRecord { preferred_holder, ..record.clone() });
             }
+            if old_stays && self.leaves(record, old, new) || new_stays && self.leaves(record, new, old) {
+                // M6: the last lease runs on. A request for it would be a write into both locks.
+                return Some(LeaderElectionRecord { preferred_holder, rank: None, ..record.clone() });
+            }
         }
-        let highest = old.iter().chain(&new).map(|half| half.leader_transitions).max()?;
         let others = [old.filter(|_| old_own.is_none()), new.filter(|_| new_own.is_none())];
-        Some(of_others(others, highest, versions))
+        Some(LeaderElectionRecord { leader_transitions, ..self.of_others(others, versions) })
+    }
+
+    /// Returns `true` if the holder of the record that was shown holds one lock still and has released the other. It leads no
+    /// more, and its last lease runs on.
+    fn leaves(
+        &self,
+        record: &LeaderElectionRecord,
+        held: Option<&LeaderElectionRecord>,
+        released: Option<&LeaderElectionRecord>,
+    ) -> bool {
+        record.holder_identity != self.identity
+            && held.is_some_and(|held| !held.is_released() && held.holder_identity == record.holder_identity)
+            && released.is_some_and(|half| half.is_released() && half.leader_transitions == record.leader_transitions)
+    }
+
+    /// The record of halves that are not one write: whoever holds one of the locks bars both (M4).
+    fn of_others(&self, [old, new]: [Option<&LeaderElectionRecord>; 2], versions: &Versions) -> LeaderElectionRecord {
+        let held = old.into_iter().chain(new).filter(|half| !half.is_released());
+        let lease_duration = held.map(|half| half.lease_duration).max().unwrap_or(RELEASED_LEASE);
+        let front = if self.precedence(old) > self.precedence(new) { old } else { new };
+        // Neither half is the whole, so no election may take the whole for its own write, or for a write that it knows. An old
+        // write of this candidate is known by the beginning of its id.
+        let write_id = front.and_then(|front| front.write_id.as_deref()).unwrap_or_default();
+        LeaderElectionRecord {
+            lease_duration,
+            write_id: Some(format!("{write_id} {}", versions.version())),
+            // A request for the lease would be a write into both, and the holder of one would not know it for its own record.
+            rank: None,
+            ..front.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE))
+        }
+    }
+
+    /// The order of two halves. The larger one says who leads. A lease of this candidate's earlier life must not hide
+    /// the lease of another. The later term has the higher token.
+    fn precedence(&self, half: Option<&LeaderElectionRecord>) -> Option<(bool, bool, u64)> {
+        let half = half?;
+        let is_held = !half.is_released();
+        Some((is_held && half.holder_identity != self.identity, is_held, half.leader_transitions))
     }
 
     fn own_write(&self, half: &LeaderElectionRecord) -> Option<&Own> {
@@ -244,58 +298,28 @@ impl View {
         new: Option<&LeaderElectionRecord>,
         versions: &Versions,
     ) -> Option<Notice> {
-        let held = |half: Option<&LeaderElectionRecord>| {
-            let half = half.filter(|half| !half.is_released() && self.own_write(half).is_none())?;
-            Some((half.holder_identity.clone(), half.leader_transitions))
-        };
-        let (old, new) = (held(old), held(new));
-        let before = self.shown.as_ref().map(|(_, versions)| versions);
-        match (old, new) {
-            (Some((old, _)), Some((new, _))) if old == new => self.doubles = 0,
-            (Some((old, _)), Some((new, _))) if self.doubles >= 2 => return Some(Notice::TwoLeaders { old, new }),
-            (Some((old, old_token)), Some((new, new_token))) => {
-                // A single look of this kind may show a takeover.
-                let both_renew = before.is_some_and(|before| before.old != versions.old && before.new != versions.new);
-                self.doubles = if both_renew { self.doubles + 1 } else { 0 };
-                return Some(match old_token > new_token {
-                    true => Notice::OldAlone { leader: old },
-                    false => Notice::NewAlone { leader: new },
-                });
+        let [old, new] =
+            [old, new].map(|half| half.filter(|half| !half.is_released() && self.own_write(half).is_none()));
+        let leader = |half: &LeaderElectionRecord| half.holder_identity.clone();
+        if let (Some(old), Some(new)) = (old, new) {
+            if old.holder_identity == new.holder_identity {
+                self.doubles = 0;
+                return None;
             }
-            (Some((leader, _)), None) => return Some(Notice::OldAlone { leader }),
-            (None, Some((leader, _))) => return Some(Notice::NewAlone { leader }),
-            (None, None) => {}
+            if self.doubles >= 2 {
+                return Some(Notice::TwoLeaders { old: leader(old), new: leader(new) });
+            }
+            // A single look of this kind may show a takeover.
+            let before = self.shown.as_ref().map(|(_, versions)| versions);
+            let both_renew = before.is_some_and(|before| before.old != versions.old && before.new != versions.new);
+            self.doubles = if both_renew { self.doubles + 1 } else { 0 };
         }
-        None
+        match (old, new) {
+            (Some(old), new) if self.precedence(Some(old)) > self.precedence(new) => {
+                Some(Notice::OldAlone { leader: leader(old) })
+            }
+            (_, Some(new)) => Some(Notice::NewAlone { leader: leader(new) }),
+            (_, None) => None,
+        }
     }
-}
-
-/// The record of halves that are not one write: whoever holds one of the locks bars both (M4).
-fn of_others(others: [Option<LeaderElectionRecord>; 2], highest: u64, versions: &Versions) -> LeaderElectionRecord {
-    let lease = others.iter().flatten().filter(|half| !half.is_released()).map(|half| half.lease_duration).max();
-    let [old, new] = others;
-    // The later term has the higher token.
-    let rank =
-        |half: &Option<LeaderElectionRecord>| half.as_ref().map(|half| (!half.is_released(), half.leader_transitions));
-    let (front, back) = if rank(&old) > rank(&new) { (old, new) } else { (new, old) };
-    let front = front.unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE));
-    LeaderElectionRecord {
-        lease_duration: lease.unwrap_or(RELEASED_LEASE),
-        // M5: the token of the next term is above those of both.
-        leader_transitions: highest,
-        // Neither half is the whole, so no election may take the whole for its own write, or for a write that it knows.
-        write_id: Some(versions.version().as_str().to_owned()),
-        // A request for the lease would be a write into both, and the holder of one would not know it for its own record.
-        rank: None,
-        ..joined(front, back.as_ref())
-    }
-}
-
-/// Adds to a record what a write over both halves must not lose: the higher token, marks of jobs, unknown fields.
-fn joined(mut record: LeaderElectionRecord, other: Option<&LeaderElectionRecord>) -> LeaderElectionRecord {
-    if let Some(other) = other {
-        record.leader_transitions = record.leader_transitions.max(other.leader_transitions);
-        record.keep_unknown_of(other);
-    }
-    record
 }

@@ -7,7 +7,8 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Timings, Unchecked};
-use crate::config_error::ConfigError;
+use crate::timings::config_error::ConfigError;
+use crate::util::duration::parse_duration;
 
 /// Timings as text. The fields are read as text first, so that an error can name the field and its value.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ struct Text(String);
 
 impl Text {
     fn read(&self, field: &'static str) -> Result<Duration, ConfigError> {
-        humantime::parse_duration(&self.0).map_err(|error| {
+        parse_duration(&self.0).map_err(|error| {
             let text = &self.0;
             let problem =
                 format!("({text}) is not a duration: {error}; write a number and a unit, such as 15s or 400ms");

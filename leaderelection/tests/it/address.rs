@@ -1,9 +1,10 @@
 //! The leader's address in the record: bound to its term, kept by everything but the end of that term.
 
 use leaderelection::admin::{force_release, request_transfer};
+use leaderelection::lock::PeerAddress;
 use leaderelection::{
     ConditionalStore, ConfigError, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle,
-    MemoryLock, MemoryStore, ObjectStoreBasedLock, PeerAddress, Precondition, StoreErrorKind,
+    MemoryLock, MemoryStore, ObjectStoreBasedLock, Precondition, StoreErrorKind,
 };
 use tokio::time::sleep;
 
@@ -37,7 +38,7 @@ async fn a_leader_shows_its_address_to_everyone_until_it_releases_its_lease() {
     let _following = spawn_run(follower);
     sleep(RETRY * 3).await;
     let json = String::from_utf8(store.get("lock").await.unwrap().unwrap().body.to_vec()).unwrap();
-    assert!(json.contains(&format!(r#""peer":{{"url":"{URL}","term":0}}"#)), "{json}");
+    assert!(json.contains(&format!(r#""peer":{{"url":"{URL}","term":0,"retryPeriodMillis":2000}}"#)), "{json}");
     assert_eq!(handle.leader_address().as_deref(), Some(URL), "of a renewal");
     assert_eq!(watcher.status().leader_address.as_deref(), Some(URL));
 
@@ -132,6 +133,54 @@ async fn a_leader_keeps_its_address_over_a_request_that_dropped_it() {
     assert_eq!(address(&store).await, None);
     sleep(RETRY * 2).await;
     assert_eq!(address(&store).await.as_deref(), Some(URL));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_find_an_address_of_their_own_which_changes_with_the_next_renewal() {
+    const CLIENTS: &str = "https://10.0.1.42/api";
+    const NEW: &str = "https://10.0.1.42:9443/api";
+    let store = MemoryStore::new();
+    let config = builder(TestLock::new(&store, "a"), Journal::default().callbacks()).advertise(URL);
+    let leader = DefaultLeaderElector::new(config.advertise_to_clients(CLIENTS).build().unwrap());
+    let follower = elector(TestLock::new(&store, "b"), LeaderCallbacks::new());
+    let (mut handle, watcher) = (leader.handle(), follower.handle());
+    let (_leading, _following) = (spawn_run(leader), spawn_run(follower));
+    until_leading(&mut handle).await;
+    // Between two renewals.
+    sleep(RETRY * 7 / 2).await;
+    let seen = watcher.status();
+    assert_eq!((seen.leader_address.as_deref(), seen.client_address.as_deref()), (Some(URL), Some(CLIENTS)));
+
+    let shown = async || stored(&store).await.record.client_address().map(str::to_owned);
+    for (told, address) in [(Some(NEW), NEW), (None, URL)] {
+        let before = stored(&store).await.record;
+        handle.advertise_to_clients(told.map(str::to_owned)).unwrap();
+        tokio::task::yield_now().await;
+        assert_eq!(stored(&store).await.record, before, "the next renewal writes it, and not before");
+        sleep(RETRY).await;
+        assert_eq!(shown().await.as_deref(), Some(address));
+        assert_eq!(handle.client_address().as_deref(), Some(address));
+        assert_eq!((handle.leader_address().as_deref(), handle.fencing_token()), (Some(URL), Some(0)));
+        sleep(RETRY * 3).await;
+        assert_eq!(watcher.client_address().as_deref(), Some(address));
+    }
+    let error = handle.advertise_to_clients(Some("10.0.1.42".to_owned())).unwrap_err();
+    assert_eq!(error.to_string(), "advertise_to_clients (\"10.0.1.42\") must begin with https:// or http://");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_for_clients_alone_is_none_for_peers() {
+    let store = MemoryStore::new();
+    let config = builder(TestLock::new(&store, "a"), Journal::default().callbacks()).advertise_to_clients(OTHER);
+    let leader = DefaultLeaderElector::new(config.build().unwrap());
+    let mut handle = leader.handle();
+    let _running = spawn_run(leader);
+    until_leading(&mut handle).await;
+    sleep(RETRY * 2).await;
+    let record = stored(&store).await.record;
+    assert_eq!((record.leader_address(), record.client_address()), (None, Some(OTHER)));
+    let status = handle.status();
+    assert_eq!((status.leader_address, status.client_address.as_deref()), (None, Some(OTHER)));
 }
 
 #[test]

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
+use leaderelection::causes::with_causes;
+use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::{
-    LeaderElectionRecord, LockError, MAX_LEADER_TRANSITIONS, MemoryLock, MemoryStore, ObjectStoreBasedLock,
-    StoreErrorKind, Version, VersionedRecord, with_causes,
+    LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectStoreBasedLock, StoreErrorKind, Version,
+    VersionedRecord,
 };
 use tokio::time::sleep;
 

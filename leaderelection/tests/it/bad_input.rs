@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use leaderelection::clock::{Clock, LocalInstant, TokioClock};
+use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MAX_LEADER_TRANSITIONS, MemoryStore,
-    Precondition, StoreErrorKind,
+    ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, MemoryStore, Precondition, StoreErrorKind,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

@@ -4,15 +4,15 @@ use std::error::Error;
 use std::future::pending;
 use std::time::Duration;
 
-use bytes::Bytes;
 use leaderelection::clock::TokioClock;
+use leaderelection::lock::{Bounded, NoAnswer, TimeLimit, loading_credentials};
 use leaderelection::{
-    Bounded, ConditionalStore, LeaderElectionRecord, ListedObject, MemoryStore, NoAnswer, ObjectStoreBasedLock,
-    Precondition, StoreError, StoreErrorKind, TimeLimit, Version, VersionedObject, async_trait, loading_credentials,
+    ConditionalStore as _, LeaderElectionRecord, MemoryStore, ObjectStoreBasedLock as _, Precondition, StoreErrorKind,
+    Version,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Fault, LEASE, Op, TestLock};
+use crate::support::{Fault, Faulty, LEASE, Op, TestLock};
 
 const LIMIT: Duration = Duration::from_millis(2500);
 
@@ -44,36 +44,9 @@ async fn a_silent_lock_is_told_by_its_limit_and_the_outcome_counts_as_unknown() 
     assert_eq!(began.elapsed(), LIMIT * 3);
 }
 
-/// A store that never answers.
-#[derive(Debug)]
-struct Silent;
-
-#[async_trait]
-impl ConditionalStore for Silent {
-    async fn get(&self, _key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        pending().await
-    }
-
-    async fn put(&self, _key: &str, _body: Bytes, _precondition: &Precondition) -> Result<Version, StoreError> {
-        pending().await
-    }
-
-    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
-        pending().await
-    }
-
-    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        pending().await
-    }
-
-    fn describe(&self, key: &str) -> String {
-        format!("silent:{key}")
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_silent_store_is_told_by_its_limit() {
-    let store = Bounded::new(Silent, limit());
+    let store = Bounded::new(Faulty::new(|_, _, _| Some(Fault::Hang)), limit());
     let version = Version::new("1");
     for error in [
         store.get("key").await.unwrap_err(),
@@ -82,7 +55,7 @@ async fn a_silent_store_is_told_by_its_limit() {
         store.list("key").await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), StoreErrorKind::Ambiguous);
-        assert!(error.to_string().starts_with("silent:key: no answer within 2.5s (request_timeout)"), "{error}");
+        assert!(error.to_string().starts_with("memory:key: no answer within 2.5s (request_timeout)"), "{error}");
     }
 }
 

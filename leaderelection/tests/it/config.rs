@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use leaderelection::config::ConfigWarning;
 use leaderelection::{
-    ConfigWarning, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    MemoryLock, MemoryStore, unique_identity,
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, MemoryLock, MemoryStore,
+    Session, unique_identity,
 };
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,18 @@ fn timings_must_leave_room_for_each_other() {
 }
 
 #[test]
+fn a_session_refuses_what_a_lease_refuses_in_the_same_words() {
+    macro_rules! refused_alike {
+        ($($setter:ident($value:expr)),*) => {$(
+            let session = Session::builder(MemoryStore::new(), "locks", "a").$setter($value).build().unwrap_err();
+            assert_eq!(session.to_string(), refusal(|lease| lease.$setter($value)));
+        )*};
+    }
+    refused_alike!(lease_duration(secs(86_401)), renew_deadline(secs(15)), retry_period(secs(9)));
+    refused_alike!(request_timeout(secs(5)), name(""));
+}
+
+#[test]
 fn a_margin_in_which_no_work_can_be_dropped_is_refused() {
     let least = secs(10) + Duration::from_millis(8);
     assert_eq!(
@@ -168,6 +181,13 @@ fn identities_that_nobody_could_tell_apart_or_read_are_refused() {
     assert!(long.ends_with("has 257 bytes, more than 256") && long.len() < 100, "{long}");
     assert!(builder_for(&"x".repeat(256)).build().is_ok());
     assert!(builder_for(&unique_identity()).build().is_ok());
+}
+
+#[test]
+fn a_lock_without_a_key_is_refused() {
+    let lock = MemoryLock::new(MemoryStore::new(), "", "a");
+    let error = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().unwrap_err().to_string();
+    assert!(error.contains("key (\"\") must not be empty"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The fences against leaders of the past: in memory, and in an object of a store.
 
 mod doubt;
-mod store;
 mod trouble;
 
 use std::sync::Barrier;
@@ -14,9 +13,7 @@ use leaderelection::{
     StoreErrorKind,
 };
 
-use crate::support::LEASE;
-
-use store::Troubled;
+use crate::support::{Faulty, LEASE};
 
 /// A list to append to, on paused time.
 fn list<S: ConditionalStore>(store: S) -> FencedObject<S, Vec<u32>> {
@@ -90,7 +87,7 @@ async fn the_object_holds_token_writes_and_value() {
 
 #[tokio::test]
 async fn a_leader_of_the_past_is_refused_and_writes_nothing() {
-    let store = Troubled::new(|_, _| None);
+    let store = Faulty::default();
     let list = list(store.clone());
     list.update(2, append(2)).await.unwrap();
     let (before, requests) = (body(&store.inner).await, store.requests());

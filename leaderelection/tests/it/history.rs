@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use leaderelection::{
-    BeginReason, Change, EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, Operation, REMEMBERED_TRANSITIONS,
-    StoreErrorKind,
-};
+use leaderelection::handle::{BeginReason, Change, Operation, REMEMBERED_TRANSITIONS};
+use leaderelection::{EndReason, LeaderCallbacks, LeaderHandle, MemoryStore, StoreErrorKind};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -142,4 +140,49 @@ fn the_story_of_a_term_can_be_read_from_info_level_alone() {
             "message=leader changed",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_term_that_was_not_renewed_names_the_error() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a");
+    let elector = elector(lock.clone(), LeaderCallbacks::new());
+    let mut handle = elector.handle();
+    let (_cancel, running) = spawn_run(elector);
+    handle.elected().await.unwrap();
+    lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Fatal)));
+    running.await.unwrap();
+    let ends = handle.transitions().into_iter().filter(|transition| transition.loss.is_some());
+    let ends: Vec<_> = ends.map(|transition| (transition.change, transition.loss.unwrap())).collect();
+    let [(Change::StoppedLeading { reason: EndReason::RenewDeadline, .. }, loss)] = &ends[..] else {
+        panic!("{ends:?}")
+    };
+    let error = loss.error.as_ref().unwrap();
+    assert_eq!((error.kind, error.operation), (StoreErrorKind::Fatal, Operation::Update));
+    assert!(loss.noticed_after < MOMENT, "{loss:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_term_of_a_leader_that_stood_still_ends_at_its_deadline() {
+    let store = MemoryStore::new();
+    let elector = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let handle = elector.handle();
+    let run = elector.run(CancellationToken::new());
+    tokio::pin!(run);
+    while !handle.is_leader() {
+        let _ = futures_util::poll!(&mut run);
+        tokio::task::yield_now().await;
+    }
+    let left = handle.leadership().unwrap().remaining();
+    // The elector is polled no more, as if the process had been stopped.
+    tokio::time::advance(left + LEASE * 2).await;
+    run.await.unwrap();
+    let transitions = handle.transitions();
+    let at = |wanted: fn(&Change) -> bool| transitions.iter().find(|transition| wanted(&transition.change)).unwrap();
+    let began = at(|change| matches!(change, Change::StartedLeading { .. })).at;
+    let ended = at(|change| matches!(change, Change::StoppedLeading { .. }));
+    let lasted = (ended.at - began).to_std().unwrap();
+    assert!(lasted.abs_diff(left) < MOMENT * 2, "{lasted:?} of {left:?}");
+    let loss = ended.loss.as_ref().unwrap();
+    assert!(loss.noticed_after.abs_diff(LEASE * 2) < MOMENT * 2 && loss.error.is_none(), "{loss:?}");
 }

@@ -48,6 +48,23 @@ fn a_lease_that_lives_without_us_is_reported_once() {
 }
 
 #[test]
+fn a_clash_goes_on_until_the_lease_is_ours_or_another_holds_it() {
+    let mut watched = Watched::new("a", "a-1");
+    assert!(!watched.watch.goes_on(true));
+    watched.after(Some("twin-1"));
+    assert!(watched.watch.goes_on(false));
+    watched.after(Some("twin-2"));
+    assert!(watched.watch.goes_on(false));
+    watched.after(Some("a-2"));
+    assert!(!watched.watch.goes_on(true));
+    watched.after(Some("twin-3"));
+    assert!(watched.watch.goes_on(false));
+    watched.object.holder_identity = "b".to_owned();
+    watched.after(Some("b-1"));
+    assert!(!watched.watch.goes_on(false));
+}
+
+#[test]
 fn a_twin_without_write_ids_is_reported() {
     let mut watched = Watched::new("a", "a-1");
     assert!(watched.after(None));

@@ -39,6 +39,7 @@ mod store_clock;
 mod store_time;
 mod support;
 mod take_back;
+mod terms;
 mod timings;
 mod transfer;
 mod work_failed;

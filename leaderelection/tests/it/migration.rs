@@ -2,20 +2,21 @@
 
 mod faults;
 mod phases;
+mod requests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError, MemoryStore,
-    Migration, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
+    DefaultLeaderElector, EndReason, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError,
+    MemoryStore, Migration, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
 };
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, spawn_run, stored};
+use crate::support::{DEADLINE, Journal, LEASE, RETRY, TestLock, builder, plant, record, spawn_run, stored};
 
 /// The longest time from the expiry of a lease to the next term: the spread of takeovers.
 const SPREAD: Duration = Duration::from_millis(200);
@@ -121,7 +122,7 @@ async fn leadership_is_one_write_in_both_locks_with_a_token_above_both() {
         let (stores, journal) = (Stores::default(), Journal::default());
         for (store, transitions) in [(&stores.old, old), (&stores.new, new)] {
             if let Some(transitions) = transitions {
-                crate::support::plant(store, &crate::support::record("", Duration::from_secs(1), transitions)).await;
+                plant(store, &record("", Duration::from_secs(1), transitions)).await;
             }
         }
         let (handle, _cancel, _run) = run(stores.both("a", &journal));
@@ -187,14 +188,17 @@ async fn leadership_ends_at_the_deadline_of_the_lock_that_does_not_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn leadership_ends_with_the_loss_of_either_lock() {
-    for taken in [0, 1] {
-        let (stores, journal) = (Stores::default(), Journal::default());
-        let (_handle, _cancel, run) = run(stores.both("a", &journal));
-        sleep(RETRY * 3).await;
-        let store = if taken == 0 { &stores.old } else { &stores.new };
-        crate::support::plant(store, &crate::support::record("x", LEASE, 5)).await;
-        let outcome = run.await.unwrap();
-        assert_eq!(outcome.reason(), Some(&leaderelection::EndReason::TakenOver { by: "x".to_owned() }), "{taken}");
+    let taken = (record("x", LEASE, 5), EndReason::TakenOver { by: "x".to_owned() });
+    let emptied = (record("", LEASE, 0), EndReason::Emptied);
+    for (lost, reason) in [taken, emptied] {
+        for half in [0, 1] {
+            let (stores, journal) = (Stores::default(), Journal::default());
+            let (_handle, _cancel, run) = run(stores.both("a", &journal));
+            sleep(RETRY * 3).await;
+            plant(if half == 0 { &stores.old } else { &stores.new }, &lost).await;
+            let outcome = timeout(LEASE * 4, run).await.expect("the term ends").unwrap();
+            assert_eq!(outcome.reason(), Some(&reason), "{half}");
+        }
     }
 }
 
@@ -210,7 +214,7 @@ async fn marks_of_jobs_in_either_lock_are_kept_in_both() {
     for (job, is_done) in [("monday", true), ("tuesday", true), ("wednesday", false)] {
         let job = job.parse().unwrap();
         let outcome = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
-        assert_eq!(matches!(outcome, leaderelection::JobOutcome::AlreadyDone), is_done, "{outcome:?}");
+        assert_eq!(matches!(outcome, leaderelection::lock::JobOutcome::AlreadyDone), is_done, "{outcome:?}");
     }
     for record in stores.records().await {
         assert_eq!(record.completed_jobs().len(), 3, "{record:?}");

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, pin_mut};
 use leaderelection::clock::TokioClock;
-use leaderelection::{Bounded, MemoryStore, Observer, StoreErrorKind, TimeLimit, observe};
+use leaderelection::handle::{Observer, observe};
+use leaderelection::lock::{Bounded, TimeLimit};
+use leaderelection::{MemoryStore, StoreErrorKind};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{Fault, LEASE, Op, TestLock, plant, record};

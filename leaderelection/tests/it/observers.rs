@@ -174,3 +174,29 @@ async fn reclaiming_ones_own_identity_is_instant_and_a_new_term() {
         assert_eq!(handle.fencing_token(), Some(4));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_tells_of_another_process_under_its_identity() {
+    let store = MemoryStore::new();
+    let leader = elector(TestLock::new(&store, "a"), LeaderCallbacks::new());
+    let mut leading = leader.handle();
+    let (stop, leads) = spawn_run(leader);
+    leading.elected().await.unwrap();
+    // The seed of the tests follows from the identity, and write ids follow from the seed.
+    let twin = builder(TestLock::new(&store, "a"), LeaderCallbacks::new()).seed(7).build().unwrap();
+    let twin = DefaultLeaderElector::new(twin);
+    let handle = twin.handle();
+    let (_cancel, _running) = spawn_run(twin);
+    sleep(RETRY).await;
+    let seen = handle.observed().unwrap();
+    assert!(!seen.of_namesake && !seen.seen_to_change, "one look does not tell: {seen:?}");
+    sleep(RETRY * 3).await;
+    let seen = handle.observed().unwrap();
+    assert!(seen.of_namesake && seen.seen_to_change, "{seen:?}");
+    assert_eq!(handle.leader(), None);
+    assert!(!leading.observed().unwrap().of_namesake, "the leader sees its own lease");
+    stop.cancel();
+    leads.await.unwrap();
+    handle.clone().elected().await.unwrap();
+    assert!(!handle.observed().unwrap().of_namesake);
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use leaderelection::peers::{Heard, LedTerm, PeerLine};
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, StoreErrorKind};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, MemoryStore, StoreErrorKind, Timings};
 use tokio::sync::watch::Receiver;
 use tokio::time::sleep;
 
@@ -207,4 +207,21 @@ async fn a_line_that_is_opened_late_shows_the_term_that_goes_on() {
     }
     assert_eq!(last(&led).map(|term| term.last.number), Some(1));
     assert!(leader.peer_line().led().borrow().is_some(), "every end shows the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_line_tells_of_new_timings_and_the_record_of_the_leaders_new_retry_period() {
+    let store = MemoryStore::new();
+    let leader = releasing(&store);
+    let (line, handle) = (leader.peer_line(), leader.handle());
+    let mut led = line.led();
+    let _running = spawn_run(leader);
+    led.changed().await.unwrap();
+    assert_eq!(last(&led).unwrap().last.record.leader_retry_period(), Some(RETRY));
+    let timings = line.timings();
+    let longer = Timings::new(timings.lease_duration() * 2, timings.renew_deadline() * 2, RETRY * 2).unwrap();
+    handle.reconfigure(longer).unwrap();
+    assert_eq!(line.timings(), longer);
+    sleep(RETRY * 5 / 2).await;
+    assert_eq!(last(&led).unwrap().last.record.leader_retry_period(), Some(RETRY * 2));
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use leaderelection::lock::HolderRank;
 use leaderelection::{
-    DefaultLeaderElector, HolderRank, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore,
+    DefaultLeaderElector, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, MemoryStore,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

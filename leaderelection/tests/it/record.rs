@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use leaderelection::{DEFAULT_MAX_LEASE_DURATION, LeaderElectionRecord, MAX_BODY_BYTES, PeerAddress, RecordError};
+use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, PeerAddress, RecordError};
+use leaderelection::store::MAX_BODY_BYTES;
 use proptest::prelude::*;
 
 const DESIGN: &str = r#"{"holderIdentity":"node-123","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000001Z","leaderTransitions":7,"writeId":"0198c0de"}"#;
@@ -97,6 +99,51 @@ fn what_is_not_a_record_is_refused() {
     assert!(refusal(&"x".repeat(1_000)).len() < 200, "an error does not repeat a large body");
 }
 
+/// A sum of parts that fit, whose overflow once ended every program that read it.
+#[test]
+fn a_duration_that_overflows_is_refused_by_name() {
+    let json = r#"{"holderIdentity":"x","leaseDuration":"18446744073709551615s1000ms","leaderTransitions":7}"#;
+    assert!(refusal(json).starts_with(r#"leaseDuration: "18446744073709551615s1000ms" is not a duration"#));
+    for limit in [Duration::ZERO, Duration::MAX] {
+        assert_eq!(LeaderElectionRecord::from_json(json.as_bytes(), limit).unwrap_err().field(), "leaseDuration");
+    }
+}
+
+#[test]
+fn a_record_is_never_too_large_to_be_written() {
+    let field = |name: &str, size: usize| format!(r#","{name}":"{}""#, "x".repeat(size));
+    for (fields, left_out, kept) in [
+        (field("large", 65_300), "large", "zone"),
+        (field("large", 40_000) + &field("small", 25_300), "large", "small"),
+        (field("completedJobs", 65_300), "xxx", "zone"),
+    ] {
+        let json = DESIGN.replace('}', &format!(r#"{fields},"zone":1}}"#));
+        assert!(json.len() <= MAX_BODY_BYTES);
+        let mut record = parse(&json).unwrap();
+        record.holder_identity = "n".repeat(256);
+        let written = record.to_json();
+        assert!(written.len() <= MAX_BODY_BYTES, "{}", written.len());
+        let again = LeaderElectionRecord::from_json(&written, DEFAULT_MAX_LEASE_DURATION).unwrap();
+        assert_eq!((again.holder_identity.len(), again.leader_transitions), (256, 7));
+        assert!(again.unknown.get(left_out).is_none_or(|value| value.len() <= 30_000), "{left_out}");
+        assert!(again.unknown.get(kept).is_some(), "{kept}");
+    }
+}
+
+#[test]
+fn a_bad_element_of_the_list_of_jobs_hides_no_other() {
+    let long = "x".repeat(257);
+    for (list, jobs) in [
+        (r#"["monday",7,null,{"a":[1]},"","tue\nsday","wednesday"]"#.to_owned(), &["monday", "wednesday"][..]),
+        (format!(r#"["{long}","monday"]"#), &["monday"]),
+        (r#"{"monday":true}"#.to_owned(), &[]),
+        (r#""monday""#.to_owned(), &[]),
+    ] {
+        let record = parse(&DESIGN.replace(r#","writeId""#, &format!(r#","completedJobs":{list},"writeId""#))).unwrap();
+        assert_eq!(record.completed_jobs(), jobs, "{list}");
+    }
+}
+
 #[test]
 fn client_gos_own_json_is_read() {
     let record = parse(
@@ -155,6 +202,9 @@ fn an_address_counts_in_its_own_term_only() {
         (r#"{"url":"https://a","term":6}"#, None),
         (r#"{"url":"https://a","term":8}"#, None),
         (r#"{"url":"https://a","term":7,"zone":{"b": 1.0}}"#, Some("https://a")),
+        (r#"{"url":"https://a","term":7,"clients":"https://b","retryPeriodMillis":2000}"#, Some("https://a")),
+        (r#"{"term":7,"clients":"https://b"}"#, None),
+        (r#"{"url":"https://a","term":7,"clients":7,"retryPeriodMillis":"2s"}"#, Some("https://a")),
         (r#"{"term":7}"#, None),
         (r#"{"url":7,"term":7}"#, None),
         (r#"{"url":"https://a","term":"7"}"#, None),
@@ -263,7 +313,7 @@ fn a_plain_elector_refuses_a_lock_that_a_session_holds() {
         "session: the session \"s-1\" holds the lock, which has no lease to wait for: choose another key for this elector, \
          or let it compete through a session"
     );
-    let read = leaderelection::session::read_record(held.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();
+    let read = leaderelection::sessions::machine::read_record(held.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap();
     assert_eq!((read.session.as_deref(), read.lease_duration), (Some("s-1"), Duration::ZERO));
     assert_eq!(String::from_utf8(read.to_json()).unwrap(), held);
     for (wrong, why) in [
@@ -271,7 +321,8 @@ fn a_plain_elector_refuses_a_lock_that_a_session_holds() {
         (r#"{"holderIdentity":"","session":"s","leaderTransitions":7}"#, "holderIdentity"),
         (r#"{"holderIdentity":"a","leaderTransitions":7}"#, "leaseDuration"),
     ] {
-        let error = leaderelection::session::read_record(wrong.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap_err();
+        let error =
+            leaderelection::sessions::machine::read_record(wrong.as_bytes(), DEFAULT_MAX_LEASE_DURATION).unwrap_err();
         assert_eq!(error.field(), why, "{wrong}");
     }
 }

@@ -1,7 +1,8 @@
 //! A store that refuses the writes that it has to accept: no candidate can lead, and every candidate reports the
 //! reason.
 
-use leaderelection::{MemoryStore, Operation, StoreErrorKind};
+use leaderelection::handle::Operation;
+use leaderelection::{MemoryStore, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 use tracing::Level;
 

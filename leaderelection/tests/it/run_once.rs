@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use leaderelection::{
-    JobId, JobOutcome, LeaderCallbacks, MemoryStore, REMEMBERED_JOBS, RunError, RunOutcome, StoreErrorKind,
-};
+use leaderelection::lock::{JobId, JobOutcome, REMEMBERED_JOBS};
+use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::{LeaderCallbacks, LeaderElectionRecord, MemoryStore, RunError, RunOutcome, StoreErrorKind};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{DEADLINE, Fault, LEASE, Op, RETRY, TestLock, elector, plant, record, stored};
+use crate::support::{DEADLINE, Fault, LEASE, Op, RETRY, TestLock, elector, logged, plant, record, stored};
 
 type Outcome = Result<JobOutcome<u64, &'static str>, RunError>;
 
@@ -112,6 +112,62 @@ async fn a_mark_whose_answer_was_lost_counts() {
         let lock = TestLock::new(&store, "a").with_fault(Op::Update, 2, fault);
         assert_eq!(run(lock, "today", Ok(())).await, Ok(JobOutcome::Done(0)), "{fault:?}");
         assert_eq!(stored(&store).await.record.completed_jobs(), ["today"]);
+    }
+}
+
+/// The answer to the release is lost, and before the host reads the lock, somebody else leads.
+#[tokio::test(start_paused = true)]
+async fn a_mark_that_the_record_of_a_later_term_shows_counts() {
+    let store = MemoryStore::new();
+    let lock = TestLock::new(&store, "a").with_fault(Op::Update, 2, Fault::ApplyThenHang);
+    let job = tokio::spawn(run(lock, "today", Ok(())));
+    sleep(RETRY).await;
+    let mut next = loop {
+        let found = stored(&store).await.record;
+        if found.is_released() {
+            break found;
+        }
+        sleep(RETRY / 10).await;
+    };
+    (next.holder_identity, next.leader_transitions) = ("b".to_owned(), 1);
+    (next.lease_duration, next.write_id) = (LEASE, Some("b-1".to_owned()));
+    plant(&store, &next).await;
+    assert_eq!(job.await.unwrap(), Ok(JobOutcome::Done(0)));
+    assert_eq!(stored(&store).await.record.holder_identity, "b");
+}
+
+/// A record that somebody has filled but for `room` bytes.
+fn full(room: usize) -> LeaderElectionRecord {
+    let large = "x".repeat(MAX_BODY_BYTES - 200 - room);
+    let json = format!(
+        r#"{{"holderIdentity":"old","leaseDuration":"15s","leaderTransitions":7,"writeId":"w","zone":1,"large":"{large}"}}"#
+    );
+    LeaderElectionRecord::from_json(json.as_bytes(), LEASE).unwrap()
+}
+
+#[test]
+fn what_is_left_out_of_a_full_record_is_logged_once() {
+    let events = logged(tracing::Level::WARN, async || {
+        let store = MemoryStore::new();
+        plant(&store, &full(0)).await;
+        let job = run(TestLock::new(&store, "a"), "today", Ok(()));
+        assert_eq!(timeout(LEASE * 3, job).await.unwrap(), Ok(JobOutcome::Done(8)));
+    });
+    let told = events.iter().filter(|event| event.contains("too large") && event.contains(r#"fields=["large"]"#));
+    assert_eq!((told.count(), events.len()), (1, 1), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_leaves_no_room_is_taken_over() {
+    let store = MemoryStore::new();
+    // The second leaves room for a takeover, and not for a mark.
+    for (room, name, token) in [(0, "monday", 8), (150, "a-name-of-a-job-that-is-".repeat(10).as_str(), 8)] {
+        plant(&store, &full(room)).await;
+        let job = run(TestLock::new(&store, "a"), name, Ok(()));
+        assert_eq!(timeout(LEASE * 3, job).await.unwrap(), Ok(JobOutcome::Done(token)), "{room}");
+        let found = stored(&store).await.record;
+        assert_eq!(found.completed_jobs(), [name]);
+        assert_eq!((found.unknown.get("zone"), found.unknown.get("large")), (Some("1"), None), "{room}");
     }
 }
 

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use leaderelection::sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, Request, SequencedStore};
-use leaderelection::{
-    ConditionalStore, ListedObject, MAX_BODY_BYTES, Precondition, StoreError, StoreErrorKind, Version,
-};
+use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version};
+use leaderelection_sequenced::{CreateOnlyStore as _, MemoryCreateOnlyStore, Request, SequencedStore};
 use tokio::time::timeout;
 
 type Store = SequencedStore<MemoryCreateOnlyStore>;

@@ -2,12 +2,13 @@
 
 mod crash;
 mod fleet;
+mod operator;
 
 use std::time::Duration;
 
 use fleet::{Fleet, Requests, rules};
 use leaderelection::election::{Command, WorkEnd};
-use leaderelection::session::{Effect, Fact, Input, LockId, Refusal, Rules};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
 use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
 
 const HOUR: u64 = 3600;

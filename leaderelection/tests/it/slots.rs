@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
-use leaderelection::{LeaderCallbacks, MemoryStore, RunError, Session, Slots};
+use leaderelection::sessions::Slots;
+use leaderelection::{ConditionalStore as _, LeaderCallbacks, MemoryStore, RunError, Session};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,7 @@ impl Process {
         let (shutdown, held) = (CancellationToken::new(), Arc::clone(held));
         let token = shutdown.clone();
         let work = tokio::spawn(async move {
-            let work = move |slot: leaderelection::Slot| async move {
+            let work = move |slot: leaderelection::sessions::Slot| async move {
                 let before = held.lock().unwrap().insert(slot.number(), identity);
                 assert_eq!(before, None, "slot {} has two holders", slot.number());
                 slot.leadership().lost().await;
@@ -104,6 +105,16 @@ async fn the_free_slot_with_the_smallest_number_comes_first() {
     let _second = Process::start(&store, "b", &held);
     until(&held, |held| held.contains_key(&1)).await;
     assert_eq!(*held.lock().unwrap(), BTreeMap::from([(0, "a"), (1, "b")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_holds_a_slot_competes_for_no_other() {
+    let (store, held) = (MemoryStore::new(), Held::default());
+    let _only = Process::start(&store, "a", &held);
+    until(&held, |held| held.contains_key(&0)).await;
+    sleep(LEASE * 4).await;
+    let written: Vec<_> = store.list("fleet/locks/").await.unwrap().into_iter().map(|listed| listed.key).collect();
+    assert_eq!(written, ["fleet/locks/worker/0"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::clock::TokioClock;
+use leaderelection::store::{Candidacy, ListedObject, StoreCheck, StoreFitness};
 use leaderelection::{
-    Candidacy, ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ListedObject,
-    MemoryLock, MemoryStore, RunError, RunOutcome, Session, StoreCheck, StoreFitness,
+    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore,
+    RunError, RunOutcome, Session,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

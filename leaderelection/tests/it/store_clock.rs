@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::{
-    ConditionalStore, ListedObject, MemoryStore, ObjectLock, Precondition, StoreError, Version, VersionedObject,
-};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, MemoryStore, ObjectLock, Precondition, StoreError, Version, VersionedObject};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;

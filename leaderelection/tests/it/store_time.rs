@@ -1,6 +1,6 @@
 //! A store that goes back in time: restored from a backup, or crashed without its last writes.
 
-use leaderelection::MemoryStore;
+use leaderelection::{MemoryStore, Migration};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -23,6 +23,22 @@ fn errors_after_going_back() -> Vec<String> {
 #[test]
 fn our_own_earlier_write_is_no_clash_of_identities() {
     let errors = errors_after_going_back();
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    assert!(errors[0].contains("the store went back in time"), "{errors:#?}");
+}
+
+#[test]
+fn one_of_two_locks_goes_back_and_is_no_clash_either() {
+    let errors = logged(Level::ERROR, async || {
+        let [old, new] = [MemoryStore::new(), MemoryStore::new()];
+        let locks = Migration::new(TestLock::new(&old, "a"), TestLock::new(&new, "a")).unwrap();
+        let (_cancel, _running) = spawn_run(elector(locks, Journal::default().callbacks()));
+        sleep(RETRY * 2).await;
+        let backup = stored(&old).await.record;
+        sleep(DEADLINE).await;
+        plant(&old, &backup).await;
+        sleep(LEASE * 3).await;
+    });
     assert_eq!(errors.len(), 1, "{errors:#?}");
     assert!(errors[0].contains("the store went back in time"), "{errors:#?}");
 }

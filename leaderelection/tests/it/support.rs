@@ -1,7 +1,5 @@
 //! A lock that records its calls and fails on demand, and an elector on paused time.
 
-pub(crate) mod logs;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +12,8 @@ use leaderelection::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use logs::{logged, warnings_of};
+pub(crate) use leaderelection_test_support::faulty::{Call, Fault, Faulty};
+pub(crate) use leaderelection_test_support::logs::{logged, warnings_of};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
@@ -26,38 +25,6 @@ pub(crate) enum Op {
     Get,
     Create,
     Update,
-}
-
-/// A fault of a call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Fault {
-    /// The call has no effect, and is answered with this error.
-    Refuse(StoreErrorKind),
-    /// The call has its effect, and is answered with this error.
-    ApplyThen(StoreErrorKind),
-    /// The call has no effect, and is never answered.
-    Hang,
-    /// The call has its effect, and is never answered.
-    ApplyThenHang,
-}
-
-impl Fault {
-    /// Applies the fault to `call`.
-    pub(crate) async fn befall<T, E>(
-        self,
-        call: impl Future<Output = Result<T, E>> + Send,
-        error: impl Fn(StoreErrorKind) -> E,
-    ) -> Result<T, E> {
-        match self {
-            Self::Refuse(kind) => Err(error(kind)),
-            Self::ApplyThen(kind) => call.await.and(Err(error(kind))),
-            Self::Hang => std::future::pending().await,
-            Self::ApplyThenHang => {
-                drop(call.await);
-                std::future::pending().await
-            }
-        }
-    }
 }
 
 /// A [`MemoryLock`] under observation.

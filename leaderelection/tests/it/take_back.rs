@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use leaderelection::{Change, EndReason, MemoryStore, StoreErrorKind};
-use tokio::time::sleep;
+use leaderelection::handle::Change;
+use leaderelection::{EndReason, MemoryStore, StoreErrorKind};
+use tokio::time::{sleep, timeout};
 
 use crate::rank::Node;
-use crate::support::{Fault, LEASE, Op, RETRY, logged, stored};
+use crate::support::{Fault, LEASE, Op, RETRY, logged, plant, record, stored};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -107,6 +108,46 @@ async fn a_failed_read_begins_the_settle_time_anew() {
     sleep(SECOND * 5).await;
     best.lock.set_outage(None);
     assert!(best.leads().await >= LEASE);
+}
+
+/// Plants a free lock, for which candidates have asked this often.
+async fn asked(store: &MemoryStore, take_backs: u8) {
+    let mut record = record("", LEASE, 0);
+    record.take_backs = take_backs;
+    plant(store, &record).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_read_costs_one_lease_of_a_long_settle_time() {
+    let store = MemoryStore::new();
+    asked(&store, 3).await;
+    let _other = worse(&store).await;
+    let mut best = best(&store);
+    let began = tokio::time::Instant::now();
+    sleep(LEASE * 5).await;
+    best.lock.set_outage(Some(Fault::Refuse(StoreErrorKind::Rejected)));
+    let reads = best.lock.ops().len();
+    while best.lock.ops().len() == reads {
+        sleep(RETRY / 10).await;
+    }
+    best.lock.set_outage(None);
+    best.leads().await;
+    let took = began.elapsed();
+    assert!(took >= LEASE * 9 && took <= LEASE * 9 + HAND_OVER * 2, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_taken_back_although_one_read_in_twenty_fails() {
+    let store = MemoryStore::new();
+    asked(&store, 6).await;
+    let _other = worse(&store).await;
+    let mut best = best(&store);
+    for read in 1..100 {
+        let fault = Fault::Refuse(StoreErrorKind::Ambiguous);
+        best.lock = best.lock.with_fault(Op::Get, read * 20, fault);
+    }
+    let took = timeout(LEASE * 100, best.leads()).await.unwrap();
+    assert!(took >= LEASE * 64, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use leaderelection::admin::{AdminError, Intervention, request_transfer};
+use leaderelection::handle::{BeginReason, Change, TransferError};
 use leaderelection::{
-    BeginReason, Change, DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore,
-    ObjectStoreBasedLock as _, StoreErrorKind, TransferError,
+    DefaultLeaderElector, EndReason, LeaderElectionRecord, LeaderHandle, MemoryLock, MemoryStore, ObjectLock,
+    ObjectStoreBasedLock as _, StoreErrorKind,
 };
+use leaderelection_test_support::faulty::{Call, Faulty};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -277,6 +279,25 @@ async fn a_renewal_that_crosses_the_transfer_does_not_lose_the_name() {
     let left = stored(&store).await.record;
     assert!(left.is_released());
     assert_eq!(left.preferred_holder.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transfer_between_a_renewal_and_its_effect_is_carried_out() {
+    let store = Faulty::new(|_, _, _| None);
+    let a = campaign(elector(ObjectLock::new(store.clone(), "lock", "a"), Journal::default().callbacks()));
+    until_leading(&a).await;
+    // As from another thread: the driver looks for commands before it looks for the answer, and not again.
+    let leader = a.clone();
+    store.fail(move |call, _, _| {
+        if call == Call::Put {
+            drop(leader.transfer_to("b"));
+        }
+        None
+    });
+    let is_end = |change: &Change| matches!(change, Change::StoppedLeading { .. });
+    until("its term ends", || a.transitions().iter().any(|transition| is_end(&transition.change))).await;
+    let end = Change::StoppedLeading { fencing_token: 0, reason: EndReason::Transferred { to: "b".to_owned() } };
+    assert!(a.transitions().iter().any(|transition| transition.change == end), "{:?}", a.transitions());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use leaderelection::handle::Change;
 use leaderelection::{
-    Change, DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind,
+    DefaultLeaderElector, EndReason, LeaderCallbacks, Leadership, LockError, MemoryStore, StoreErrorKind,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

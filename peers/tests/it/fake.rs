@@ -15,6 +15,8 @@ pub(crate) enum Answer {
     Nothing,
     /// These bytes, and then nothing.
     Bytes(Vec<u8>),
+    /// These bytes, and then the end, as if the process had been killed.
+    Cut(Vec<u8>),
     /// The first bytes, and then the second ones without end.
     Endless(Vec<u8>, Vec<u8>),
 }
@@ -74,6 +76,7 @@ async fn serve(mut stream: TcpStream, answer: Answer, seen: Arc<Mutex<Vec<u8>>>)
     match answer {
         Answer::Nothing => {}
         Answer::Bytes(bytes) => drop(stream.write_all(&bytes).await),
+        Answer::Cut(bytes) => return drop(stream.write_all(&bytes).await),
         Answer::Endless(first, again) => {
             let mut sent = stream.write_all(&first).await;
             while sent.is_ok() {

@@ -1,5 +1,6 @@
 //! Followers that hear from a true leader.
 
+use leaderelection::Timings;
 use metrics_util::debugging::DebuggingRecorder;
 use tokio::time::Instant;
 
@@ -116,4 +117,26 @@ async fn a_server_that_comes_back_is_heard_again() {
     assert_eq!(b.handle.leader().as_deref(), Some("a"), "the follower goes on by the store");
     let reads = b.store.reads();
     until("it polls", || b.store.reads() > reads + 2).await;
+}
+
+#[tokio::test]
+async fn a_leader_of_a_slower_pace_is_heard_without_a_pause() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let b = Node::listening(&store, "b", plain().build().unwrap());
+    counters.reach("heard", &["b"], 3).await;
+    // Each pause of the leader is five times the follower's own retry period from now on.
+    a.handle.reconfigure(Timings::new(LEASE * 2, LEASE, RETRY * 5).unwrap()).unwrap();
+    while store.record().await.leader_retry_period() != Some(RETRY * 5) {
+        tokio::time::sleep(RETRY / 10).await;
+    }
+    // The first such pause may be too long for what the follower knows by then.
+    counters.reach("heard", &["b"], counters.get("heard", &["b"]) + 2).await;
+    let before = b.attached.status();
+    counters.reach("heard", &["b"], before.heard + 3).await;
+    let after = b.attached.status();
+    assert_eq!((after.fallbacks, after.refused, after.last_refusal), (before.fallbacks, before.refused, None));
 }

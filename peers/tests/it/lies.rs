@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use leaderelection::{ConditionalStore, Precondition};
 use metrics_util::debugging::DebuggingRecorder;
+use sha2::Sha256;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::fake::{Answer, Fake};
-use crate::support::{Counters, FOREVER, KEY, LEASE, Node, RETRY, Store, plain, plant, serving, url};
+use crate::support::{Counters, FOREVER, KEY, LEASE, Node, RETRY, SECRET, Store, plain, plant, serving, url};
 
 /// The longest delay of a takeover, and some more for a busy machine: no word can be confirmed here, so that reads are
 /// put off by two retry periods at most.
@@ -153,8 +155,27 @@ async fn a_reader_that_reads_nothing_delays_nobody() {
     assert_eq!(&first, b"HTTP/1.1 200");
 }
 
-fn request(query: &str, accept: &str) -> String {
-    format!("GET /health/leadership{query} HTTP/1.1\r\nhost: peer\r\naccept: {accept}\r\n\r\n")
+/// A question of a candidate who knows the key.
+pub(crate) fn request(query: &str, accept: &str) -> String {
+    let code = code(query);
+    format!(
+        "GET /health/leadership{query} HTTP/1.1\r\nhost: peer\r\naccept: {accept}\r\nleaderelection-code: {code}\r\n\r\n"
+    )
+}
+
+/// The code of a question, as documented.
+fn code(query: &str) -> String {
+    let value = |name: &str| {
+        let mut pairs = query.trim_start_matches('?').split('&').filter_map(|pair| pair.split_once('='));
+        let value = pairs.find(|(found, _)| *found == name).map_or("", |(_, value)| value);
+        value.replace("%2F", "/").replace("%20", " ")
+    };
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    for field in ["leaderelection-peers/1", "question", &value("lock"), &value("nonce")] {
+        mac.update(&(field.len() as u64).to_be_bytes());
+        mac.update(field.as_bytes());
+    }
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The answer to one question, up to its end or a pause.

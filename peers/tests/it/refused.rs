@@ -53,6 +53,13 @@ async fn a_stream_that_is_silent() {
 }
 
 #[tokio::test]
+async fn a_leader_that_was_killed_in_the_middle_of_its_stream() {
+    let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{STREAM}\r\n");
+    let fake = Fake::start(Answer::Cut(format!("{head}b\r\n: welcome\n\n\r\n").into_bytes())).await;
+    refuses(&fake.url(), follower(), "closed").await;
+}
+
+#[tokio::test]
 async fn a_stream_that_babbles_without_saying_anything() {
     let head = format!("HTTP/1.1 200 OK\r\n{STREAM}\r\n").into_bytes();
     let fake = Fake::start(Answer::Endless(head, b": x\n\n".to_vec())).await;

@@ -5,8 +5,10 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::lies::ask;
-use crate::support::{KEY, Node, Store, serving, url};
+use crate::lies::{ask, request};
+use crate::support::{FOREVER, KEY, Node, Store, serving, url};
+
+const STREAM: &str = "text/event-stream";
 
 fn body(answer: &str) -> Value {
     serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
@@ -51,6 +53,25 @@ async fn who_does_not_lead_says_so_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn who_does_not_know_the_key_is_told_nothing() {
+    let store = Store::default();
+    let a = Node::start(&store, "a");
+    a.leads().await;
+    let asked = |query: &str| request(query, "*/*").replace("host:", "connection: close\r\nhost:");
+    let of_another_question = asked("?nonce=other").replace("nonce=other", "nonce=n");
+    let asked = asked("?nonce=n");
+    let (without, _) = asked.split_once("leaderelection-code: ").unwrap();
+    for request in [of_another_question, format!("{without}\r\n")] {
+        let mut stream = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+        assert!(answer.contains("the key") && !answer.contains("holder") && !answer.contains(KEY), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_tells_of_every_renewal_and_of_the_release() {
     let store = Store::default();
     let a = Node::start(&store, "a");
@@ -60,8 +81,7 @@ async fn a_stream_tells_of_every_renewal_and_of_the_release() {
     let stream = tokio::spawn(async move {
         let mut told = Some(told);
         let mut stream = TcpStream::connect(at.trim_start_matches("http://").split('/').next().unwrap()).await.unwrap();
-        let request = "GET /health/leadership?nonce=n HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n";
-        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request("?nonce=n", STREAM).as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         while stream.read_buf(&mut bytes).await.unwrap() > 0 {
             let text = String::from_utf8_lossy(&bytes);
@@ -104,16 +124,14 @@ async fn there_are_so_many_streams_and_no_more() {
     let mut open = Vec::new();
     for _ in 0..256 {
         let mut stream = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
-        let request = "GET /health/leadership HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n";
-        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request("", STREAM).as_bytes()).await.unwrap();
         let mut first = [0; 12];
         stream.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 200");
         open.push(stream);
     }
     let mut refused = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
-    let request = "GET /health/leadership HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n";
-    refused.write_all(request.as_bytes()).await.unwrap();
+    refused.write_all(request("", STREAM).as_bytes()).await.unwrap();
     let mut first = [0; 12];
     refused.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 503");
@@ -122,9 +140,9 @@ async fn there_are_so_many_streams_and_no_more() {
     // A stream that ends leaves its place.
     open.clear();
     let start = tokio::time::Instant::now();
-    while start.elapsed() < crate::support::FOREVER {
+    while start.elapsed() < FOREVER {
         let mut stream = TcpStream::connect(a.peers.listens_at().unwrap()).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request("", STREAM).as_bytes()).await.unwrap();
         stream.read_exact(&mut first).await.unwrap();
         if &first == b"HTTP/1.1 200" {
             return;

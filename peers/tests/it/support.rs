@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaderelection::lock::PeerAddress;
+use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
-    LeaderElectionRecord, LeaderHandle, ListedObject, MemoryStore, ObjectLock, ObjectStoreBasedLock, PeerAddress,
-    Precondition, StoreError, StoreErrorKind, Version, VersionedObject, async_trait,
+    LeaderElectionRecord, LeaderHandle, MemoryStore, ObjectLock, ObjectStoreBasedLock, Precondition, StoreError,
+    StoreErrorKind, Version, VersionedObject, async_trait,
 };
 use leaderelection_peers::{Attached, Peers, PeersBuilder, SharedKey};
 use metrics::LocalRecorderGuard;
@@ -232,6 +234,19 @@ impl<'a> Counters<'a> {
             }
         }
         *counts.get(&format!("leader_election_peer_{counted}_total{labels:?}")).unwrap_or(&0)
+    }
+
+    /// Waits until a certificate ends at this time, by the metric with these labels.
+    pub(crate) async fn until_expiry(&self, labels: &[&str], seconds: f64) {
+        until("the metric tells the end", || {
+            self.snapshotter.snapshot().into_vec().into_iter().any(|(key, _, _, value)| {
+                let (_, key) = key.into_parts();
+                let is_meant = key.labels().map(|label| label.value()).eq(labels.iter().copied());
+                let name = key.name() == "leader_election_certificate_expiry_timestamp_seconds";
+                name && is_meant && value == DebugValue::Gauge(seconds.into())
+            })
+        })
+        .await;
     }
 
     pub(crate) async fn reach(&self, counted: &str, labels: &[&str], least: u64) {

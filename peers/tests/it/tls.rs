@@ -59,6 +59,21 @@ async fn hears_after_a_renewal(of_the_leader: bool) {
     counters.reach("heard", &["b"], 1).await;
 }
 
+/// The certificates of a leader and of its follower, which only calls, are in the metrics, and so is a renewed one.
+#[tokio::test]
+async fn the_end_of_a_certificate_is_a_metric_of_each_lock() {
+    let recorder = DebuggingRecorder::new();
+    let counters = Counters::of(&recorder);
+    let files = Files::new();
+    let authority = Authority::new(&files, "ours");
+    let store = Store::default();
+    let peers = authority.mutual("a", "127.0.0.1").reload_interval(Duration::from_millis(20)).build().unwrap();
+    let _a = Node::listening(&store, "a", peers);
+    counters.until_expiry(&["a", "peers"], 67_090_118_400.0).await;
+    authority.sign("a", "127.0.0.1", true);
+    counters.until_expiry(&["a", "peers"], 1_609_459_200.0).await;
+}
+
 #[tokio::test]
 async fn a_leader_shows_its_renewed_certificate_without_a_restart() {
     hears_after_a_renewal(true).await;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use leaderelection::sequenced::{CreateOnlyStore as _, SequencedStore};
 use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
+use leaderelection_sequenced::{CreateOnlyStore as _, SequencedStore};
 use tokio::runtime::Builder;
 
 use super::tests::{DIED, die, write_and_die};

@@ -70,9 +70,13 @@ fn a_record_is_read_as_it_was_written_down_to_fields_that_nobody_knows() {
 
 #[test]
 fn a_lease_is_rounded_up_to_whole_seconds_and_never_zero() {
-    for (millis, seconds) in [(1, 1), (1000, 1), (1001, 2), (15_000, 15)] {
-        let lease = state(&record(|record| record.lease_duration = Duration::from_millis(millis)));
-        assert_eq!(lease.created("default", "scheduler")["spec"]["leaseDurationSeconds"], seconds, "{millis}");
+    let millis = [(1, 1), (1000, 1), (1001, 2), (15_000, 15)];
+    let longest = [(Duration::MAX, MOST_TRANSITIONS)];
+    for (duration, seconds) in
+        millis.map(|(millis, seconds)| (Duration::from_millis(millis), seconds)).iter().chain(&longest)
+    {
+        let fields = fields(&record(|record| record.lease_duration = *duration), "2026-02-02T10:15:40.500000Z");
+        assert_eq!(fields["leaseDurationSeconds"], *seconds, "{duration:?}");
     }
 }
 
@@ -93,6 +97,34 @@ fn a_candidate_of_client_go_leaves_no_write_id_and_no_wish() {
         let record = read(&with_fields(&ours, change));
         assert_eq!((record.write_id, record.preferred_holder), (None, None), "{:?}", ours.object);
     }
+}
+
+/// client-go empties the holder, and keeps the transitions that it finds.
+#[test]
+fn a_late_release_of_a_candidate_of_client_go_leaves_the_lease_to_its_holder() {
+    let written = record(|_| {});
+    let ours = stored(state(&written).created("default", "scheduler"));
+    let release = |lease: &Lease, transitions: u64| {
+        with_fields(lease, |spec| {
+            *spec = json!({
+                "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": transitions,
+                "acquireTime": "2026-02-02T10:16:00.000000Z", "renewTime": "2026-02-02T10:16:00.000000Z",
+            });
+        })
+    };
+    assert_eq!(read(&release(&ours, 7)), written);
+    // Whoever took the Lease has raised the transitions, and may release it. A person may lower them.
+    for transitions in [6, 8] {
+        let record = read(&release(&ours, transitions));
+        assert!(record.is_released() && record.leader_transitions == transitions, "{record:?}");
+    }
+    // A person empties the holder, and means it.
+    assert!(read(&with_fields(&ours, |spec| spec["holderIdentity"] = "".into())).is_released());
+    // The next renewal writes all fields again.
+    let renewed = stored(state(&record(|record| record.write_id = None)).replacing(&release(&ours, 7)));
+    assert_eq!(renewed.object["spec"]["holderIdentity"], "node-1");
+    let free = stored(state(&record(|record| record.holder_identity.clear())).created("default", "scheduler"));
+    assert!(read(&release(&free, 7)).is_released());
 }
 
 #[test]
@@ -128,9 +160,14 @@ fn records_of_client_go_are_read() {
 }
 
 #[test]
+fn a_holder_without_a_duration_has_the_default_of_client_go() {
+    let record = read(&stored(json!({"metadata": {}, "spec": {"holderIdentity": "pod-1"}})));
+    assert_eq!((record.holder_identity.as_str(), record.lease_duration), ("pod-1", Duration::from_secs(15)));
+}
+
+#[test]
 fn fields_on_which_no_decision_can_rest_are_refused() {
     for spec in [
-        json!({"holderIdentity": "pod-1"}),
         json!({"holderIdentity": "pod-1", "leaseDurationSeconds": 0}),
         json!({"holderIdentity": "pod-1", "leaseDurationSeconds": -1}),
         json!({"holderIdentity": "pod-1", "leaseDurationSeconds": 15, "leaseTransitions": -1}),
@@ -160,15 +197,19 @@ fn client_go_sees_every_renewal_by_the_second() {
     let mut lease = stored(state(&record(|_| {})).created("default", "scheduler"));
     let at = |text: &str| record(|record| record.renew_time = Some(text.parse().unwrap()));
     for (wall, expected) in [
-        ("2026-02-02T10:15:40.9Z", "2026-02-02T10:15:41.000000Z"),
-        ("2026-02-02T10:15:41.2Z", "2026-02-02T10:15:42.000000Z"),
+        ("2026-02-02T10:15:40.7Z", "2026-02-02T10:15:41.700000Z"),
+        ("2026-02-02T10:15:40.9Z", "2026-02-02T10:15:40.900000Z"),
+        ("2026-02-02T10:15:41.2Z", "2026-02-02T10:15:41.200000Z"),
+        ("2026-02-02T10:15:41.4Z", "2026-02-02T10:15:42.400000Z"),
         ("2026-02-02T10:15:44.2Z", "2026-02-02T10:15:44.200000Z"),
         // The clock was set back.
-        ("2026-02-02T09:15:46Z", "2026-02-02T10:15:45.000000Z"),
+        ("2026-02-02T09:15:46Z", "2026-02-02T09:15:46.000000Z"),
     ] {
         let renewed = at(wall);
+        let before = time(&lease);
         lease = stored(state(&renewed).replacing(&lease));
         assert_eq!(time(&lease), expected);
+        assert_ne!(time(&lease)[..19], before[..19], "client-go compares whole seconds");
         assert_eq!(read(&lease), renewed, "our own candidates read the true time");
     }
     // A new term is another record anyway.

@@ -11,11 +11,14 @@ const require = createRequire(join(packages, "package.json"));
 const playwright = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const { SCREENSHOTS } = process.env;
-const PATIENCE = 60_000;
+// A bound for what never takes so long, also where browsers share two processors with other tests.
+const PATIENCE = 300_000;
 
 function launchOptions(home) {
   const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
-  const options = { args: [...args, "--disable-component-update", "--disable-sync"], timeout: PATIENCE };
+  // The /dev/shm of a container is often too small for the picture of a thousand locks.
+  args.push("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage");
+  const options = { args, timeout: PATIENCE };
   const own = process.env.LEADERELECTION_TEST_CHROMIUM;
   if (own) return { ...options, executablePath: own };
   // Its own libraries and fonts, for machines that have none.
@@ -92,6 +95,25 @@ const size = (page) => page.evaluate(() => {
   return [...files.values()].reduce((sum, bytes) => sum + bytes, 0);
 });
 
+// The verdict with its title, classes and colours, taken at one moment at which it says `text`. A look that takes too
+// long on a busy machine makes the page doubt for a moment, and the page may say so.
+async function seenOnceTold(page, text, tone) {
+  const wanted = { tone, source: text.source, flags: text.flags };
+  const seen = await page.waitForFunction(({ tone, source, flags }) => {
+    const shown = document.querySelector("#verdict .verdict");
+    if (!shown || !new RegExp(source, flags).test(shown.textContent)) return null;
+    const probe = document.createElement("i");
+    probe.style.color = `var(--${tone})`;
+    document.body.append(probe);
+    const wanted = getComputedStyle(probe).color;
+    probe.remove();
+    const strong = shown.querySelector("strong");
+    const colours = [getComputedStyle(shown).borderLeftColor, strong ? getComputedStyle(strong).color : wanted];
+    return { title: document.title, classes: shown.className, colours, wanted };
+  }, wanted);
+  return seen.jsonValue();
+}
+
 // The title, the words and the colours of the verdict say the same, in each look.
 export async function agrees(page, name, { title, tone, text }) {
   await verdict(page, text);
@@ -102,19 +124,8 @@ export async function agrees(page, name, { title, tone, text }) {
       await page.setViewportSize({ width, height: 800 });
       const look = `${name}-${colorScheme}-${width}`;
       await isAccessible(page, look);
-      const seen = await page.evaluate((tone) => {
-        const shown = document.querySelector("#verdict .verdict");
-        const probe = document.createElement("i");
-        probe.style.color = `var(--${tone})`;
-        document.body.append(probe);
-        const wanted = getComputedStyle(probe).color;
-        probe.remove();
-        const strong = shown.querySelector("strong");
-        const colours = [getComputedStyle(shown).borderLeftColor, strong ? getComputedStyle(strong).color : wanted];
-        return { title: document.title, text: shown.textContent, classes: shown.className, colours, wanted };
-      }, tone);
+      const seen = await seenOnceTold(page, text, tone);
       assert.ok(seen.title.startsWith(title), `${look}: the title is ${seen.title}`);
-      assert.match(seen.text, text, look);
       assert.equal(seen.classes, `verdict ${tone}`, look);
       assert.deepEqual(seen.colours, [seen.wanted, seen.wanted], look);
       assert.ok(await fits(page, width), `${look}: it is wider than ${width}`);

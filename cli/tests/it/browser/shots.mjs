@@ -1,4 +1,4 @@
-// Takes the pictures of docs/looking.md.
+// Takes the pictures of docs/command-line.md.
 import { join } from "node:path";
 import process from "node:process";
 

@@ -49,12 +49,12 @@ await withBrowser(async (browser) => {
   renameSync(STORE, `${STORE}.away`);
   writeFileSync(STORE, "");
   for (const [name, { page }] of Object.entries({ alpha, beta })) {
-    await agrees(page, `states-store-down-${name}`, { title: "Leader not known · ", tone: "bad", text: /led when the store last answered\. That is too long ago to tell\./ });
+    await agrees(page, `states-store-down-${name}`, { title: "Leader not known · ", tone: "bad", text: /Who leads is not known: the store refuses\.[^]*held the lease when the store last answered, \d+ (s|min) ago\./ });
     await leadsNoMore(page, `${name} without a store`);
-    await page.locator("#terms td", { hasText: "not known: the store does not answer" }).or(page.locator("#terms td", { hasText: "renew deadline" })).first().waitFor();
+    await page.locator("#terms td", { hasText: "not known: the store refuses" }).or(page.locator("#terms td", { hasText: "renew deadline" })).first().waitFor();
     assert.equal(await page.locator("#verdict .left").count(), 0, "no lease is left");
   }
-  await plain.page.locator("#verdict", { hasText: "too long ago to tell" }).waitFor();
+  await plain.page.locator("#verdict", { hasText: "held the lease when the store last answered" }).waitFor();
 
   // The sidecars go away.
   for (const pid of [ALPHA_PID, BETA_PID]) process.kill(Number(pid), "SIGKILL");

@@ -1,13 +1,16 @@
 //! TLS and the token.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use chrono::{Datelike as _, NaiveDate, NaiveTime, TimeDelta, Utc};
+use rcgen::{CertificateParams, KeyPair};
 use reqwest::header::WWW_AUTHENTICATE;
 use reqwest::{Certificate, Client, StatusCode};
 use rustix::process::Signal;
 
-use super::process::eventually;
+use super::process::{Process, eventually};
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
 use crate::dashboard::dashboard;
 
@@ -26,10 +29,18 @@ impl Identity {
 
     /// Writes a new one into the files, and returns a client that trusts it and nothing else.
     fn renew(&self) -> Client {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        std::fs::write(&self.cert, made.cert.pem()).unwrap();
-        std::fs::write(&self.key, made.signing_key.serialize_pem()).unwrap();
-        let trusted = Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+        self.renew_until(NaiveDate::from_ymd_opt(4096, 1, 1).unwrap())
+    }
+
+    fn renew_until(&self, end: NaiveDate) -> Client {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        let (month, day) = (u8::try_from(end.month()).unwrap(), u8::try_from(end.day()).unwrap());
+        params.not_after = rcgen::date_time_ymd(end.year(), month, day);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap().pem();
+        std::fs::write(&self.cert, &cert).unwrap();
+        std::fs::write(&self.key, key.serialize_pem()).unwrap();
+        let trusted = Certificate::from_pem(cert.as_bytes()).unwrap();
         // No connection is used twice: each shows the certificate of its day.
         Client::builder().tls_certs_only([trusted]).pool_max_idle_per_host(0).build().unwrap()
     }
@@ -130,6 +141,40 @@ async fn a_new_certificate_is_shown_after_sighup() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_certificate_is_a_metric_and_a_warning_when_it_is_near() {
+    let directory = tempfile::tempdir().unwrap();
+    let identity = Identity::in_directory(directory.path());
+    let lock = lock_in(directory.path());
+    let client = identity.renew();
+    let prefix = format!("file://{}/", directory.path().display());
+    let (mut served, mut shown) = (serve(&lock, "alpha"), dashboard(&prefix, "1s"));
+    let sidecar = Sidecar::spawn(identity.serve_with(&mut served)).await;
+    let dashboard = Sidecar::spawn(identity.serve_with(&mut shown)).await;
+    let metric = "leader_election_certificate_expiry_timestamp_seconds";
+    let seconds = async |client: &Client| {
+        let metrics = client.get(format!("{}/metrics", sidecar.url())).send().await.ok()?.text().await.unwrap();
+        let labels = [format!("name=\"{lock}\""), "certificate=\"pages\"".to_owned()];
+        let line = metrics.lines().find(|line| line.starts_with(metric))?.to_owned();
+        assert!(labels.iter().all(|label| line.contains(label)), "{line}");
+        line.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    assert_eq!(eventually("it is a metric", async || seconds(&client).await).await, 67_090_118_400.0);
+    assert!(!sidecar.said().contains("expires soon"), "{}", sidecar.said());
+
+    let near = (Utc::now() + TimeDelta::days(5)).date_naive();
+    let client = identity.renew_until(near);
+    sidecar.signal(Signal::HUP);
+    dashboard.signal(Signal::HUP);
+    let end = near.and_time(NaiveTime::MIN).and_utc().timestamp() as f64;
+    eventually("the new end is told", async || seconds(&client).await.filter(|told| *told == end)).await;
+    for server in [&sidecar, &dashboard] {
+        eventually("the log warns", async || server.said().contains("the certificate expires soon").then_some(()))
+            .await;
+        assert!(server.said().contains("left=\"4 days\""), "{}", server.said());
+    }
+}
+
+#[tokio::test]
 async fn a_new_token_is_required_after_sighup() {
     const NEW: &str = "another-token-that-is-newer";
     let directory = tempfile::tempdir().unwrap();
@@ -158,4 +203,22 @@ async fn a_new_token_is_required_after_sighup() {
         assert_eq!(status(NEW).await, StatusCode::OK, "{path}");
         assert!(!server.said().contains(NEW), "{}", server.said());
     }
+}
+
+#[tokio::test]
+async fn a_token_that_everybody_may_change_is_refused_and_one_that_everybody_may_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token");
+    std::fs::write(&token, TOKEN).unwrap();
+    let with_mode = |mode| {
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = serve(&lock_in(directory.path()), "alpha");
+        command.arg("--token-file").arg(&token);
+        command
+    };
+    let mut refused = Process::spawn(&mut with_mode(0o666));
+    assert!(!refused.ended().await.success());
+    assert!(refused.said().contains("chmod o-w") && refused.said().contains("--token-file"), "{}", refused.said());
+    let taken = Sidecar::spawn(&mut with_mode(0o644)).await;
+    assert_eq!(taken.said().matches("chmod o-r").count(), 1, "{}", taken.said());
 }

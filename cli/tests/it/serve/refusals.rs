@@ -37,7 +37,7 @@ async fn what_cannot_be_right_is_refused_at_once() {
         (&["--tls-cert", &junk], 64, &["--tls-key"]),
         (&["--tls-cert", &junk, "--tls-key", &junk], 64, &["nothing in PEM", "--tls-cert"]),
         (&["--tls-cert", "/nowhere/cert", "--tls-key", &junk], 74, &["/nowhere/cert", "--tls-cert"]),
-        (&["--renew", "15s"], 64, &["lease_duration", "--lease"]),
+        (&["--renew", "15s"], 64, &["--renew (15s)", "set --lease"]),
     ];
     for (args, code, words) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));

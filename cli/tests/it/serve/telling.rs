@@ -122,8 +122,8 @@ async fn metrics_are_those_of_the_table() {
     let documented: Vec<_> = include_str!("../../../../docs/metrics.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| `leader_election_")?.split_once('`'))
-        // The sidecar competes for one lock, without a session and without peers.
-        .filter(|(name, _)| !name.starts_with("session") && !name.starts_with("peer"))
+        // The sidecar competes for one lock, without a session, without peers and without a certificate.
+        .filter(|(name, _)| !["session", "peer", "certificate"].iter().any(|kind| name.starts_with(kind)))
         .map(|(name, row)| (format!("leader_election_{name}"), row.split(" | ").nth(1).unwrap()))
         .collect();
     assert!(documented.len() >= 11, "the table is not found any more");
@@ -147,10 +147,10 @@ async fn a_store_that_never_answered_is_not_ready() {
         Some(sidecar.ask("/").await.1).filter(|page| page.contains("</time>: "))
     })
     .await;
-    assert!(page.contains("Who leads is not known: the store has not answered yet"), "{page}");
+    assert!(page.contains("Who leads is not known: the store cannot be used now."), "{page}");
     let (status, reason) = sidecar.ask("/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(reason.contains("the store has not answered yet"), "{reason}");
+    assert!(reason.contains("the store cannot be used now"), "{reason}");
     assert_eq!(sidecar.ask("/healthz").await.0, StatusCode::OK, "it is the store that is not well");
     let leader = sidecar.leader().await;
     assert_eq!((&leader["name"], &leader["leading"]), (&"".into(), &false.into()));
@@ -193,13 +193,13 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     std::fs::write(&store, "").unwrap();
     assert_eq!(sidecar.sees("").await["leading"], false);
     let reason = sidecar.answers("/readyz", StatusCode::SERVICE_UNAVAILABLE).await;
-    assert!(reason.contains("the store last answered 3."), "{reason}");
+    assert!(reason.contains("the store refuses, and was last of use 3."), "{reason}");
     assert_eq!(sidecar.ask("/leading").await.0, StatusCode::SERVICE_UNAVAILABLE);
     let leader = sidecar.leader().await;
     assert_eq!((&leader["name"], &leader["holder"]), (&"".into(), &"alpha".into()), "{leader}");
     assert_eq!((&leader["leading"], &leader["fencingToken"]), (&false.into(), &().into()), "{leader}");
     let (_, page) = sidecar.ask("/").await;
-    assert!(page.contains("led when the store last answered. That is too long ago to tell."), "{page}");
+    assert!(page.contains("</strong> held the lease when the store last answered, "), "{page}");
     assert!(page.contains("<title>Leader not known · "), "{page}");
     assert!(page.contains("the lease could not be renewed before the renew deadline"), "{page}");
 
@@ -208,4 +208,13 @@ async fn a_store_that_goes_away_and_comes_back_is_noticed() {
     sidecar.answers("/leading", StatusCode::OK).await;
     sidecar.answers("/readyz", StatusCode::OK).await;
     assert_eq!(sidecar.leader().await["fencingToken"], 1);
+}
+
+#[tokio::test]
+async fn clients_find_the_address_of_the_leader() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = serve(&lock_in(directory.path()), "alpha");
+    command.args(["--advertise", "https://10.0.1.42:8443/health/leadership"]);
+    let sidecar = Sidecar::spawn(command.args(["--advertise-to-clients", "https://10.0.1.42/api"])).await;
+    assert_eq!(sidecar.sees("alpha").await["address"], "https://10.0.1.42/api");
 }

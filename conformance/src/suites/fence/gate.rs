@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::{
-    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 

@@ -5,10 +5,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use leaderelection_integration_tests::program::{Program, TIMING};
+use leaderelection_integration_tests::program::Program;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{FakeGcs, Options};
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+
+/// A lease that no test outlasts, so that only a release makes way.
+const TIMING: [&str; 6] = ["--lease", "1h", "--renew", "2500ms", "--retry", "400ms"];
 
 fn one_leads_and_another_takes_over(command: impl Fn() -> Command) {
     let start = || Program::start(command().args(TIMING));
@@ -31,7 +34,7 @@ fn s3() {
     runtime.block_on(server.create_bucket("bucket"));
     one_leads_and_another_takes_over(|| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_s3"));
-        command.args(["bucket", "locks/example", "--path-style"]).envs(server.environment());
+        command.args(["bucket", "locks/example"]).envs(server.environment());
         command.env("AWS_ENDPOINT_URL", server.url()).env("AWS_REGION", "us-east-1");
         command
     });
@@ -56,7 +59,16 @@ fn gcs() {
     let server = runtime.block_on(FakeGcs::start(Options::default()));
     one_leads_and_another_takes_over(|| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gcs"));
-        command.args(["bucket", "locks/example", "--emulator", &server.url()]);
+        command.args(["bucket", "locks/example"]).env("STORAGE_EMULATOR_HOST", server.url());
         command
     });
+}
+
+#[test]
+fn without_an_account_of_azure_the_program_names_the_variables() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_azure"));
+    command.env_remove("AZURE_STORAGE_ACCOUNT").env_remove("AZURE_STORAGE_CONNECTION_STRING");
+    let output = command.args(["container", "locks/example"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING"), "{message}");
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use replica::Replica;
@@ -149,6 +150,27 @@ async fn a_leader_that_was_frozen_does_not_reconcile() {
     first.program.resume();
     first.program.wait_for_line("the controller has stopped");
     cluster.judge_writes();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_on_an_object_that_is_cut_off_from_the_api_server_gives_leadership_up() {
+    let cluster = Cluster::start().await;
+    cluster.put_original("new");
+    // The way of the first replica to the cluster, which ends with all of its connections.
+    let runtime = Runtime::new().unwrap();
+    let way = runtime.spawn(KubeApi::start()).await.unwrap();
+    let kubeconfig = cluster.directory.path().join("kubeconfig-of-the-first");
+    std::fs::write(&kubeconfig, way.kubeconfig().to_string()).unwrap();
+    let object = object(cluster.directory.path());
+    let mut first = Replica::start(&kubeconfig, &object);
+    first.program.wait_for_line("leading with fencing token 0");
+    let mut second = cluster.replica(&object);
+    second.program.wait_for_line("leader: ");
+
+    runtime.shutdown_background();
+    second.program.wait_for_line("leading with fencing token 1");
+    cluster.copied("new", 1).await;
+    first.program.wait_for_line("the controller has stopped");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,8 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use prost::Message;
 
-use super::{BUCKET, Refusal, Response, State, TOO_SOON, lock};
+use super::state::{BUCKET, Refusal, Response, State, TOO_SOON};
+use crate::mutex::lock;
 
 const FAILED_PRECONDITION: u16 = 9;
 const NOT_FOUND: u16 = 5;

@@ -8,7 +8,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 use url::form_urlencoded;
 
-use super::{BUCKET, Refusal, Response, State, TOO_SOON, lock};
+use super::state::{BUCKET, Refusal, Response, State, TOO_SOON};
+use crate::mutex::lock;
 
 pub(super) fn answer(state: &State, head: &Parts, body: &Bytes) -> Response {
     let path: Vec<&str> = head.uri.path().trim_start_matches('/').split('/').collect();

@@ -1,23 +1,25 @@
 //! The objects of one kind behind HTTP.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::changes::watch;
+use super::changes::Selector;
 use super::kinds::Kind;
-use super::objects::{Listing, Objects};
+use super::objects::{Listing, NAMESPACE, Objects};
 use super::status::{self, Failure};
-use super::{NAMESPACE, lock};
+use crate::mutex::lock;
 
 /// The notes of all requests, and the verbs that the server refuses.
 #[derive(Debug, Default)]
@@ -95,9 +97,31 @@ async fn list(
         return answer(StatusCode::OK, Ok(lock(&collection.objects).list(&namespace, &listing)));
     }
     match listing.resource_version.as_deref().unwrap_or_default().parse() {
-        Ok(revision) => watch(collection, listing.label_selector, revision).into_response(),
+        Ok(revision) => changes(collection, listing.label_selector, revision).into_response(),
         Err(_) => Failure::bad_request("this server watches from a resourceVersion").into_response(),
     }
+}
+
+/// The answer to a watch: the changes after a revision, one per line, for as long as the client listens.
+fn changes(collection: Arc<Collection>, selector: Selector, revision: usize) -> Body {
+    let changed = collection.changed.subscribe();
+    Body::from_stream(stream::unfold((collection, selector, revision, changed), |state| async move {
+        let (collection, selector, mut revision, mut changed) = state;
+        loop {
+            changed.borrow_and_update();
+            let event = lock(&collection.objects).change_after(revision).map(|change| change.event(&selector));
+            match event {
+                Some(event) => {
+                    revision += 1;
+                    if let Some(event) = event {
+                        let line = Bytes::from(format!("{event}\n"));
+                        return Some((Ok::<_, Infallible>(line), (collection, selector, revision, changed)));
+                    }
+                }
+                None => changed.changed().await.ok()?,
+            }
+        }
+    }))
 }
 
 async fn create(State(collection): State<Arc<Collection>>, Path(namespace): Path<String>, body: Bytes) -> Response {

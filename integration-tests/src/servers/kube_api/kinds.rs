@@ -3,8 +3,6 @@
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Map, Value};
 
-use super::status::Failure;
-
 /// The fields of an object beside `apiVersion`, `kind` and `metadata`.
 type Content = Map<String, Value>;
 
@@ -19,8 +17,17 @@ pub(super) struct Kind {
     pub(super) is_created_by_update: bool,
     /// `true` if an update needs no `resourceVersion`.
     pub(super) is_updated_unconditionally: bool,
-    /// Validates an object of this name, and drops what the kind does not have.
-    pub(super) content: fn(&Self, &str, &Value) -> Result<Content, Failure>,
+    /// Validates an object, and drops what the kind does not have.
+    pub(super) content: fn(&Value) -> Result<Content, Flaw>,
+}
+
+/// The flaw of a field that makes an object invalid.
+#[derive(Debug)]
+pub(super) enum Flaw {
+    /// The field has another type.
+    Undecodable { field: String },
+    /// The value is beyond its limits.
+    Invalid { field: String, why: String },
 }
 
 impl Kind {
@@ -56,7 +63,7 @@ pub(super) static CONFIG_MAPS: Kind = Kind {
     content: config_map,
 };
 
-fn config_map(_kind: &Kind, _name: &str, object: &Value) -> Result<Content, Failure> {
+fn config_map(object: &Value) -> Result<Content, Flaw> {
     let mut valid = Map::new();
     for field in ["data", "binaryData"] {
         match &object[field] {
@@ -64,16 +71,16 @@ fn config_map(_kind: &Kind, _name: &str, object: &Value) -> Result<Content, Fail
             Value::Object(entries) if entries.values().all(Value::is_string) => {
                 valid.insert(field.to_owned(), object[field].clone());
             }
-            _ => return Err(Failure::bad_request(&format!("cannot decode ConfigMap.{field}"))),
+            _ => return Err(Flaw::Undecodable { field: format!("ConfigMap.{field}") }),
         }
     }
     Ok(valid)
 }
 
 /// The fields of a Lease. `strategy` and `preferredHolder` are dropped, because their feature gate is off.
-fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Content, Failure> {
+fn lease(object: &Value) -> Result<Content, Flaw> {
     let mut valid = Map::new();
-    let undecodable = |field: &str| Failure::bad_request(&format!("cannot decode Lease.spec.{field}"));
+    let undecodable = |field: &str| Flaw::Undecodable { field: format!("Lease.spec.{field}") };
     for field in ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"] {
         let value = &object["spec"][field];
         if value.is_null() {
@@ -90,12 +97,8 @@ fn lease(kind: &Kind, name: &str, object: &Value) -> Result<Content, Failure> {
     let limits = [("leaseDurationSeconds", 1, "greater than 0"), ("leaseTransitions", 0, "greater than or equal to 0")];
     for (field, least, rule) in limits {
         if number(field).is_some_and(|number| number < least) {
-            return Err(Failure::invalid(
-                kind,
-                name,
-                &format!("spec.{field}"),
-                &format!("Invalid value: must be {rule}"),
-            ));
+            let why = format!("Invalid value: must be {rule}");
+            return Err(Flaw::Invalid { field: format!("spec.{field}"), why });
         }
     }
     Ok(Map::from_iter([("spec".to_owned(), Value::Object(valid))]))

@@ -6,10 +6,12 @@ use chrono::{SecondsFormat, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::NAMESPACE;
 use super::changes::{Change, Selector};
 use super::kinds::Kind;
 use super::status::Failure;
+
+/// A namespace that exists.
+pub const NAMESPACE: &str = "default";
 
 /// The parameters of a listing or of a watch.
 #[derive(Debug, Default, Deserialize)]
@@ -182,7 +184,7 @@ impl Objects {
             }
         }
         metadata.insert("namespace".to_owned(), namespace.into());
-        let mut valid = content(self.kind, name, &object)?;
+        let mut valid = content(&object).map_err(|flaw| Failure::of(self.kind, name, flaw))?;
         valid.extend([
             ("apiVersion".to_owned(), (*api_version).into()),
             ("kind".to_owned(), (*kind).into()),

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::kinds::Kind;
+use super::kinds::{Flaw, Kind};
 
 /// A failure, in the words of an API server.
 #[derive(Debug)]
@@ -49,6 +49,14 @@ impl Failure {
     pub(super) fn invalid(kind: &Kind, name: &str, field: &str, why: &str) -> Self {
         let message = format!("{}.{} {name:?} is invalid: {field}: {why}", kind.name, kind.group);
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details(kind.group, kind.name, name))
+    }
+
+    /// The failure of an object that has a flaw.
+    pub(super) fn of(kind: &Kind, name: &str, flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Undecodable { field } => Self::bad_request(&format!("cannot decode {field}")),
+            Flaw::Invalid { field, why } => Self::invalid(kind, name, &field, &why),
+        }
     }
 
     /// The failure of an update that names no version. It names the resource in the place of the kind.

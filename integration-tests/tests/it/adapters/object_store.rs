@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version, with_causes};
+use leaderelection::causes::with_causes;
+use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
 use leaderelection_backends::object_store::ObjectStoreAdapter;
 use leaderelection_integration_tests::adapted::{Place, object_store};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};

@@ -4,16 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::sequenced::{CreateOnlyStore as _, SequencedStore};
+use leaderelection::causes::with_causes;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ListedObject, ObjectLock,
-    ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version, with_causes,
+    ConditionalStore as _, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectLock,
+    ObjectStoreBasedLock as _, Precondition, StoreErrorKind, Version,
 };
 use leaderelection_backends::opendal::{OpendalAdapter, OpendalObjects};
 use leaderelection_conformance::{ProbeConfig, Verdict, check_store, probe};
 use leaderelection_integration_tests::adapted::{Place, opendal};
 use leaderelection_integration_tests::servers::oss::Oss;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
+use leaderelection_sequenced::{CreateOnlyStore as _, SequencedStore};
 use opendal::Operator;
 use opendal::services::Fs;
 use tokio_util::sync::CancellationToken;

@@ -6,11 +6,11 @@ use azure_core::http::ClientOptions;
 use leaderelection::{ConditionalStore as _, StoreErrorKind};
 use leaderelection_backends::azure::{AzureCredential, AzureStore};
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer, Step};
+use leaderelection_test_support::logs::everything_of;
 
 use super::{KEY, account_key, store};
 use crate::calls::CALLS;
 use crate::every_store::SHORT;
-use crate::logs::Logs;
 
 const SIGNATURE: &str = "c2VjcmV0IHNpZ25hdHVyZQ";
 
@@ -103,7 +103,7 @@ fn a_wrong_configuration_is_not_repeated() {
 
 #[test]
 fn no_log_shows_a_secret() {
-    let text = Logs::of(|| {
+    let text = everything_of(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             for call in CALLS {

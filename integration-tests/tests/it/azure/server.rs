@@ -2,8 +2,9 @@
 
 use azure_core::credentials::Secret;
 use azure_storage_blob::BlobContainerClient;
-use leaderelection::{ConditionalStore as _, ListedObject, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
-use leaderelection_backends::azure::{AzureBlobLock, AzureCredential, AzureStore};
+use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore as _, ObjectStoreBasedLock as _, Precondition, StoreErrorKind};
+use leaderelection_backends::azure::{AzureCredential, AzureLock, AzureStore};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 use leaderelection_integration_tests::servers::unique_name;
 
@@ -47,7 +48,7 @@ async fn the_store_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_lock_keeps_its_contract() {
     let place = Place::new().await;
-    check_lock(|key, identity| AzureBlobLock::new(place.store.clone(), place.key(key), identity), EFFORT).await;
+    check_lock(|key, identity| AzureLock::new(place.store.clone(), place.key(key), identity), EFFORT).await;
     place.clear().await;
 }
 
@@ -124,7 +125,7 @@ async fn somebodys_photo_is_neither_read_nor_overwritten() {
         let (key, photo) = (place.key(&size.to_string()), vec![0xff; size]);
         let blob = place.client.blob_client(&key);
         blob.upload(bytes::Bytes::from(photo.clone()).into(), None).await.expect("written");
-        let lock = AzureBlobLock::new(store.clone(), &key, "candidate");
+        let lock = AzureLock::new(store.clone(), &key, "candidate");
         let error = lock.get().await.expect_err("a photo is no record");
         assert_eq!(error.kind(), StoreErrorKind::Unreadable, "{size}: {error:?}");
         assert!(error.to_string().contains(&key), "{error}");

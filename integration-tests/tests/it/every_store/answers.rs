@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use leaderelection::StoreError;
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::{StoreError, with_causes};
-use leaderelection_integration_tests::servers::scripted::Answer;
+use leaderelection::causes::with_causes;
+use leaderelection_integration_tests::servers::scripted::{Answer, Step};
 
 use super::CloudStore;
 use crate::calls::Call::{Create, Delete};
@@ -74,6 +75,24 @@ pub(super) async fn a_page_in_place_of_an_answer_names_the_endpoint<S: CloudStor
         let (_server, store) = S::scripted([page.clone()]).await;
         let text = call.on(&store).await.expect_err("a page").to_string();
         assert!(text.contains("check the endpoint, and the proxies on the way"), "{call:?}: {text}");
+    }
+}
+
+pub(super) async fn an_error_without_an_end_is_read_no_further_than_it_is_used<S: CloudStore>() {
+    // The buffers of the system on both sides of the connection, which fill before the client reads anything.
+    const BUFFERED: u64 = 16 << 20;
+    let page = "<html><p>Oh no</html>".repeat(5000);
+    for status in [403, 404, 412, 500, 503] {
+        for call in S::CALLS {
+            let answer = Answer::new(status).body(page.as_str());
+            let (server, store) = S::scripted([Step::Endless(answer)]).await;
+            let store = if S::LIMITS_ERRORS { store } else { store.in_a_hurry() };
+            let error = call.on(&store).await.expect_err("refused");
+            let expected = if S::LIMITS_ERRORS { format!("({status})") } else { "no answer within 100ms".to_owned() };
+            assert!(error.to_string().contains(&expected), "{call:?}, {status}: {error}");
+            let taken = server.endless_bytes();
+            assert!(taken < BUFFERED || !S::LIMITS_ERRORS, "{call:?}, {status}: {taken} bytes");
+        }
     }
 }
 

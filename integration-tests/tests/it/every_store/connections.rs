@@ -43,5 +43,5 @@ pub(super) async fn a_refused_connection_is_a_rejection<S: CloudStore>() {
 pub(super) async fn an_unknown_host_is_a_rejection<S: CloudStore>() {
     // No host name may contain so long a label, so no name server is asked.
     let endpoint = format!("http://{}.invalid", "x".repeat(64));
-    assert_fails(&S::on(&endpoint).await, CALLS, Rejected, S::UNREACHABLE).await;
+    assert_fails(&S::on(&endpoint).await, CALLS, Rejected, S::UNKNOWN_HOST).await;
 }

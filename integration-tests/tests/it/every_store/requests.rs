@@ -1,10 +1,22 @@
 //! The parts of an answer that are read, and the requests that are not sent.
 
 use bytes::Bytes;
-use leaderelection::{MAX_BODY_BYTES, Precondition, StoreErrorKind};
+use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::{Precondition, StoreErrorKind};
 use leaderelection_integration_tests::servers::scripted::{Answer, Step};
 
 use super::CloudStore;
+
+pub(super) async fn a_request_names_this_library<S: CloudStore>() {
+    for call in S::CALLS {
+        let (server, store) = S::scripted([Answer::new(500)]).await;
+        call.on(&store).await.expect_err("refused");
+        let requests = server.requests();
+        let agent = requests[0].header("user-agent").unwrap_or_default();
+        let named = concat!("leaderelection/", env!("CARGO_PKG_VERSION"));
+        assert!(agent.split(' ').any(|word| word == named), "{call:?}: {agent}");
+    }
+}
 
 pub(super) async fn an_object_over_the_limit_is_not_downloaded<S: CloudStore>() {
     // The server never sends the body: a store that waits for it gives up with an ambiguous error.

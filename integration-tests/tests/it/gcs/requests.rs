@@ -1,7 +1,8 @@
 //! The requests on the wire.
 
 use bytes::Bytes;
-use leaderelection::{ConditionalStore as _, MAX_BODY_BYTES, Precondition, StoreErrorKind, Version};
+use leaderelection::store::MAX_BODY_BYTES;
+use leaderelection::{ConditionalStore as _, Precondition, StoreErrorKind, Version};
 use leaderelection_backends::gcs::GcsStore;
 use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 

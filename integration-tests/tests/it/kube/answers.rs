@@ -101,7 +101,7 @@ async fn the_words_of_the_server_and_its_patience_are_passed_on() {
     let (result, _) = answered(Update, failure(429, "TooManyRequests", "").header("retry-after", "7")).await;
     let error = result.expect_err("throttled");
     assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
-    assert!(leaderelection::with_causes(&error).contains("the words of the server"), "{error:?}");
+    assert!(leaderelection::causes::with_causes(&error).contains("the words of the server"), "{error:?}");
 }
 
 #[tokio::test]
@@ -152,6 +152,18 @@ async fn an_answer_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn a_lease_over_the_limit_is_not_ours() {
-    let (result, _) = answered(Get, Answer::new(200).body(vec![b' '; 100_000])).await;
+    let (result, _) = answered(Get, Answer::new(200).body(vec![b' '; 1024 * 1024 + 1])).await;
     assert_eq!(result.expect_err("too large").kind(), Unreadable);
+}
+
+#[tokio::test]
+async fn what_others_write_beside_a_record_does_not_count_in_its_limit() {
+    let lease = json!({
+        "metadata": {"uid": "u", "resourceVersion": "1", "annotations": {"theirs": "\"".repeat(200 * 1024)}},
+        "spec": {"holderIdentity": "node-1", "leaseDurationSeconds": 15, "leaseTransitions": 1},
+    });
+    for which in [Get, Create, Update] {
+        let (result, _) = answered(which, Answer::new(200).body(lease.to_string())).await;
+        assert!(result.is_ok(), "{which:?}: {result:?}");
+    }
 }

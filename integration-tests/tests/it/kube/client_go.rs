@@ -79,18 +79,44 @@ pub(super) async fn renew_before_their_eyes(kube: &Kube, name: &str, ours: impl 
     kube.lease_store().discard(name).await.expect("deleted");
 }
 
-fn lease_lock(kube: &Kube, name: &str) -> KubernetesLeaseLock {
-    KubernetesLeaseLock::new(kube.lease_store(), name, "ours")
+/// A leader of client-go is frozen beyond its lease, and releases when it goes on what one of our two candidates holds by
+/// then. Our leader goes on, and the other one waits.
+pub(super) async fn survive_a_late_release<L: ObjectStoreBasedLock>(kube: &Kube, name: &str, ours: impl Fn(&str) -> L) {
+    let they = theirs(kube, name);
+    until(&they, |view| view.leads == Some(0)).await;
+    let they = they.freeze().await;
+    let we = Ours::start(ours("ours"));
+    we.leads(1).await;
+    let other = Ours::start(ours("another"));
+    other.follows("ours").await;
+    they.goes_on_and_releases().await;
+    // Three leases of the term are more than one after the release.
+    we.leads_for(3).await;
+    assert!(other.terms.borrow().is_empty(), "two of ours lead: {:?}", other.terms.borrow());
+    we.release().await;
+    other.leads(2).await;
+    other.release().await;
+    kube.lease_store().discard(name).await.expect("deleted");
+}
+
+fn lease_lock(kube: &Kube, name: &str, identity: &str) -> KubernetesLeaseLock {
+    KubernetesLeaseLock::new(kube.lease_store(), name, identity)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_takes_over_from_the_other_and_there_are_never_two() {
     let (kube, name) = (Kube::new().await, unique_name());
-    take_turns(&kube, &name, || lease_lock(&kube, &name), 1).await;
+    take_turns(&kube, &name, || lease_lock(&kube, &name, "ours"), 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_candidate_of_client_go_waits_while_we_renew() {
     let (kube, name) = (Kube::new().await, unique_name());
-    renew_before_their_eyes(&kube, &name, lease_lock(&kube, &name)).await;
+    renew_before_their_eyes(&kube, &name, lease_lock(&kube, &name, "ours")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_release_of_client_go_does_not_make_two_of_ours_lead() {
+    let (kube, name) = (Kube::new().await, unique_name());
+    survive_a_late_release(&kube, &name, |identity| lease_lock(&kube, &name, identity)).await;
 }

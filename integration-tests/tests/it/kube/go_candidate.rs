@@ -67,13 +67,24 @@ pub(super) struct View {
 pub(super) struct GoCandidate {
     pub(super) view: watch::Receiver<View>,
     cancel: CancellationToken,
-    task: JoinHandle<()>,
+    freeze: CancellationToken,
+    task: JoinHandle<Elector>,
+}
+
+/// A candidate of client-go that does nothing any more, and does not know it.
+pub(super) struct Frozen(Elector);
+
+impl Frozen {
+    /// Goes on, and is asked at once to end, as `ReleaseOnCancel` does.
+    pub(super) async fn goes_on_and_releases(mut self) {
+        self.0.release().await;
+    }
 }
 
 impl GoCandidate {
     pub(super) fn start(config: Config, name: &str, identity: &str, lease: Duration, retry: Duration) -> Self {
         let (told, view) = watch::channel(View::default());
-        let cancel = CancellationToken::new();
+        let (cancel, freeze) = (CancellationToken::new(), CancellationToken::new());
         let namespace = config.default_namespace.clone();
         let mut elector = Elector {
             client: Client::try_from(config).expect("a client"),
@@ -87,19 +98,25 @@ impl GoCandidate {
             observed_at: Instant::now(),
             told: Arc::new(told),
         };
-        let token = cancel.clone();
+        let (ends, freezes) = (cancel.clone(), freeze.clone());
         let task = tokio::spawn(async move {
-            let run = async {
-                loop {
-                    elector.try_acquire_or_renew().await;
-                    sleep(retry).await;
+            while !ends.is_cancelled() && !freezes.is_cancelled() {
+                elector.try_acquire_or_renew().await;
+                tokio::select! {
+                    () = sleep(retry) => {}
+                    () = ends.cancelled() => elector.release().await,
+                    () = freezes.cancelled() => {}
                 }
-            };
-            if token.run_until_cancelled(run).await.is_none() {
-                elector.release().await;
             }
+            elector
         });
-        Self { view, cancel, task }
+        Self { view, cancel, freeze, task }
+    }
+
+    /// Freezes the candidate between two requests.
+    pub(super) async fn freeze(mut self) -> Frozen {
+        self.freeze.cancel();
+        Frozen((&mut self.task).await.expect("no panic"))
     }
 
     /// Ends the candidate as `ReleaseOnCancel` does.
@@ -115,7 +132,7 @@ impl Drop for GoCandidate {
     }
 }
 
-struct Elector {
+pub(super) struct Elector {
     client: Client,
     path: String,
     name: String,
@@ -186,13 +203,13 @@ impl Elector {
         self.update(record).await;
     }
 
-    /// `release`.
+    /// `tryRelease`. The candidate is the leader by what it has observed before, and not by what it reads here.
     async fn release(&mut self) {
-        if !self.is_leader() {
-            return;
-        }
+        let found = self.request("GET", &format!("/{}", self.name), &Value::Null).await;
+        let (Some(found), true) = (found, self.is_leader()) else { return };
+        self.lease = found;
         let now = Some(Utc::now());
-        let transitions = self.observed.transitions;
+        let transitions = Record::of_spec(&self.lease["spec"]).transitions;
         self.update(Record { duration_seconds: 1, acquired: now, renewed: now, transitions, ..Record::default() })
             .await;
     }

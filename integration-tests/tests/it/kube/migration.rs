@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, ListedObject, MemoryLock, MemoryStore, Migration,
-    ObjectStoreBasedLock as _,
+    ConditionalStore as _, LeaderElectionRecord, MemoryLock, MemoryStore, Migration, ObjectStoreBasedLock as _,
 };
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_conformance::{Effort, check_lock};
 use leaderelection_integration_tests::servers::unique_name;
 
-use super::client_go::{renew_before_their_eyes, take_turns, theirs, until};
+use super::client_go::{renew_before_their_eyes, survive_a_late_release, take_turns, theirs, until};
 use super::ours::Ours;
 use crate::cloud::kube::Kube;
 
@@ -86,6 +86,12 @@ async fn leadership_moves_from_client_go_to_the_new_lock_and_back() {
     assert!(stored(&new).await.is_released(), "the new lock is released as well");
     they.release().await;
     kube.lease_store().discard(&name).await.expect("deleted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_release_of_client_go_does_not_end_the_term_of_a_leader_of_both_locks() {
+    let (kube, name, new) = (Kube::new().await, unique_name(), MemoryStore::new());
+    survive_a_late_release(&kube, &name, |identity| both(&kube, &name, &new, identity)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -75,9 +75,14 @@ impl Ours {
 
     /// Ends this candidate, and returns its last term after the release.
     pub(super) async fn release(mut self) -> Term {
+        self.end().await;
+        self.last_term()
+    }
+
+    /// Ends this candidate, which may never have led.
+    pub(super) async fn end(&mut self) {
         self.cancel.cancel();
         (&mut self.task).await.expect("no panic");
-        self.last_term()
     }
 
     /// Crashes, and returns the last term as it was before.

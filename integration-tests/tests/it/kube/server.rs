@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
-use hyper::header::HeaderValue;
+use hyper::header::{HeaderValue, USER_AGENT};
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore, LeaderElectionRecord, ListedObject, ObjectLock, ObjectStoreBasedLock as _, Precondition,
-    StoreErrorKind,
+    ConditionalStore, LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _, Precondition, StoreErrorKind,
 };
 use leaderelection_backends::kubernetes::{KubernetesLeaseLock, LeaseStore};
 use leaderelection_conformance::{Effort, check_lock};
@@ -136,6 +136,27 @@ async fn a_missing_namespace_and_a_missing_lease_are_told_apart() {
     let error = elsewhere.put("scheduler", body("a"), &Precondition::Absent).await.expect_err("no namespace");
     assert_eq!(error.kind(), StoreErrorKind::Fatal);
     assert!(error.to_string().contains("no such namespace; create it"), "{error}");
+}
+
+#[tokio::test]
+async fn every_request_says_who_asks_and_how_long_somebody_waits() {
+    let (kube, key) = (Kube::new().await, unique_name());
+    let (proxy, store) = by_proxy(&kube, kube.signer()).await;
+    store.put(&key, body("ours"), &Precondition::Absent).await.expect("created");
+    let version = store.get(&key).await.expect("read").expect("a Lease").version;
+    store.put(&key, body("ours"), &Precondition::Matches(version)).await.expect("updated");
+    store.list(&key).await.expect("listed");
+    store.discard(&key).await.expect("deleted");
+    let traffic = proxy.traffic();
+    assert_eq!(traffic.len(), 5);
+    for request in traffic.into_iter().map(|exchange| exchange.request) {
+        let agent = request.headers[USER_AGENT].to_str().expect("text");
+        assert!(agent.starts_with("leaderelection/"), "{agent}");
+        let seconds = LeaseStore::DEFAULT_REQUEST_TIMEOUT.as_secs();
+        assert!(request.target.contains(&format!("?timeout={seconds}000ms")), "{}", request.target);
+        let writes = matches!(request.method, Method::POST | Method::PUT);
+        assert_eq!(request.target.contains("&fieldManager=leaderelection"), writes, "{}", request.target);
+    }
 }
 
 #[tokio::test]

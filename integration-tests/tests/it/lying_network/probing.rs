@@ -1,6 +1,6 @@
 //! Faulty stores, and the probe that detects them.
 
-use leaderelection::ListedObject;
+use leaderelection::store::ListedObject;
 use std::sync::Arc;
 use std::time::Duration;
 

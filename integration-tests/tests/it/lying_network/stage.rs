@@ -1,21 +1,19 @@
 //! Candidates for one lock, each behind a network of its own, and their observed events.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::store::StoreUnfit;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
-    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ListedObject, ObjectLock,
-    ObjectStoreBasedLock as _, Precondition, RunOutcome, StoreError, StoreUnfit, Timings, Version, VersionedObject,
-    VersionedRecord,
+    LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
+    Timings, VersionedRecord,
 };
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
+use leaderelection_test_support::faulty::Faulty;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -50,8 +48,8 @@ impl Stage {
         change: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder,
     ) -> Candidate {
         let proxy = self.cloud.proxy().await;
-        let calls = Arc::new(AtomicUsize::new(0));
-        let store = Counting { store: self.cloud.store_by(&proxy).await, calls: Arc::clone(&calls) };
+        let store = Faulty::around(self.cloud.store_by(&proxy).await);
+        let calls = store.clone();
         let journal = Arc::new(watch::Sender::default());
         let lock = ObjectLock::new(store, self.direct.key(), name);
         let builder =
@@ -115,7 +113,7 @@ pub(super) struct Candidate {
     deadline: Duration,
     elector: Arc<DefaultLeaderElector>,
     journal: Arc<Journal>,
-    calls: Arc<AtomicUsize>,
+    calls: Faulty<Arc<dyn ConditionalStore>>,
     sends_one_request: bool,
     cancel: CancellationToken,
     running: Option<JoinHandle<Result<RunOutcome, StoreUnfit>>>,
@@ -209,7 +207,7 @@ impl Candidate {
     /// Checks that every request came from the elector, and that no term was longer than a renew deadline after
     /// the last write that could have extended it.
     pub(super) fn check(&self) {
-        let (traffic, calls) = (self.proxy.traffic(), self.calls.load(Ordering::SeqCst));
+        let (traffic, calls) = (self.proxy.traffic(), self.calls.requests());
         assert!(
             !self.sends_one_request || traffic.len() <= calls,
             "{} requests for {calls} calls: {traffic:#?}",
@@ -244,36 +242,4 @@ fn callbacks(journal: &Arc<Journal>) -> LeaderCallbacks {
             }
         })
         .on_stop_leading(move || note(&stopping, Stopped, None))
-}
-
-/// A store that counts its calls.
-#[derive(Debug)]
-struct Counting {
-    store: Arc<dyn ConditionalStore>,
-    calls: Arc<AtomicUsize>,
-}
-
-#[async_trait]
-impl ConditionalStore for Counting {
-    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        self.store.get(key).await
-    }
-
-    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        self.store.put(key, body, precondition).await
-    }
-
-    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.store.delete(key, expected).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
-    }
-
-    fn describe(&self, key: &str) -> String {
-        self.store.describe(key)
-    }
 }

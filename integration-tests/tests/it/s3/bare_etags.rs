@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use leaderelection::causes::with_causes;
 use leaderelection::{
     DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, StoreErrorKind, Timings,
-    admin, with_causes,
+    admin,
 };
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};

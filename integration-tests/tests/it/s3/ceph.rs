@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, Timings, with_causes,
-};
+use leaderelection::causes::with_causes;
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, ObjectStoreBasedLock as _, Timings};
 use leaderelection_backends::s3::{S3Lock, S3Store};
 use leaderelection_conformance::{CheckKind, Outcome, ProbeConfig, Verdict, probe};
 use leaderelection_integration_tests::servers::ceph::Ceph;

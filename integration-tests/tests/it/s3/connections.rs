@@ -45,7 +45,7 @@ async fn a_missing_region_is_fatal() {
         None,
         "test",
     ));
-    assert_fails(&store(config), CALLS, Fatal, "check the client's region and endpoint").await;
+    assert_fails(&store(config), CALLS, Fatal, "no region; ").await;
 }
 
 #[tokio::test]

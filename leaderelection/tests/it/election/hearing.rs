@@ -2,6 +2,7 @@
 
 mod dates;
 mod lies;
+mod pace;
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Effect, Fact, Failure, Heard, Input, Jitter, Purpose, Request, Rules, Unheard, Write,
 };
+use leaderelection::lock::PeerAddress;
 use leaderelection::{StoreErrorKind, Version, VersionedRecord};
 
 use super::steps::{Play, SECOND, unhurried};
@@ -24,6 +26,8 @@ struct Scene {
     /// The number of the write that the store shows; `None` if the object was deleted.
     shown: Option<u64>,
     preferred: Option<&'static str>,
+    /// The retry period that the leader has written.
+    retry: Option<Duration>,
     reads: Vec<LocalInstant>,
     /// The moment at which the follower has sent a write that begins a term.
     acquires: Option<LocalInstant>,
@@ -40,6 +44,7 @@ impl Scene {
             play: Play::new(unhurried(), jitter),
             shown: Some(1),
             preferred: None,
+            retry: None,
             reads: Vec::new(),
             acquires: None,
             is_silent: false,
@@ -88,6 +93,9 @@ impl Scene {
         let mut record = record("b", SECOND * 15, TOKEN);
         record.write_id = Some(id(number));
         record.preferred_holder = self.preferred.map(str::to_owned);
+        let mut address = PeerAddress::new("https://b", TOKEN);
+        address.retry_period = self.retry;
+        record.peer = Some(address.into());
         VersionedRecord::new(record, Version::new(format!("{number}{}", self.preferred.unwrap_or_default())))
     }
 

@@ -7,9 +7,8 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
     Answer, Command, Effect, Election, EndReason, Fact, Failure, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
 };
-use leaderelection::{
-    DEFAULT_MAX_LEASE_DURATION, JobId, LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord,
-};
+use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, JobId};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 use super::{Count, effects};
 use crate::support::record;

@@ -7,17 +7,16 @@ use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal};
 use leaderelection::fence::FencedError;
 use leaderelection::{ConditionalStore as _, MemoryStore};
 
-use super::store::{Call, Troubled};
 use super::{append, list};
-use crate::support::Fault;
+use crate::support::{Call, Fault, Faulty};
 
 /// The object holds `[0]` with token 1 when the calls are counted from 0. The first write, which is the second call,
 /// goes wrong. Before the read that follows, `meanwhile` happens.
-async fn store(fault: Fault, meanwhile: impl Fn(MemoryStore) + Send + Sync + 'static) -> Troubled {
+async fn store(fault: Fault, meanwhile: impl Fn(MemoryStore) + Send + Sync + 'static) -> Faulty {
     let (inner, first) = (Arc::new(OnceLock::<MemoryStore>::new()), 2);
-    let store = Troubled::new({
+    let store = Faulty::new({
         let inner = Arc::clone(&inner);
-        move |call, before| match (call, before.checked_sub(first)) {
+        move |call, _, before| match (call, before.checked_sub(first)) {
             (Call::Put, Some(1)) => Some(fault),
             (Call::Get, Some(2)) => {
                 meanwhile(inner.get().unwrap().clone());
@@ -40,7 +39,7 @@ fn others(writes: u32, token: u64) -> impl Fn(MemoryStore) + Send + Sync {
     }
 }
 
-async fn value(store: &Troubled) -> Vec<u32> {
+async fn value(store: &Faulty) -> Vec<u32> {
     list(store.inner.clone()).read().await.unwrap().value.unwrap()
 }
 
@@ -119,7 +118,7 @@ async fn a_write_to_an_object_that_was_deleted_is_in_doubt() {
 #[tokio::test(start_paused = true)]
 async fn a_doubt_outlives_the_errors_that_follow() {
     // Two calls make the object; the read after the first write, and all that follow, are denied.
-    let store = Troubled::new(|call, before| match (call, before) {
+    let store = Faulty::new(|call, _, before| match (call, before) {
         (_, ..3) => None,
         (Call::Put, 3) => Some(Fault::ApplyThen(Ambiguous)),
         _ => Some(Fault::Refuse(Fatal)),
@@ -133,7 +132,7 @@ async fn a_doubt_outlives_the_errors_that_follow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_never_answers_a_write_leaves_it_in_doubt() {
-    let store = Troubled::new(|call, _| (call == Call::Put).then_some(Fault::Refuse(Ambiguous)));
+    let store = Faulty::new(|call, _, _| (call == Call::Put).then_some(Fault::Refuse(Ambiguous)));
     let error = list(store.clone()).update(1, append(1)).await.unwrap_err();
     assert!(matches!(error, FencedError::Unknown { .. }), "{error:?}");
     assert_eq!(store.requests(), 16);

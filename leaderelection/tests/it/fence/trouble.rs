@@ -8,15 +8,14 @@ use leaderelection::fence::FencedError;
 use leaderelection::{ConditionalStore as _, MemoryStore};
 use tokio::time::Instant;
 
-use super::store::{Call, Troubled};
 use super::{append, list};
-use crate::support::Fault;
+use crate::support::{Call, Fault, Faulty};
 
 /// Rejects its first writes, and asks for a pause.
-fn throttled(rejections: usize, retry_after: Option<Duration>) -> Troubled {
+fn throttled(rejections: usize, retry_after: Option<Duration>) -> Faulty {
     let rejected = AtomicUsize::new(0);
     let rejects = move |call| call == Call::Put && rejected.fetch_add(1, Ordering::SeqCst) < rejections;
-    let mut store = Troubled::new(move |call, _| rejects(call).then_some(Fault::Refuse(Rejected)));
+    let mut store = Faulty::new(move |call, _, _| rejects(call).then_some(Fault::Refuse(Rejected)));
     store.retry_after = retry_after;
     store
 }
@@ -51,7 +50,7 @@ async fn rejections_are_waited_out_seven_times_and_no_more() {
 
 #[tokio::test(start_paused = true)]
 async fn reads_are_tried_again() {
-    let store = Troubled::new(|_, before| match before {
+    let store = Faulty::new(|_, _, before| match before {
         0 => Some(Fault::Refuse(Ambiguous)),
         1 => Some(Fault::Refuse(Rejected)),
         _ => None,
@@ -64,7 +63,7 @@ async fn reads_are_tried_again() {
 async fn what_will_not_change_is_not_tried_again() {
     for kind in [Fatal, Unreadable] {
         for (call, requests) in [(Call::Get, 1), (Call::Put, 2)] {
-            let store = Troubled::new(move |it, _| (it == call).then_some(Fault::Refuse(kind)));
+            let store = Faulty::new(move |it, _, _| (it == call).then_some(Fault::Refuse(kind)));
             let error = list(store.clone()).update(1, append(1)).await.unwrap_err();
             assert_store_error(&error, kind);
             assert_eq!(store.requests(), requests, "{kind:?} {call:?}");
@@ -74,7 +73,7 @@ async fn what_will_not_change_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_with_nobody_come_to_an_end() {
-    let store = Troubled::new(|call, _| (call == Call::Put).then_some(Fault::Refuse(Conflict)));
+    let store = Faulty::new(|call, _, _| (call == Call::Put).then_some(Fault::Refuse(Conflict)));
     assert_store_error(&list(store.clone()).update(1, append(1)).await.unwrap_err(), Conflict);
     assert_eq!(store.requests(), 16);
 }

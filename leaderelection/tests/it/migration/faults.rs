@@ -1,15 +1,19 @@
 //! Writes that stop between their halves (M7).
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use leaderelection::lock::JobOutcome;
 use leaderelection::{
-    LeaderElectionRecord, LockError, Migration, ObjectStoreBasedLock, StoreErrorKind, Version, VersionedRecord,
+    DefaultLeaderElector, LeaderElectionRecord, LockError, Migration, ObjectStoreBasedLock, StoreErrorKind, Version,
+    VersionedRecord,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::{Half, SPREAD, Stores, run, single};
-use crate::support::{self, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, plant, stored};
+use crate::support::{self, DEADLINE, Fault, Journal, LEASE, Op, RETRY, TestLock, builder, plant, stored};
 
 const FAULTS: [Fault; 8] = [
     Fault::Refuse(StoreErrorKind::Ambiguous),
@@ -107,6 +111,28 @@ async fn a_candidate_that_loses_the_new_lock_gives_the_old_one_back() {
     assert_eq!(handle.fencing_token(), Some(old.leader_transitions + 1));
 }
 
+/// The store may carry the give-back out at any later moment, when its candidate would lead. Whoever uses the old lock alone
+/// would lead beside it.
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_half_is_given_back_gives_nothing() {
+    let (stores, journal) = (Stores::default(), Journal::default());
+    let [mut old, mut new] = stores.halves("a", &journal);
+    // The second write is a renewal if the first one counts.
+    old.lock = old.lock.with_fault(Op::Update, 0, Fault::Hang).with_fault(Op::Update, 1, Fault::Hang);
+    new.lock = new.lock.with_fault(Op::Create, 0, Fault::ApplyThen(StoreErrorKind::Conflict));
+    let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    sleep(RETRY / 20).await;
+    let given_back = stores.records().await.map(|record| record.write_id);
+    assert!(given_back[0] == given_back[1] && !handle.is_leader());
+    for _ in 0..200 {
+        sleep(RETRY / 20).await;
+        if handle.is_leader() {
+            return assert_ne!(stores.records().await.map(|record| record.write_id), given_back);
+        }
+    }
+    panic!("no other write begins the term");
+}
+
 #[tokio::test(start_paused = true)]
 async fn half_a_request_for_the_lease_leaves_the_leader_its_lock() {
     let faults = [
@@ -162,4 +188,65 @@ async fn a_candidate_gives_half_back_although_the_record_names_it_since_before_i
     sleep(LEASE + SPREAD + RETRY).await;
     let [old, new] = stores.records().await;
     assert_eq!((old.holder_identity.as_str(), old.leader_transitions, new.leader_transitions), ("", 4, 3));
+}
+
+/// Only the new lock has the mark of the job when the release is given up.
+#[tokio::test(start_paused = true)]
+async fn half_a_release_keeps_its_mark() {
+    let (stores, journal) = (Stores::default(), Journal::default());
+    let halves = stores.halves("a", &journal);
+    let [old, new] = halves.clone();
+    let config = builder(Migration::new(old, new).unwrap(), journal.callbacks());
+    let elector = DefaultLeaderElector::new(config.build().unwrap());
+    let [job, other] = ["job", "another"].map(|job| job.parse().unwrap());
+    let old = halves[0].lock.clone();
+    let work = move |_| async move {
+        old.set_outage(Some(Fault::Refuse(StoreErrorKind::Ambiguous)));
+        Ok::<(), ()>(())
+    };
+    let outcome = elector.run_once(CancellationToken::new(), &job, work).await.unwrap();
+    assert_eq!(outcome, JobOutcome::Unmarked(()));
+    let [before, after] = stores.records().await;
+    assert!(!before.is_done(&job) && after.is_done(&job), "half a release: {before:?} {after:?}");
+    halves[0].lock.set_outage(None);
+
+    let again = elector.run_once(CancellationToken::new(), &job, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+    assert_eq!(again, JobOutcome::AlreadyDone);
+    elector.run_once(CancellationToken::new(), &other, |_| async { Ok::<(), ()>(()) }).await.unwrap();
+    for record in stores.records().await {
+        assert!(record.is_done(&job) && record.is_done(&other), "{record:?}");
+    }
+}
+
+/// A leader that is cut off from the old lock gives the new one back at its deadline.
+///
+/// A leader that is cut off from the new lock renews half of its lease until then.
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_given_back_alone_begins_no_lease_anew() {
+    for (half, longest) in [(0, LEASE), (1, DEADLINE + LEASE)] {
+        let (took, entries) = takeover_after_a_cut_off(half).await;
+        assert!(took <= longest + RETRY * 11 / 5 + SPREAD, "{half}: {took:?}");
+        let place = |wanted: &str| entries.iter().position(|entry| entry == wanted);
+        // Otherwise the leader gave nothing back.
+        assert!(place("new released").is_some() && place("new released") < place("start 1"), "{entries:?}");
+    }
+}
+
+/// Returns the time from the cut-off of a leader from one of the locks to the next term, and the journal of both.
+async fn takeover_after_a_cut_off(half: usize) -> (Duration, Vec<String>) {
+    let (stores, journal) = (Stores::default(), Journal::default());
+    let halves = stores.halves("a", &journal);
+    let [old, new] = halves.clone();
+    let leader = builder(Migration::new(old, new).unwrap(), journal.callbacks()).release_on_cancel(true);
+    let (leads, _cancel, _run) = run(leader);
+    let (mut handle, _cancel, _run) = run(stores.both("b", &journal));
+    sleep(RETRY * 10).await;
+    assert!(leads.is_leader());
+    let cut_off = Instant::now();
+    halves[half].lock.set_outage(Some(Fault::Hang));
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    assert!(!leads.is_leader());
+    (cut_off.elapsed(), journal.entries())
 }

@@ -145,3 +145,29 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
         assert_eq!(handle.fencing_token(), Some(10));
     }
 }
+
+/// An earlier process of the candidate wrote one lock and crashed before it gave the lock back. The leader of the other lock
+/// has the lower token.
+#[test]
+fn a_half_of_an_earlier_life_hides_no_leader_and_is_no_clash() {
+    for held in [0, 1] {
+        for reclaims in [false, true] {
+            let events = logged(Level::WARN, async || {
+                let (stores, journal) = (Stores::default(), Journal::default());
+                let [lost, store] = if held == 0 { [&stores.new, &stores.old] } else { [&stores.old, &stores.new] };
+                plant(lost, &record("a", LEASE, 9)).await;
+                let (leads, cancel, leader) = run(single(store, "x", &journal));
+                sleep(RETRY * 3).await;
+                let (handle, _cancel, _run) = run(stores.both("a", &journal).reclaim_own_identity(reclaims));
+                sleep(LEASE * 6).await;
+                assert_eq!((leads.fencing_token(), handle.is_leader()), (Some(0), false), "{held} {reclaims}");
+                assert_eq!(handle.leader().as_deref(), Some("x"), "{held} {reclaims}");
+                cancel.cancel();
+                leader.await.unwrap();
+                sleep(LEASE + RETRY * 3).await;
+                assert_eq!(handle.fencing_token(), Some(10));
+            });
+            assert!(!events.iter().any(|event| event.contains("identity")), "{held} {reclaims}: {events:?}");
+        }
+    }
+}

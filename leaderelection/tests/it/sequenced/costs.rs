@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use leaderelection::sequenced::{DEFAULT_KEEP, MemoryCreateOnlyStore, Request, SequencedStore};
 use leaderelection::{ConditionalStore, Precondition};
+use leaderelection_sequenced::{DEFAULT_KEEP, MemoryCreateOnlyStore, Request, SequencedStore};
 
 use super::{KEY, body, matches, write};
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{self, Answer, Draw, Failure, Jitter, Request, Stamp, WorkEnd, Write};
-use leaderelection::session::{DrawSession, Effect, Fact, Input, LockId, Member, PeerRequest, Rules, SessionId};
+use leaderelection::sessions::machine::{
+    DrawSession, Effect, Fact, Input, LockId, Member, PeerRequest, Rules, SessionId,
+};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 /// Members, their store, and the time that all of them share.
@@ -268,7 +270,7 @@ fn request_to<K: Ord>(
 
 /// Returns a record as it is read after it was written.
 fn stored(record: &LeaderElectionRecord, version: &Version) -> VersionedRecord {
-    let longest = leaderelection::DEFAULT_MAX_LEASE_DURATION;
-    let read = leaderelection::session::read_record(&record.to_json(), longest).unwrap();
+    let longest = leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
+    let read = leaderelection::sessions::machine::read_record(&record.to_json(), longest).unwrap();
     VersionedRecord::new(read, version.clone())
 }

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use futures_util::poll;
-use leaderelection::{
-    ConditionalStore, ElectorDropped, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session, SessionElector,
-};
+use leaderelection::handle::ElectorDropped;
+use leaderelection::{ConditionalStore, LeaderCallbacks, MemoryStore, RunError, RunOutcome, Session, SessionElector};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{advance, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::rough::{Call, Rough, run, session};
+use super::single::{record, run, session};
 use super::{BOUND, LEASE, until};
-use crate::support::Fault;
+use crate::support::{Call, Fault, Faulty};
 
 fn campaign(elector: &Arc<SessionElector>) -> JoinHandle<()> {
     let elector = Arc::clone(elector);
@@ -30,14 +29,14 @@ fn callbacks() -> LeaderCallbacks {
 
 #[tokio::test(start_paused = true)]
 async fn a_candidacy_that_was_dropped_while_it_waited_for_the_end_of_another_never_leads() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
     let running = run(&session, &cancel);
     let elector = Arc::new(session.elector("x", callbacks()).unwrap());
     let first = campaign(&elector);
     until(|| elector.handle().is_leader()).await;
-    store.fail(|call, key| (call == Call::Put && key == "fleet/locks/x").then_some(Fault::Hang));
+    store.fail(|call, key, _| (call == Call::Put && key == "fleet/locks/x").then_some(Fault::Hang));
     first.abort();
     sleep(Duration::from_millis(100)).await;
     let second = campaign(&elector);
@@ -47,7 +46,7 @@ async fn a_candidacy_that_was_dropped_while_it_waited_for_the_end_of_another_nev
     store.recover();
     sleep(LEASE * 2).await;
     assert!(!elector.handle().is_leader(), "nobody competes, and somebody leads");
-    assert!(store.record("fleet/locks/x").await.unwrap().is_released());
+    assert!(record(&store, "fleet/locks/x").await.unwrap().is_released());
     cancel.cancel();
     timeout(BOUND, running).await.unwrap().unwrap();
 }
@@ -64,7 +63,7 @@ async fn counted<F: Future>(polls: Arc<AtomicUsize>, future: F) -> F::Output {
 
 #[tokio::test(start_paused = true)]
 async fn a_campaign_without_its_session_waits_until_it_is_cancelled() {
-    let session = session(&Rough::default(), "a");
+    let session = session(&Faulty::default(), "a");
     let elector = session.elector("x", callbacks()).unwrap();
     let (cancel, polls) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
     let (token, counter) = (cancel.clone(), Arc::clone(&polls));
@@ -87,7 +86,7 @@ async fn a_campaign_without_its_session_waits_until_it_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn an_elector_that_is_dropped_frees_its_name_and_ends_its_handles() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let _running = run(&session, &CancellationToken::new());
     let mut tokens = Vec::new();
@@ -108,7 +107,7 @@ async fn an_elector_that_is_dropped_frees_its_name_and_ends_its_handles() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_elector_for_the_lock_of_a_dropped_one_knows_the_leader() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let (other, own) = (session(&store, "b"), session(&store, "a"));
     let (_of_b, _of_a) = (run(&other, &CancellationToken::new()), run(&own, &CancellationToken::new()));
     let leader = Arc::new(other.elector("x", callbacks()).unwrap());
@@ -151,7 +150,7 @@ fn electors_that_come_and_go_leave_nothing_behind() {
 #[test]
 fn candidacies_that_come_and_go_while_the_session_does_not_run_leave_nothing_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let session = session(&Rough::default(), "a");
+    let session = session(&Faulty::default(), "a");
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
     let rounds = |rounds: usize| {
         runtime.block_on(async {
@@ -168,7 +167,7 @@ fn candidacies_that_come_and_go_while_the_session_does_not_run_leave_nothing_beh
 
 #[tokio::test(start_paused = true)]
 async fn work_whose_first_poll_comes_after_the_window_begins_in_the_next_term() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
     let handle = elector.handle();
@@ -194,7 +193,7 @@ async fn work_whose_first_poll_comes_after_the_window_begins_in_the_next_term() 
 
 #[tokio::test(start_paused = true)]
 async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let (first, second) = (session(&store, "a"), session(&store, "b"));
     let (stop, none) = (CancellationToken::new(), CancellationToken::new());
     let (_of_a, of_b) = (run(&first, &none), run(&second, &stop));
@@ -226,7 +225,7 @@ async fn candidates_are_answered_when_the_session_ends_and_wait_for_the_next_run
 #[tokio::test(start_paused = true)]
 async fn leadership_ends_with_the_run_of_its_session_however_that_ends() {
     for drops in [false, true] {
-        let store = Rough::default();
+        let store = Faulty::default();
         let session = session(&store, "a");
         let cancel = CancellationToken::new();
         let running = run(&session, &cancel);
@@ -241,7 +240,7 @@ async fn leadership_ends_with_the_run_of_its_session_however_that_ends() {
         } else {
             cancel.cancel();
             timeout(BOUND, running).await.unwrap().unwrap();
-            assert!(store.record("fleet/locks/x").await.unwrap().session.is_some());
+            assert!(record(&store, "fleet/locks/x").await.unwrap().session.is_some());
         }
         assert!(!leadership.is_valid() && leadership.remaining().is_zero());
         timeout(Duration::from_secs(1), leadership.lost()).await.unwrap();
@@ -257,7 +256,7 @@ async fn leadership_ends_with_the_run_of_its_session_however_that_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_call_waits_for_the_end_of_the_first() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let (first, second) = (CancellationToken::new(), CancellationToken::new());
     let running = run(&session, &first);
@@ -286,7 +285,7 @@ async fn a_second_call_waits_for_the_end_of_the_first() {
 fn no_second_work_begins_beside_work_that_a_dropped_session_left_behind() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Rough::default();
+        let store = Faulty::default();
         let session = Session::builder(store.clone(), "fleet", "a")
             .lease_duration(Duration::from_millis(600))
             .renew_deadline(Duration::from_millis(400))

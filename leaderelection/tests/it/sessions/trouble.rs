@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use super::rough::{Call, Rough, builder, run, session};
+use super::single::{builder, record, run, session};
 use super::{BOUND, LEASE, RETRY, until};
-use crate::support::{DEADLINE, Fault, Journal, logged};
+use crate::support::{Call, DEADLINE, Fault, Faulty, Journal, logged};
 
 /// The electors of `locks` locks, each of which campaigns with these callbacks.
 fn campaigns(
@@ -42,7 +42,7 @@ fn led(electors: &[Arc<SessionElector>]) -> usize {
 #[tokio::test(start_paused = true)]
 async fn an_outage_shorter_than_the_deadline_costs_nothing_and_a_longer_one_ends_leadership_at_the_deadline() {
     for kind in [StoreErrorKind::Ambiguous, StoreErrorKind::Rejected, StoreErrorKind::Fatal] {
-        let store = Rough::default();
+        let store = Faulty::default();
         let session = session(&store, "a");
         let cancel = CancellationToken::new();
         let _running = run(&session, &cancel);
@@ -86,7 +86,7 @@ fn an_outage_is_told_in_a_few_lines_however_many_locks_there_are() {
 
 /// An outage that ends a session, while another session waits for the locks and cannot take them.
 async fn outage_of_many_locks() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
     let _running = run(&session, &cancel);
@@ -96,7 +96,7 @@ async fn outage_of_many_locks() {
     sleep(Duration::from_secs(60)).await;
     assert_eq!(led(&electors), 0);
     // Only the session can be written, and the locks cannot.
-    store.fail(|call, key| {
+    store.fail(|call, key, _| {
         (call == Call::Put && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Ambiguous))
     });
     sleep(Duration::from_secs(60)).await;
@@ -106,7 +106,7 @@ async fn outage_of_many_locks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_in_good_order_waits_for_all_work_and_is_one_write() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
     let running = run(&session, &cancel);
@@ -125,7 +125,7 @@ async fn a_stop_in_good_order_waits_for_all_work_and_is_one_write() {
     let (electors, tasks) = campaigns(&session, 50, &cancel, winding_down);
     until(|| led(&electors) == 50).await;
     sleep(RETRY / 2).await;
-    store.take_calls();
+    drop(store.take_calls());
     cancel.cancel();
     sleep(Duration::from_millis(2_900)).await;
     assert_eq!((store.take_writes().len(), ended.load(Ordering::SeqCst), led(&electors)), (0, 0, 0));
@@ -143,7 +143,7 @@ async fn a_stop_in_good_order_waits_for_all_work_and_is_one_write() {
 fn a_stop_by_one_token_is_one_write_on_many_threads() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Rough::default();
+        let store = Faulty::default();
         let session = leaderelection::Session::builder(store.clone(), "fleet", "a").build().unwrap();
         let cancel = CancellationToken::new();
         let running = run(&session, &cancel);
@@ -160,7 +160,7 @@ fn a_stop_by_one_token_is_one_write_on_many_threads() {
             })
             .collect();
         timeout(BOUND, begun.acquire_many(locks)).await.unwrap().unwrap().forget();
-        store.take_calls();
+        drop(store.take_calls());
         cancel.cancel();
         timeout(BOUND, running).await.unwrap().unwrap();
         for task in tasks {
@@ -176,14 +176,14 @@ fn a_stop_by_one_token_is_one_write_on_many_threads() {
 
 #[tokio::test(start_paused = true)]
 async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let _running = run(&session, &CancellationToken::new());
     let elector = session.elector("x", quiet(0)).unwrap();
     let cancel = CancellationToken::new();
     let mut leading = Box::pin(elector.run(cancel.clone()));
     assert!(timeout(LEASE, &mut leading).await.is_err());
-    store.fail(|call, key| {
+    store.fail(|call, key, _| {
         (call == Call::Put && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Fatal))
     });
     cancel.cancel();
@@ -193,7 +193,7 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
     assert!(began.elapsed() <= LEASE, "{:?}", began.elapsed());
     // The lock is released when that is possible again.
     store.recover();
-    let record = async || store.record("fleet/locks/x").await.unwrap();
+    let record = async || record(&store, "fleet/locks/x").await.unwrap();
     let released = async {
         while !record().await.is_released() {
             sleep(RETRY).await;
@@ -204,7 +204,7 @@ async fn an_elector_whose_lock_cannot_be_released_ends_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn an_elector_that_is_cancelled_in_an_outage_ends() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let stop = CancellationToken::new();
     let running = run(&session, &stop);
@@ -212,7 +212,7 @@ async fn an_elector_that_is_cancelled_in_an_outage_ends() {
     let cancel = CancellationToken::new();
     let mut leading = Box::pin(elector.run(cancel.clone()));
     assert!(timeout(LEASE, &mut leading).await.is_err());
-    store.fail(|_, _| Some(Fault::Hang));
+    store.fail(|_, _, _| Some(Fault::Hang));
     cancel.cancel();
     timeout(LEASE, leading).await.expect("an end").unwrap();
     stop.cancel();
@@ -221,7 +221,7 @@ async fn an_elector_that_is_cancelled_in_an_outage_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn panics_of_callbacks_end_one_term_and_nothing_else() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let cancel = CancellationToken::new();
     let running = run(&session, &cancel);
@@ -247,7 +247,7 @@ async fn panics_of_callbacks_end_one_term_and_nothing_else() {
 #[test]
 fn a_panic_of_the_work_is_logged() {
     let lines = logged(Level::ERROR, async || {
-        let session = session(&Rough::default(), "a");
+        let session = session(&Faulty::default(), "a");
         let _running = run(&session, &CancellationToken::new());
         let callbacks = LeaderCallbacks::new().on_start_leading(|_| async { panic!("on purpose") });
         let elector = session.elector("x", callbacks).unwrap();
@@ -259,7 +259,7 @@ fn a_panic_of_the_work_is_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn callbacks_that_block_hold_a_bounded_number_of_threads() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let _running = run(&session, &CancellationToken::new());
     let gate = Arc::new((Mutex::new((0, 0, 0, false)), Condvar::new()));
@@ -292,7 +292,7 @@ async fn callbacks_that_block_hold_a_bounded_number_of_threads() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_ignores_the_end_is_dropped_and_reported_before_anybody_else_leads() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let (first, second) = (session(&store, "a"), builder(&store, "b").build().unwrap());
     let cancel = CancellationToken::new();
     let running = run(&first, &cancel);
@@ -329,9 +329,9 @@ async fn lost_answers_of_every_kind_of_request_are_resolved() {
     // Of each kind of request, the n-th has its effect, and its answer is lost.
     for kind in ["sessions", "locks"] {
         for nth in 0..4 {
-            let store = Rough::default();
+            let store = Faulty::default();
             let seen = AtomicUsize::new(0);
-            store.fail(move |call, key| {
+            store.fail(move |call, key, _| {
                 let is_meant = call == Call::Put && key.contains(kind);
                 (is_meant && seen.fetch_add(1, Ordering::SeqCst) == nth).then_some(Fault::ApplyThenHang)
             });
@@ -343,12 +343,12 @@ async fn lost_answers_of_every_kind_of_request_are_resolved() {
             sleep(RETRY * 4).await;
             assert_eq!(led(&electors), 2, "{kind} {nth}");
             // The answer to the last write is lost as well.
-            store.fail(|call, _| (call == Call::Put).then_some(Fault::ApplyThenHang));
+            store.fail(|call, _, _| (call == Call::Put).then_some(Fault::ApplyThenHang));
             cancel.cancel();
             for task in tasks.into_iter().chain([running]) {
                 timeout(LEASE, task).await.unwrap().unwrap();
             }
-            let other = super::rough::session(&store, "b");
+            let other = super::single::session(&store, "b");
             store.recover();
             let _other = run(&other, &cancel.clone());
             let began = Instant::now();

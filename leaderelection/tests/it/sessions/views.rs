@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::rough::{Call, Rough, run, session};
+use super::single::{run, session};
 use super::{BOUND, LEASE, RETRY, until};
-use crate::support::{DEADLINE, Fault};
+use crate::support::{Call, DEADLINE, Fault, Faulty};
 
 /// A session, its run, and its only elector, which campaigns.
 struct Member {
@@ -20,7 +20,7 @@ struct Member {
     cancel: CancellationToken,
 }
 
-fn member(store: &Rough, identity: &str) -> Member {
+fn member(store: &Faulty, identity: &str) -> Member {
     let (session, cancel) = (session(store, identity), CancellationToken::new());
     let running = run(&session, &cancel);
     let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
@@ -32,7 +32,7 @@ fn member(store: &Rough, identity: &str) -> Member {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_sees_its_lease() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let member = member(&store, "a");
     let mut handle = member.elector.handle();
     timeout(BOUND, handle.elected()).await.unwrap().unwrap();
@@ -54,7 +54,7 @@ async fn a_leader_sees_its_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_names_the_leader_only_while_the_leader_is_known_to_renew() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let leader = member(&store, "a");
     until(|| leader.elector.handle().is_leader()).await;
     let follower = member(&store, "b");
@@ -85,8 +85,8 @@ async fn a_follower_names_the_leader_only_while_the_leader_is_known_to_renew() {
 
 #[tokio::test(start_paused = true)]
 async fn errors_of_the_session_are_told_by_the_handles_of_its_locks() {
-    let store = Rough::default();
-    store.fail(|_, key| key.contains("/sessions/").then_some(Fault::Refuse(StoreErrorKind::Fatal)));
+    let store = Faulty::default();
+    store.fail(|_, key, _| key.contains("/sessions/").then_some(Fault::Refuse(StoreErrorKind::Fatal)));
     let member = member(&store, "a");
     let mut handle = member.elector.handle();
     let error = timeout(BOUND, handle.next_error()).await.unwrap().unwrap();
@@ -94,7 +94,7 @@ async fn errors_of_the_session_are_told_by_the_handles_of_its_locks() {
     store.recover();
     timeout(BOUND, handle.elected()).await.unwrap().unwrap();
     // The newest error counts, whether it is one of the lock or of the session.
-    store.fail(|call, key| {
+    store.fail(|call, key, _| {
         (call == Call::Get && key.contains("/locks/")).then_some(Fault::Refuse(StoreErrorKind::Rejected))
     });
     let newest = async { while handle.next_error().await.unwrap().kind != StoreErrorKind::Rejected {} };
@@ -105,10 +105,10 @@ async fn errors_of_the_session_are_told_by_the_handles_of_its_locks() {
 
 #[tokio::test(start_paused = true)]
 async fn two_sessions_of_one_identity_are_an_error_for_the_second() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let first = member(&store, "a");
     until(|| first.elector.handle().is_leader()).await;
-    store.take_calls();
+    drop(store.take_calls());
     let second = member(&store, "a");
     let error = timeout(BOUND, second.elector.handle().next_error()).await.unwrap().unwrap();
     assert!(error.message.contains("an identity of its own"), "{}", error.message);
@@ -120,7 +120,7 @@ async fn two_sessions_of_one_identity_are_an_error_for_the_second() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_not_polled_or_cannot_stop_its_work_is_unhealthy() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let session = session(&store, "a");
     let elector = session.elector("x", LeaderCallbacks::new()).unwrap();
     let (check, handle) = (elector.health_check(RETRY), elector.handle());
@@ -148,7 +148,7 @@ async fn a_leader_that_is_not_polled_or_cannot_stop_its_work_is_unhealthy() {
 
 #[tokio::test(start_paused = true)]
 async fn members_that_follow_each_other_tell_of_every_change() {
-    let store = Rough::default();
+    let store = Faulty::default();
     let (first, second) = (member(&store, "a"), member(&store, "b"));
     until(|| first.elector.handle().is_leader() || second.elector.handle().is_leader()).await;
     let (leader, follower) = if first.elector.handle().is_leader() { (first, second) } else { (second, first) };

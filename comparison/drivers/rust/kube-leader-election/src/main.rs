@@ -24,7 +24,11 @@ async fn main() -> anyhow::Result<()> {
         lease_name: options.lock.clone(),
         lease_ttl: options.lease,
     };
-    let lock = LeaseLock::new(kube::Client::try_default().await?, "default", params);
+    let mut config = kube::Config::infer().await?;
+    config.connect_timeout = Some(options.request_timeout());
+    config.read_timeout = config.connect_timeout;
+    config.write_timeout = config.connect_timeout;
+    let lock = LeaseLock::new(kube::Client::try_from(config)?, "default", params);
     let leads = Arc::new(AtomicBool::new(false));
     let won = Arc::new(Notify::new());
     let asked = on_sigterm()?;

@@ -3,7 +3,7 @@
 use clap::Parser;
 use comparison_work::{Options, on_sigterm};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube_client::{Api, Client};
+use kube_client::{Api, Client, Config};
 use kubert::lease::{ClaimParams, LeaseManager};
 
 /// Competes for a Lease, which must exist, until SIGTERM.
@@ -19,7 +19,11 @@ async fn main() -> anyhow::Result<()> {
     let log = options.open()?;
     let asked = on_sigterm()?;
     let params = ClaimParams { lease_duration: options.lease, renew_grace_period: options.lease - options.retry };
-    let api: Api<Lease> = Api::default_namespaced(Client::try_default().await?);
+    let mut config = Config::infer().await?;
+    config.connect_timeout = Some(options.request_timeout());
+    config.read_timeout = config.connect_timeout;
+    config.write_timeout = config.connect_timeout;
+    let api: Api<Lease> = Api::default_namespaced(Client::try_from(config)?);
     log.ready();
     while !asked.is_cancelled() {
         // The task of a manager ends with some errors, and a new manager goes on.

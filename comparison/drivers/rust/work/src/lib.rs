@@ -42,6 +42,12 @@ fn millis(text: &str) -> Result<Duration, std::num::ParseIntError> {
 }
 
 impl Options {
+    /// The limit of one request, for clients that have none of their own or a long one: that of client-go.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        (self.renew / 2).max(Duration::from_secs(1))
+    }
+
     /// Opens the log.
     ///
     /// # Errors

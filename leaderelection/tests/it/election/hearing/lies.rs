@@ -14,6 +14,7 @@ fn a_peer_that_the_store_contradicts_is_not_listened_to_for_the_rest_of_the_term
     let mut number = 100;
     let mut heard = 0;
     while scene.acquires.is_none() {
+        assert!(number < 300, "a peer that lies bars the candidate for ever");
         number += 1;
         heard += u32::from(scene.hear(number) == Fact::Heard);
         scene.pass(SECOND);
@@ -47,14 +48,15 @@ fn no_peer_delays_a_takeover_by_more_than_the_bound() {
                 let last_write = scene.play.now;
                 scene.play.draw.jitter = jitter;
                 scene.chatter = chatters.then_some(word);
+                let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 100);
                 while scene.acquires.is_none() {
+                    assert!(scene.at() < most * 2, "word {index} each {pause:?} bars the candidate for ever");
                     scene.chat(word);
                     scene.answer();
                     scene.pass(pause);
                 }
                 let took = scene.acquires.unwrap().saturating_since(last_write);
                 longest = longest.max(took);
-                let most = INTERVAL + INTERVAL.max(SECOND * 15 + MILLI * 100);
                 assert!(took <= most, "word {index} each {pause:?}: {took:?}");
                 let reads = scene.reads.len();
                 assert!(reads <= 40, "word {index} each {pause:?}: {reads} reads in {took:?}");

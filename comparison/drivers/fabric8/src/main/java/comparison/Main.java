@@ -1,5 +1,7 @@
 package comparison;
 
+import io.fabric8.kubernetes.client.Config;
+import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderCallbacks;
 import io.fabric8.kubernetes.client.extended.leaderelection.LeaderElectionConfig;
@@ -23,7 +25,7 @@ public final class Main {
     var log = new Log(options.get("log"), options.get("identity"));
     var work = new Work(log, millis(options, "work-ms"));
     endWithTheParent();
-    var client = new KubernetesClientBuilder().build();
+    var client = new KubernetesClientBuilder().withConfig(client(options)).build();
     var config = config(options, work);
     var isOver = new AtomicBoolean();
     var election = new AtomicReference<CompletableFuture<?>>();
@@ -68,6 +70,16 @@ public final class Main {
         .withRetryPeriod(millis(options, "retry-ms"))
         .withReleaseOnCancel(true)
         .withLeaderCallbacks(new LeaderCallbacks(work::start, work::stop, leader -> {}))
+        .build();
+  }
+
+  /** The limit of client-go for one request, and no retries but those of the elector. */
+  private static Config client(Map<String, String> options) {
+    var timeout = Math.max(1000, Integer.parseInt(options.get("renew-ms")) / 2);
+    return new ConfigBuilder(Config.autoConfigure(null))
+        .withConnectionTimeout(timeout)
+        .withRequestTimeout(timeout)
+        .withRequestRetryBackoffLimit(0)
         .build();
   }
 

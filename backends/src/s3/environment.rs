@@ -1,0 +1,64 @@
+//! Advice for people who set variables and write no program: what the environment says about credentials and the region.
+
+use std::env;
+use std::path::Path;
+
+/// The variables that name a file. All but the last two hold a token.
+const FILES: [&str; 4] = [
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CONFIG_FILE",
+];
+
+/// The advice for a client without a region.
+pub(super) fn no_region() -> String {
+    let profile = variable("AWS_PROFILE").map(|name| format!("the profile {name:?} of AWS_PROFILE has none: "));
+    let profile = profile.unwrap_or_default();
+    format!("no region; {profile}set AWS_REGION, add ?region=eu-central-1 to the URL, or set the client's region")
+}
+
+/// The advice for a client whose sources of credentials have none.
+pub(super) fn no_credentials() -> String {
+    let advice = missing_file().unwrap_or_else(|| match variable("AWS_PROFILE") {
+        Some(name) => {
+            let file = |name, usual: &str| variable(name).unwrap_or_else(|| usual.to_owned());
+            let shared = file("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials");
+            let config = file("AWS_CONFIG_FILE", "~/.aws/config");
+            format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
+        }
+        None => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role; a program \
+                 gives its client a credentials provider"
+            .to_owned(),
+    });
+    format!("no credentials; {advice}")
+}
+
+/// The advice for a client with a source of credentials that fails.
+pub(super) fn credentials_failed() -> String {
+    let advice = missing_file().unwrap_or_else(|| "check where they come from".to_owned());
+    format!("cannot load credentials; the request was not sent; {advice}")
+}
+
+/// The advice for a host whose name has no address. `endpoint` is the URL of the bucket, if it is known.
+pub(super) fn unknown_host(endpoint: Option<&str>) -> String {
+    let host = endpoint.and_then(|endpoint| endpoint.split('/').nth(2)).unwrap_or("the store");
+    format!(
+        "cannot find the host {host}; check the region (AWS_REGION, or region= in the URL), the endpoint \
+         (AWS_ENDPOINT_URL, or endpoint=), and the network"
+    )
+}
+
+fn missing_file() -> Option<String> {
+    let (name, path) = FILES.iter().find_map(|name| {
+        let path = variable(name)?;
+        (!Path::new(&path).exists()).then_some((name, path))
+    })?;
+    Some(format!(
+        "{name} names {path}, which does not exist or cannot be looked at; correct {name}, or put the file there"
+    ))
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,8 @@
+//! Arguments that several commands share.
+
+pub(crate) mod also;
+pub(crate) mod following;
+pub(crate) mod peers;
+pub(crate) mod require_probe;
+pub(crate) mod store_clock;
+pub(crate) mod timing;

@@ -1,0 +1,166 @@
+//! The arguments of `run` and `serve` for candidates that get their leader's messages.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::{DefaultLeaderElector, LeaderElectionConfigBuilder};
+use leaderelection_peers::{Allowed, Attached, Peers, PeersError, SharedKey};
+use tokio::runtime::Handle;
+
+use crate::exit::Failure;
+use crate::pages::http::thread;
+
+/// The time for the report to followers that the lease is released.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The candidates of a lock as peers: what this one says of itself, and whom it believes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Peers")]
+pub(crate) struct PeerArgs {
+    /// Write this URL into the lock while this process leads, for those who look for the leader. With --peer-listen,
+    /// it is the address at which other machines reach that: https://10.0.1.42:8443/health/leadership
+    #[arg(long, value_name = "URL")]
+    advertise: Option<String>,
+    /// Write this URL into the lock too, for clients that look for the leader. The default for them is --advertise
+    #[arg(long, value_name = "URL")]
+    advertise_to_clients: Option<String>,
+    /// Report each renewal to followers at this address, at the path /health/leadership. A follower that gets these
+    /// reports reads the store every 30s, and begins at once when the lease is released
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    peer_listen: Option<SocketAddr>,
+    /// The file with the key that all candidates share, 32 bytes or more. Followers believe only who knows the key. The
+    /// key is never sent
+    #[arg(long, value_name = "FILE")]
+    peer_key_file: Option<PathBuf>,
+    /// The file with the certificates of the authority that signs the peers' certificates, in PEM
+    #[arg(long, value_name = "FILE")]
+    peer_ca: Option<PathBuf>,
+    /// The file with the certificate of this process for its peers, in PEM
+    #[arg(long, value_name = "FILE", requires = "peer_cert_key")]
+    peer_cert: Option<PathBuf>,
+    /// The file with the key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "peer_cert")]
+    peer_cert_key: Option<PathBuf>,
+    /// The name in the certificate of every peer. The default is the host in the advertised address
+    #[arg(long, value_name = "NAME")]
+    peer_name: Option<String>,
+    /// A network, an address or a host name to which followers may connect, such as 10.0.0.0/8 or *.internal.
+    /// Repeatable. Nothing else is called, whatever the lock says
+    #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
+    peer_allow: Vec<Allowed>,
+    /// Speak with peers over plain http. It needs --peer-key-file, and everyone on the way can read the lock
+    #[arg(long)]
+    peer_plain_http: bool,
+}
+
+impl PeerArgs {
+    /// Advertises the addresses in the arguments.
+    pub(crate) fn apply(&self, mut config: LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder {
+        if let Some(address) = &self.advertise {
+            config = config.advertise(address);
+        }
+        if let Some(address) = &self.advertise_to_clients {
+            config = config.advertise_to_clients(address);
+        }
+        config
+    }
+
+    /// The addresses under which others know this process.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        [&self.advertise, &self.advertise_to_clients].into_iter().filter_map(|address| address.as_deref())
+    }
+
+    /// Fails if the arguments ask for peers, which `feature` does not have.
+    pub(crate) fn must_be_absent(&self, feature: &str) -> Result<(), Failure> {
+        if self.addresses().next().is_none() && !self.asks_for_peers() {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("{feature} cannot be used with --advertise and --peer-…: a session has no peers")))
+    }
+
+    /// Connects the elector with its peers, if the arguments ask for that.
+    pub(crate) fn connect(&self, elector: &DefaultLeaderElector) -> Result<Option<Connected>, Failure> {
+        if !self.asks_for_peers() {
+            return Ok(None);
+        }
+        let servers = self.peer_listen.map(|_| thread::of_servers()).transpose()?;
+        let connect = || {
+            let peers = {
+                let _entered = servers.map(Handle::enter);
+                self.peers()?
+            };
+            let attached = peers.attach(elector)?;
+            Ok(Connected { peers, attached: Arc::new(attached) })
+        };
+        connect().map(Some).map_err(|error: PeersError| {
+            let problem = error.to_string();
+            let problem = problem.strip_prefix(error.setting()).unwrap_or(&problem);
+            Failure::usage(format!("{}{problem}", option(error.setting())))
+        })
+    }
+
+    fn asks_for_peers(&self) -> bool {
+        let files = [&self.peer_key_file, &self.peer_ca, &self.peer_cert];
+        self.peer_listen.is_some()
+            || self.peer_plain_http
+            || self.peer_name.is_some()
+            || !self.peer_allow.is_empty()
+            || files.iter().any(|file| file.is_some())
+    }
+
+    fn peers(&self) -> Result<Peers, PeersError> {
+        let mut peers = Peers::builder().plain_http(self.peer_plain_http);
+        if let Some(address) = self.peer_listen {
+            peers = peers.listen(address);
+        }
+        if let Some(file) = &self.peer_key_file {
+            peers = peers.key(SharedKey::read(file)?);
+        }
+        if let Some(file) = &self.peer_ca {
+            peers = peers.ca(file);
+        }
+        if let (Some(certificate), Some(key)) = (&self.peer_cert, &self.peer_cert_key) {
+            peers = peers.certificate(certificate, key);
+        }
+        if let Some(name) = &self.peer_name {
+            peers = peers.peer_name(name);
+        }
+        self.peer_allow.iter().cloned().fold(peers, leaderelection_peers::PeersBuilder::allow).build()
+    }
+}
+
+/// The option that sets a setting of the peers.
+fn option(setting: &str) -> &'static str {
+    match setting {
+        "key" => "--peer-key-file",
+        "ca" => "--peer-ca",
+        "certificate" => "--peer-cert",
+        "certificate_key" => "--peer-cert-key",
+        "peer_name" => "--peer-name",
+        "allow" => "--peer-allow",
+        "plain_http" => "--peer-plain-http",
+        "listen" => "--peer-listen",
+        _ => "--peer-…",
+    }
+}
+
+/// An elector that is connected with its peers.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    peers: Peers,
+    attached: Arc<Attached>,
+}
+
+impl Connected {
+    /// Returns the connection, for those who show its status.
+    pub(crate) fn attached(&self) -> Arc<Attached> {
+        Arc::clone(&self.attached)
+    }
+
+    /// Ends in good order, after the election.
+    pub(crate) async fn finish(self) {
+        self.peers.finish(GRACE).await;
+    }
+}

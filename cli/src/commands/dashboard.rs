@@ -1,0 +1,107 @@
+//! `leaderelect dashboard`: one page for all locks under a prefix.
+
+mod board;
+mod keeper;
+mod line;
+mod page;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use tokio::sync::watch;
+
+use self::board::Board;
+use self::keeper::Keeper;
+use crate::args::timing::{duration, pause};
+use crate::exit::{Exit, Failure};
+use crate::lock::PrefixUrl;
+use crate::output::Output;
+use crate::pages::http::{AccessArgs, Ending, Server, Signals, site};
+use crate::survey::Survey;
+
+/// Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
+    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
+    prefix: PrefixUrl,
+    /// The pause between two looks at the locks
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = pause)]
+    refresh: Duration,
+    /// The longest time for one request
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+const ABOUT: &str = "\
+Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
+
+The command does not compete. Each look costs one listing, and one read of each object that has changed, however many \
+browsers show the page. A lock that a session holds is shown with the lease of that session.
+
+A lock is in trouble if its lease was seen without a renewal for its whole duration, or is older than that by the store's \
+clock or else by its holder's; if its object cannot be read or is not a record; or if its object was deleted while somebody \
+held it. The timeline of a lock shows the terms since this \
+command began.
+
+The page has at most 100 kB. The locks that do not fit are in less trouble than those that are shown, and `leaderelect \
+list` shows them all.";
+
+const EXAMPLES: &str = "\
+Examples:
+  For this machine, on http://127.0.0.1:4040/:
+    leaderelect dashboard s3://bucket/locks/
+  For other machines:
+    openssl rand -hex 32 > token
+    leaderelect dashboard s3://bucket/locks/ --listen 0.0.0.0:4040 \\
+        --tls-cert cert.pem --tls-key key.pem --token-file token";
+
+/// The facts behind the page.
+#[derive(Clone, Debug)]
+struct Facts {
+    prefix: String,
+    refresh: Duration,
+    board: watch::Receiver<Arc<Board>>,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
+    let token = args.access.token()?;
+    let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
+    let survey = Survey::open(args.prefix.clone(), args.request_timeout).await?;
+    let (sender, board) = watch::channel(Arc::new(Board::default()));
+    let facts = Facts { prefix: args.prefix.to_string(), refresh: args.refresh, board };
+    output.say(format_args!("serving {}", server.url()));
+    if let Some(missing) = args.prefix.missing_directory() {
+        output.warn(format_args!("there is no directory {}, so the page shows no locks", missing.display()));
+    }
+    output.say(format_args!("watching {} every {}", args.prefix, humantime::format_duration(args.refresh)));
+
+    if let Some(tls) = server.tls() {
+        tls.tell_of_expiry(args.prefix.to_string());
+    }
+    let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let guarded = Router::new().route("/", get(show)).with_state(facts);
+    let open = Router::new().route("/healthz", get(|| async { "ok\n" }));
+    let running = server.start(site(guarded, open, token))?;
+    let result = tokio::select! {
+        biased;
+        () = ending.told() => Ok(Exit::Done),
+        failure = running.failed() => Err(failure),
+        never = Keeper::new(survey).keep(args.refresh, &sender) => match never {},
+    };
+    running.finish().await;
+    result
+}
+
+async fn show(State(facts): State<Facts>) -> Response {
+    let board = Arc::clone(&facts.board.borrow());
+    page::render(&facts.prefix, &board, facts.refresh)
+}

@@ -1,0 +1,50 @@
+//! All locks as the last look showed them. Every browser is shown the same board.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+
+use crate::cause::Cause;
+use crate::pages::Term;
+use crate::survey::Row;
+
+/// The locks, and the age of what is known.
+#[derive(Clone, Debug)]
+pub(super) struct Board {
+    pub(super) locks: Vec<Lock>,
+    /// The end of the last look that succeeded, by the monotonic clock and by the wall clock.
+    pub(super) looked_at: Option<(LocalInstant, DateTime<Utc>)>,
+    /// The error of the last look, if it failed.
+    pub(super) problem: Option<Problem>,
+    /// The time at which the timelines begin.
+    pub(super) began: DateTime<Utc>,
+}
+
+/// The reason for which a look failed.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) cause: Cause,
+    pub(super) text: String,
+}
+
+/// A lock, and the terms that were seen.
+#[derive(Clone, Debug)]
+pub(super) struct Lock {
+    pub(super) row: Row,
+    /// Oldest first.
+    pub(super) terms: Vec<Term>,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self { locks: Vec::new(), looked_at: None, problem: None, began: SystemClock.wall_time() }
+    }
+}
+
+impl Board {
+    /// The time since the last look that succeeded.
+    pub(super) fn age(&self) -> Option<Duration> {
+        self.looked_at.map(|(at, _)| SystemClock.now().saturating_since(at))
+    }
+}

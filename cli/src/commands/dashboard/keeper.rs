@@ -1,0 +1,124 @@
+//! The task that looks at the locks and keeps the board.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use tokio::sync::watch;
+
+use super::board::{Board, Lock, Problem};
+use crate::cause::Cause;
+use crate::pages::{Term, before};
+use crate::survey::{Row, Standing, Survey};
+
+/// The number of terms that are remembered of each lock.
+const REMEMBERED: usize = 16;
+
+/// The time for which a lock is shown whose object was deleted while somebody held it.
+const MOURNED: Duration = Duration::from_secs(60 * 60);
+
+/// The locks and their terms.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    survey: Survey,
+    /// The terms of each lock, by its key.
+    terms: BTreeMap<String, Vec<Term>>,
+    /// The locks that were deleted, and the moments of it.
+    gone: BTreeMap<String, (LocalInstant, Row)>,
+    board: Board,
+}
+
+impl Keeper {
+    pub(super) fn new(survey: Survey) -> Self {
+        Self { survey, terms: BTreeMap::new(), gone: BTreeMap::new(), board: Board::default() }
+    }
+
+    /// Looks at the locks without end. An error of the store does not end it.
+    pub(super) async fn keep(mut self, pause: Duration, shown: &watch::Sender<Arc<Board>>) -> Infallible {
+        loop {
+            match self.survey.look(|_, _| {}).await {
+                Ok(()) => {
+                    let rows = self.survey.locks();
+                    self.take_in(rows, SystemClock.now(), SystemClock.wall_time());
+                }
+                Err(failure) => {
+                    let error = failure.to_string();
+                    tracing::warn!(error, "the locks cannot be listed; trying again");
+                    self.board.problem = Some(Problem { cause: failure.cause.unwrap_or(Cause::Silent), text: error });
+                }
+            }
+            shown.send_replace(Arc::new(self.board.clone()));
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn take_in(&mut self, rows: Vec<Row>, now: LocalInstant, at: DateTime<Utc>) {
+        let rows = self.with_gone(rows, now);
+        let keys: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
+        self.terms.retain(|key, _| keys.contains(key));
+        let locks = rows.into_iter().map(|row| {
+            let terms = self.terms.entry(row.key.clone()).or_default();
+            record(terms, &row, at);
+            Lock { terms: terms.clone(), row }
+        });
+        self.board.locks = locks.collect();
+        (self.board.looked_at, self.board.problem) = (Some((now, at)), None);
+    }
+
+    /// Adds the locks that were deleted while somebody held them.
+    fn with_gone(&mut self, mut rows: Vec<Row>, now: LocalInstant) -> Vec<Row> {
+        let there: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
+        let held = self.board.locks.iter().map(|lock| &lock.row);
+        for row in held.filter(|row| row.view.holder.is_some() && !there.contains(&row.key)) {
+            let gone = Row { standing: Standing::Absent, ..row.clone() };
+            self.gone.entry(row.key.clone()).or_insert((now, gone));
+        }
+        self.gone.retain(|key, (since, _)| !there.contains(key) && now.saturating_since(*since) < MOURNED);
+        rows.extend(self.gone.values().map(|(_, row)| row.clone()));
+        rows.sort_by(|a, b| a.key.cmp(&b.key));
+        rows
+    }
+}
+
+/// Adds what one look shows to the terms.
+fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
+    let view = &row.view;
+    let end = match row.standing {
+        // What cannot be read, or may be long over, tells nothing.
+        Standing::Unreachable | Standing::Doubtful => return,
+        Standing::Alive | Standing::Held | Standing::HandingOver => None,
+        Standing::Expired => Some("not renewed in time"),
+        Standing::Free if view.session.is_some() => Some("the session ended"),
+        Standing::Free => Some("released"),
+        Standing::Absent => Some("the object was deleted"),
+        Standing::Unreadable => Some("the object was replaced"),
+    };
+    let lease = view.lease().filter(|_| row.standing == Standing::Expired);
+    let overdue = lease.map(|lease| row.unchanged_for().saturating_sub(lease)).unwrap_or_default();
+    let last = terms.last_mut().filter(|term| term.until.is_none());
+    match (end, &view.holder) {
+        (None, Some(holder)) => {
+            if let Some(last) = last {
+                if last.who == *holder && last.token == view.fencing_token {
+                    return;
+                }
+                last.end(at, "taken over");
+            }
+            if terms.len() == REMEMBERED {
+                terms.remove(0);
+            }
+            terms.push(Term::begin(holder, view.fencing_token, at));
+        }
+        (end, _) => {
+            if let Some(last) = last {
+                last.end(before(at, overdue), end.unwrap_or("released"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

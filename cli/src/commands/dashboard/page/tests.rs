@@ -1,0 +1,129 @@
+use std::ffi::OsStr;
+
+use clap::Command;
+use clap::builder::TypedValueParser as _;
+use leaderelection::LeaderElectionRecord;
+use leaderelection::clock::LocalInstant;
+
+use super::super::board::Lock;
+use super::*;
+use crate::lock::PrefixUrl;
+use crate::lock::view::View;
+use crate::pages::Term;
+use crate::survey::{Row, Standing};
+
+const REFRESH: Duration = Duration::from_secs(5);
+
+fn lock(key: &str, standing: Standing, holder: &str) -> Lock {
+    let prefix = PrefixUrl::parser().parse_ref(&Command::new("dashboard"), None, OsStr::new("memory:")).unwrap();
+    let mut record = LeaderElectionRecord::new(holder, Duration::from_secs(15));
+    record.leader_transitions = 7;
+    record.preferred_holder = Some(holder.to_owned()).filter(|_| standing == Standing::HandingOver);
+    let view = View::of_record(&prefix.at(key), &record);
+    let terms = (0..16).map(|_| Term::begin(holder, Some(7), SystemClock.wall_time())).collect();
+    Lock {
+        row: Row {
+            key: key.to_owned(),
+            view,
+            standing,
+            observed: None,
+            store_age: None,
+            first_seen: None,
+            doubt: None,
+        },
+        terms,
+    }
+}
+
+fn board(locks: Vec<Lock>, age: Duration) -> Board {
+    let looked_at = LocalInstant::from_nanos(SystemClock.now().as_nanos() - u64::try_from(age.as_nanos()).unwrap());
+    Board { locks, looked_at: Some((looked_at, SystemClock.wall_time())), ..Board::default() }
+}
+
+fn html_of(board: &Board) -> String {
+    html("s3://bucket/locks/", board, REFRESH).unwrap()
+}
+
+/// The title, and the tone and the text of the verdict.
+fn verdict(html: &str) -> (&str, &str, &str) {
+    let part = |text, from, to| -> &str {
+        let (_, rest): (&str, &str) = str::split_once(text, from).unwrap();
+        rest.split_once(to).unwrap().0
+    };
+    let verdict = part(html, "<div id=\"verdict\"", "</div>");
+    (part(html, "<title>", " · "), part(verdict, "class=\"verdict ", "\""), part(verdict, "<strong>", "</p>"))
+}
+
+#[test]
+fn verdict_title_and_colour_agree() {
+    let led = || lock("b", Standing::Alive, "node-1");
+    let free = || lock("c", Standing::Free, "");
+    for (locks, age, expected) in [
+        (vec![], 1, ("No locks", "calm", "No locks</strong> under this prefix.")),
+        (vec![led(), free()], 1, ("All well: 1 led, 1 free", "good", "All well</strong>: 1 led, 1 free.")),
+        (
+            vec![led(), free(), lock("z", Standing::Expired, "node-2")],
+            14,
+            ("1 in trouble", "bad", "1 in trouble</strong>, 1 led, 1 free."),
+        ),
+        (
+            vec![led()],
+            16,
+            ("Leaders not known", "bad", "Who leads is not known</strong>: the locks were last listed 16 s ago."),
+        ),
+    ] {
+        assert_eq!(verdict(&html_of(&board(locks, Duration::from_secs(age)))), expected);
+    }
+    let never = html_of(&Board::default());
+    assert_eq!(verdict(&never).2, "Who leads is not known</strong>: the locks have not been listed yet.");
+}
+
+#[test]
+fn a_page_without_news_does_not_go_on_saying_who_leads() {
+    let locks = vec![lock("a", Standing::Alive, "node-1"), lock("b", Standing::Free, "")];
+    let html = html_of(&board(locks, Duration::from_secs(16)));
+    assert!(!html.contains("</strong> leads") && !html.contains("<strong>Free"), "{html}");
+    assert_eq!(html.matches("<strong>Not known</strong>").count(), 2, "{html}");
+    assert_eq!(html.matches("<li class=\"bad\">").count(), 2, "{html}");
+}
+
+#[test]
+fn those_in_trouble_come_first() {
+    let locks = vec![
+        lock("a", Standing::Alive, "node-1"),
+        lock("b", Standing::Doubtful, "node-1"),
+        lock("c", Standing::HandingOver, "node-1"),
+        lock("d", Standing::Free, ""),
+        lock("e", Standing::Absent, "node-1"),
+        lock("f", Standing::Expired, "node-1"),
+        lock("g", Standing::Unreadable, ""),
+        lock("h", Standing::Unreachable, ""),
+    ];
+    let html = html_of(&board(locks, Duration::ZERO));
+    let keys = html.split("<li class=\"").skip(1).map(|line| {
+        let (tone, rest) = line.split_once("\"><bdi>").unwrap();
+        format!("{} {tone}", rest.split_once('<').unwrap().0)
+    });
+    let expected = ["b bad", "e bad", "f bad", "g bad", "h bad", "c calm", "a good", "d idle"];
+    assert_eq!(keys.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_thousand_locks_fit_into_the_page_however_they_are_called() {
+    let files =
+        include_str!("../../../../templates/page.css").len() + include_str!("../../../../templates/page.js").len();
+    let bad = "<\u{202e}\"&>".repeat(60);
+    for (key, holder) in [("locks/team/service", "node-1"), (bad.as_str(), bad.as_str())] {
+        let locks = (0..1000).map(|number| lock(&format!("{key}{number:04}"), Standing::Alive, holder));
+        let mut locks: Vec<_> = locks.collect();
+        locks.push(lock("zzz", Standing::Expired, holder));
+        let html = html_of(&board(locks, Duration::ZERO));
+        assert!(html.len() + files < 100_000, "{} and {files} bytes", html.len());
+        let shown = html.matches("<li ").count();
+        assert!(shown > 40, "{shown}");
+        let rest = format!("<p>{} more locks do not fit here, none of them in trouble.", 1001 - shown);
+        assert!(html.contains(&rest), "{rest}");
+        assert!(html.find("<bdi>zzz</bdi>") < html.find("0001</bdi>"), "the one in trouble is shown");
+        assert_eq!(verdict(&html).0, "1 in trouble");
+    }
+}

@@ -1,0 +1,72 @@
+//! `leaderelect health`.
+
+use std::time::Duration;
+
+use reqwest::Client;
+
+use crate::args::timing::duration;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::pages::http::{Addresses, DEFAULT, addresses};
+
+/// Ask the sidecar on this machine whether it is healthy, for probes that run a command
+///
+/// The exit code is 0 if the answer is yes, 1 if the answer is no, and 69 if there is no answer. The options --listen
+/// and --probe-listen have the variables of `leaderelect serve`, so that a container with these variables needs no
+/// options. A sidecar with TLS has to be asked at its --probe-listen.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Ask whether the sidecar leads, as /leading tells, in place of /healthz
+    #[arg(long)]
+    leading: bool,
+    /// Ask whether the sidecar is ready, as /readyz tells, in place of /healthz
+    #[arg(long, conflicts_with = "leading")]
+    ready: bool,
+    /// The address that the sidecar listens on
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = DEFAULT)]
+    listen: Addresses,
+    /// The address of the sidecar's probes, asked in place of --listen
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    probe_listen: Option<Addresses>,
+    /// The longest time for the answer
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
+    request_timeout: Duration,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  In a pod, where the kubelet cannot reach the port:
+    livenessProbe: {exec: {command: [leaderelect, health]}}
+  In a script beside the sidecar:
+    leaderelect --quiet health --leading && ./work";
+
+/// The longest answer that is repeated.
+const LONGEST: usize = 200;
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let path = match (args.leading, args.ready) {
+        (true, _) => "leading",
+        (_, true) => "readyz",
+        _ => "healthz",
+    };
+    let address = args.probe_listen.as_ref().unwrap_or(&args.listen).to_ask();
+    let address = address.ok_or_else(|| Failure::usage("no address to ask; name one with --listen"))?;
+    let url = format!("http://{address}/{path}");
+    let asked = async {
+        let client = Client::builder().no_proxy().timeout(args.request_timeout).build()?;
+        let answer = client.get(&url).send().await?;
+        Ok((answer.status(), answer.text().await?))
+    };
+    let (status, text) = asked.await.map_err(|error: reqwest::Error| {
+        let problem = leaderelection::causes::with_causes(&error);
+        let advice = "look whether `leaderelect serve` runs, and give both the same --listen, or --probe-listen";
+        Failure::new(Exit::Unavailable, format!("no answer from {url}: {problem}; {advice}"))
+    })?;
+    let text: String = text.trim().lines().collect::<Vec<_>>().join(", ").chars().take(LONGEST).collect();
+    if !status.is_success() {
+        return Err(Failure::new(Exit::Unfit, format!("{url} says: {text}")));
+    }
+    output.say(text);
+    Ok(Exit::Done)
+}

@@ -1,0 +1,264 @@
+//! The terms that a sequence of records shows.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use leaderelection::VersionedObject;
+use serde::{Deserialize, Serialize};
+
+use crate::lock::view::as_time;
+
+/// A term of a leader, as far as its writes are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Term {
+    pub(super) holder: String,
+    pub(super) fencing_token: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(serialize_with = "as_time")]
+    pub(super) since: Option<DateTime<Utc>>,
+    #[serde(serialize_with = "as_time")]
+    pub(super) renewed: Option<DateTime<Utc>>,
+    first_version: u64,
+    last_version: u64,
+    pub(super) ended: End,
+}
+
+/// The end of a term, from the record that came after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "how", rename_all = "camelCase")]
+pub(super) enum End {
+    /// The term is the last one that the records show.
+    Open,
+    Released,
+    /// Somebody else than the holder released the lease.
+    ReleasedByOperator,
+    HandedOver {
+        to: String,
+    },
+    TakenOver {
+        by: String,
+    },
+    /// The session that held the lock was over, and somebody else took the lock.
+    SessionEnded {
+        by: String,
+    },
+    Deleted,
+    /// The object after the term is no record.
+    Unknown,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("-"),
+            Self::Released => f.write_str("released"),
+            Self::ReleasedByOperator => f.write_str("released by an operator"),
+            Self::HandedOver { to } => write!(f, "handed over to {to}"),
+            Self::TakenOver { by } => write!(f, "expired, taken over by {by}"),
+            Self::SessionEnded { by } => write!(f, "its session ended, taken by {by}"),
+            Self::Deleted => f.write_str("deleted"),
+            Self::Unknown => f.write_str("unknown: what follows is no record"),
+        }
+    }
+}
+
+/// The fields of a record that a history shows, of a lock with a lease or of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    holder_identity: String,
+    leader_transitions: u64,
+    acquire_time: Option<String>,
+    renew_time: Option<String>,
+    write_id: Option<String>,
+    preferred_holder: Option<String>,
+    session: Option<String>,
+}
+
+impl Fields {
+    fn has_holder(&self) -> bool {
+        !self.holder_identity.is_empty()
+    }
+
+    fn is_of_term(&self, term: &Self) -> bool {
+        (&self.holder_identity, self.leader_transitions) == (&term.holder_identity, term.leader_transitions)
+    }
+
+    /// The part of the write id that all writes of one elector share.
+    fn writer(&self) -> Option<&str> {
+        self.write_id.as_deref()?.split('-').next()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kept {
+    Record(Fields),
+    Deletion,
+    Other,
+}
+
+/// Returns the terms of the kept objects, oldest first.
+pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
+    let kept = that_counted(objects);
+    let mut terms: Vec<Term> = Vec::new();
+    let mut before: Option<Fields> = None;
+    for (version, next) in kept {
+        if let (Some(term), Some(last)) = (terms.last_mut(), &before)
+            && term.ended == End::Open
+        {
+            if let Kept::Record(fields) = &next
+                && fields.is_of_term(last)
+            {
+                (term.last_version, term.renewed) = (version, time(fields.renew_time.as_deref()));
+                before = Some(fields.clone());
+                continue;
+            }
+            term.ended = end(last, &next);
+        }
+        before = None;
+        if let Kept::Record(fields) = next
+            && fields.has_holder()
+        {
+            terms.push(Term {
+                holder: fields.holder_identity.clone(),
+                fencing_token: fields.leader_transitions,
+                session: fields.session.clone(),
+                since: time(fields.acquire_time.as_deref()),
+                renewed: time(fields.renew_time.as_deref()),
+                first_version: version,
+                last_version: version,
+                ended: End::Open,
+            });
+            before = Some(fields);
+        }
+    }
+    terms
+}
+
+fn time(text: Option<&str>) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text?).ok().map(|time| time.to_utc())
+}
+
+/// Leaves out what never counted: a creation that landed late, at a number that had been removed.
+///
+/// Numbers are kept without a gap, so what is before a gap is such a creation. Without a gap, its token is larger than the
+/// next record's, or it gives that token to another holder.
+fn that_counted(objects: &[VersionedObject]) -> Vec<(u64, Kept)> {
+    let mut counted: Vec<(u64, Kept)> = Vec::new();
+    for object in objects.iter().rev() {
+        let Ok(version) = object.version.as_str().parse() else { continue };
+        let kept = match serde_json::from_slice(&object.body) {
+            Ok(fields) => Kept::Record(fields),
+            Err(_) if object.body.is_empty() => Kept::Deletion,
+            Err(_) => Kept::Other,
+        };
+        match counted.last() {
+            Some((next, _)) if *next != version + 1 => break,
+            Some((_, Kept::Record(next))) => {
+                if let Kept::Record(fields) = &kept
+                    && contradicts(fields, next)
+                {
+                    break;
+                }
+            }
+            _ => {}
+        }
+        counted.push((version, kept));
+    }
+    counted.reverse();
+    counted
+}
+
+fn contradicts(fields: &Fields, next: &Fields) -> bool {
+    let has_other_holder = fields.has_holder() && next.has_holder() && fields.holder_identity != next.holder_identity;
+    fields.leader_transitions > next.leader_transitions
+        || (fields.leader_transitions == next.leader_transitions && has_other_holder)
+}
+
+fn end(last: &Fields, next: &Kept) -> End {
+    match next {
+        Kept::Deletion => End::Deleted,
+        Kept::Other => End::Unknown,
+        Kept::Record(next) if next.has_holder() && last.session.is_some() => {
+            End::SessionEnded { by: next.holder_identity.clone() }
+        }
+        Kept::Record(next) if next.has_holder() => End::TakenOver { by: next.holder_identity.clone() },
+        Kept::Record(next) => match (&next.preferred_holder, last.writer().zip(next.writer())) {
+            (Some(to), _) => End::HandedOver { to: to.clone() },
+            (None, Some((holder, releaser))) if holder != releaser => End::ReleasedByOperator,
+            (None, _) => End::Released,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use leaderelection::Version;
+
+    use super::*;
+
+    fn object(version: u64, body: &str) -> VersionedObject {
+        VersionedObject::new(body.to_owned(), Version::new(version.to_string()))
+    }
+
+    fn record(version: u64, holder: &str, token: u64, rest: &str) -> VersionedObject {
+        let body =
+            format!(r#"{{"holderIdentity":"{holder}","leaderTransitions":{token},"leaseDuration":"15s"{rest}}}"#);
+        object(version, &body)
+    }
+
+    fn ends(objects: &[VersionedObject]) -> Vec<(String, u64, String)> {
+        terms(objects).into_iter().map(|term| (term.holder, term.fencing_token, term.ended.to_string())).collect()
+    }
+
+    fn expected(terms: &[(&str, u64, &str)]) -> Vec<(String, u64, String)> {
+        terms.iter().map(|(holder, token, end)| ((*holder).to_owned(), *token, (*end).to_owned())).collect()
+    }
+
+    #[test]
+    fn every_end_is_told_apart() {
+        let objects = [
+            record(7, "a", 3, r#","writeId":"aa-1-x""#),
+            record(8, "a", 3, r#","writeId":"aa-2-y""#),
+            record(9, "", 3, r#","writeId":"aa-3-z""#),
+            record(10, "b", 4, r#","writeId":"bb-1-x""#),
+            record(11, "", 4, r#","writeId":"0198-operator""#),
+            record(12, "c", 5, ""),
+            record(13, "", 5, r#","preferredHolder":"d""#),
+            record(14, "d", 6, ""),
+            record(15, "e", 7, ""),
+            record(16, "e", 8, ""),
+            object(17, ""),
+            record(18, "f", 9, r#","session":"s-1""#),
+            record(19, "g", 10, r#","session":"s-2""#),
+            object(20, "somebody's photo"),
+            record(21, "h", 11, ""),
+        ];
+        let expected = expected(&[
+            ("a", 3, "released"),
+            ("b", 4, "released by an operator"),
+            ("c", 5, "handed over to d"),
+            ("d", 6, "expired, taken over by e"),
+            ("e", 7, "expired, taken over by e"),
+            ("e", 8, "deleted"),
+            ("f", 9, "its session ended, taken by g"),
+            ("g", 10, "unknown: what follows is no record"),
+            ("h", 11, "-"),
+        ]);
+        assert_eq!(ends(&objects), expected);
+        let terms = terms(&objects);
+        assert_eq!((terms[0].first_version, terms[0].last_version), (7, 8));
+    }
+
+    #[test]
+    fn a_creation_that_landed_late_is_no_term() {
+        let gap = [record(2, "stalled", 1, ""), record(5, "a", 0, ""), record(6, "a", 0, "")];
+        assert_eq!(ends(&gap), expected(&[("a", 0, "-")]));
+        let same_token = [record(4, "stalled", 1, ""), record(5, "a", 1, "")];
+        assert_eq!(ends(&same_token), expected(&[("a", 1, "-")]));
+        let larger_token = [record(4, "stalled", 2, ""), record(5, "a", 1, "")];
+        assert_eq!(ends(&larger_token), expected(&[("a", 1, "-")]));
+    }
+}

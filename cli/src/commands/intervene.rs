@@ -1,0 +1,133 @@
+//! The common part of `release` and `transfer`: the output before and after the change.
+
+pub(crate) mod confirm;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use leaderelection::LeaderElectionRecord;
+use leaderelection::admin::{AdminError, Intervention, Look, Target};
+use leaderelection::causes::with_causes;
+use leaderelection::lock::TimeLimit;
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+use crate::lock::LockUrl;
+use crate::lock::view::{SessionObject, View};
+use crate::output::plain::plain;
+use crate::output::{BOLD, Format, Output};
+
+/// Limits an operation on the lock, all its attempts included, to this time.
+pub(crate) async fn within<T, E: Into<Failure>>(
+    lock: &LockUrl,
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, Failure> {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let limit = TimeLimit::new(PATIENCE).of_setting("for all attempts together");
+    match limit.answer(operation).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(silence) => Err(silence.of(&lock.to_string()).into()),
+    }
+}
+
+/// The state on which the operator decides.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) record: LeaderElectionRecord,
+    pub(crate) look: Look,
+}
+
+impl Seen {
+    /// The ID of the session that holds the lock; `None` if the lock has a lease of its own.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.look.session.as_ref().map(|session| session.id.as_str())
+    }
+
+    /// The holder, if it writes no ids: a candidate of client-go or of another library. Such a leader knows neither requests
+    /// to hand over nor forced releases.
+    pub(crate) fn foreign_holder(&self) -> Option<&str> {
+        self.look.holder().filter(|_| self.record.write_id.is_none())
+    }
+
+    /// The lease on which the leader depends.
+    pub(crate) fn lease(&self) -> Duration {
+        let session = self.look.session.as_ref().and_then(|session| session.found.as_ref());
+        session.map_or(self.record.lease_duration, |found| found.record.lease_duration)
+    }
+
+    /// The view of a record of the lock, with what is known of the session that the record names.
+    fn view_of(&self, lock: &LockUrl, record: &LeaderElectionRecord) -> View {
+        let view = View::of_record(lock, record);
+        match &self.look.session {
+            Some(session) if record.session.as_ref() == Some(&session.id) => {
+                view.with_session(SessionObject::of(&lock.at(session.target.key()), session.found.as_ref()))
+            }
+            _ => view,
+        }
+    }
+}
+
+/// Reads the lock, and the session that holds it.
+pub(crate) async fn look(url: &LockUrl, target: &Target) -> Result<Seen, Failure> {
+    let look = within(url, target.look()).await?;
+    match &look.found {
+        Some(found) => Ok(Seen { record: found.record.clone(), look }),
+        None => Err(AdminError::Missing { lock: url.to_string() }.into()),
+    }
+}
+
+/// The time after which a leader through a session looks at its locks, unless its program sets another.
+pub(crate) const LOOK_AROUND: &str = "30s";
+
+/// Prints the record before and after the change.
+pub(crate) fn print(
+    lock: &LockUrl,
+    seen: &Seen,
+    intervention: &Intervention,
+    next: &str,
+    format: Format,
+    output: &Output,
+) -> Result<(), Failure> {
+    let [before, after] = [&intervention.before, &intervention.after].map(|record| seen.view_of(lock, record));
+    if format == Format::Json {
+        return output.json(&json!({ "before": before, "after": after, "changed": before != after }));
+    }
+    let mut out = output.stdout();
+    writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
+    writeln!(out, "  before  {}", plain(in_short(&before)))?;
+    writeln!(out, "  after   {}", plain(in_short(&after)))?;
+    writeln!(out, "{}", plain(if before == after { "nothing was changed" } else { next }))?;
+    Ok(out.flush()?)
+}
+
+fn in_short(view: &View) -> String {
+    let token = view.fencing_token.unwrap_or_default();
+    let leader = match &view.holder {
+        Some(holder) => format!("{holder} leads, fencing token {token}{}", through(view)),
+        None if view.session.is_some() => format!("nobody leads{}, last fencing token {token}", through(view)),
+        None => format!("nobody leads, last fencing token {token}"),
+    };
+    match &view.preferred_holder {
+        Some(next) => format!("{leader}, to be handed over to {next}"),
+        None => leader,
+    }
+}
+
+fn through(view: &View) -> String {
+    match &view.session {
+        Some(session) if session.has_ended() => format!(", the session {} has ended", session.id),
+        Some(session) => format!(", through the session {}", session.id),
+        None => String::new(),
+    }
+}
+
+impl From<AdminError> for Failure {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Lock(error) => error.into(),
+            AdminError::Contended { .. } | AdminError::MovedOn { .. } => Self::new(Exit::Held, with_causes(&error)),
+            AdminError::Unknown { .. } => Self::new(Exit::Unavailable, with_causes(&error)),
+            _ => Self::usage(with_causes(&error)),
+        }
+    }
+}

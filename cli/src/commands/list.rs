@@ -1,0 +1,117 @@
+//! `leaderelect list`.
+
+mod table;
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock as _, SystemClock};
+
+use crate::args::timing::duration;
+use crate::exit::{Exit, Failure};
+use crate::lock::PrefixUrl;
+use crate::lock::view::{self, State};
+use crate::output::{Format, Output};
+use crate::survey::Survey;
+
+/// Show all locks under a prefix, as `kubectl get leases` does
+///
+/// Objects of probes, in folders leaderelection-probe/, are not shown.
+///
+/// A lock that a session holds is shown with the session, and with the session's lease and last renewal. Sessions,
+/// in folders sessions/, are shown with --sessions: who opened them, and how many of the listed locks each leads.
+///
+/// STATE is held, handing over, free, or a problem. It is expired if by the store's own clock the last renewal is older
+/// than the lease. Of a store that does not tell ages, it is `stale?` if the clocks of the holder and of this machine say
+/// so. To know, use --watch-for: then a lock with a holder is alive or expired, unless the watch was too short.
+///
+/// SINCE and RENEWED are by the clocks of the holders, and are only as accurate as those clocks. On a narrow terminal,
+/// long names are cut, and then columns are left out. Names of more than 256 characters are always cut. With -o json,
+/// nothing is.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
+    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
+    prefix: PrefixUrl,
+    /// Show the sessions in place of the locks
+    #[arg(long)]
+    sessions: bool,
+    /// Watch until it is known which leases are alive, but no longer than this. Each look costs one listing, and
+    /// one read of each lock that has changed
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "sessions")]
+    watch_for: Option<Duration>,
+    /// The longest time for one request
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    /// The output format: json is one object per line
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  All locks of a bucket:
+    leaderelect list s3://bucket
+  The sessions of a fleet, for a program:
+    leaderelect list --sessions --output json s3://bucket/fleet/";
+/// The pause between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let mut survey = Survey::open(args.prefix.clone(), args.request_timeout).await?;
+    survey.look(|read, count| output.progress(format_args!("read {read} of {count}"))).await?;
+    if let Some(watch_for) = args.watch_for {
+        watch(&mut survey, watch_for, output).await?;
+    }
+    output.done();
+    let (locks, sessions) = (survey.locks(), survey.sessions());
+    let shown = if args.sessions { sessions.len() } else { locks.len() };
+    let (what, now) = (if args.sessions { "sessions" } else { "locks" }, SystemClock.wall_time());
+    match args.output {
+        Format::Json if args.sessions => sessions.iter().try_for_each(|session| output.json(session))?,
+        Format::Json => locks.iter().try_for_each(|lock| output.json(lock))?,
+        Format::Text if shown == 0 => output.say(format_args!("no {what} under {}{}", args.prefix, because(&args))),
+        Format::Text if args.sessions => writeln!(output.stdout(), "{}", table::of_sessions(&sessions, now))?,
+        Format::Text => writeln!(output.stdout(), "{}", table::of_locks(&locks, now, output.width()))?,
+    }
+    let unreadable =
+        locks.iter().find(|lock| lock.view.state == State::Unreadable).filter(|_| args.output == Format::Text);
+    if let Some((lock, problem)) = unreadable.and_then(|lock| Some((&lock.view.lock, lock.view.problem.as_ref()?))) {
+        output.say(format_args!("{lock}: {problem}"));
+    }
+    let mut unreachable = locks.iter().filter(|lock| lock.view.state == State::Unreachable).peekable();
+    let problem = unreachable.peek().and_then(|lock| lock.view.problem.clone()).unwrap_or_default();
+    match unreachable.count() {
+        0 => Ok(Exit::Done),
+        failed if failed < locks.len() + sessions.len() => {
+            if args.output == Format::Text {
+                output.say(problem);
+            }
+            Ok(Exit::Done)
+        }
+        _ => Err(Failure::new(Exit::Unavailable, problem)),
+    }
+}
+
+/// The reason for an empty list that is most likely a mistake of the person who asked.
+fn because(args: &Args) -> String {
+    let missing = args.prefix.missing_directory();
+    missing.map(|path| format!(": there is no directory {}", path.display())).unwrap_or_default()
+}
+
+/// Looks again until it is known which leases are alive.
+async fn watch(survey: &mut Survey, watch_for: Duration, output: &Output) -> Result<(), Failure> {
+    let end = SystemClock.now() + watch_for;
+    loop {
+        let open = survey.locks().iter().filter(|lock| !lock.is_conclusive()).count();
+        let left = end.saturating_since(SystemClock.now());
+        if open == 0 || left.is_zero() {
+            return Ok(());
+        }
+        let left = left.min(watch_for);
+        output.progress(format_args!("watching {open} locks, for another {} at most", view::short(left)));
+        tokio::time::sleep(PERIOD.min(left)).await;
+        survey.look(|_, _| {}).await?;
+    }
+}

@@ -1,0 +1,120 @@
+//! The tables of `list`.
+
+use chrono::{DateTime, Utc};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use unicode_width::UnicodeWidthStr;
+
+use crate::lock::view::{self, SessionRow};
+use crate::output::plain::{LONGEST_NAME, cut, plain};
+use crate::survey::Row;
+
+/// The shortest part of a name that still tells something.
+const SHORTEST: usize = 12;
+
+/// The columns that a narrow terminal does without, in this order.
+const SPARE: [&str; 3] = ["LEASE", "SINCE", "TOKEN"];
+
+/// The most characters of names, and the number of spare columns that are left out.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    holder: usize,
+    session: usize,
+    key: usize,
+    left_out: usize,
+}
+
+/// The table of all locks. If it would be wider than `width`, holders and then sessions are cut, then columns are left out,
+/// and at last the names of locks are cut.
+pub(super) fn of_locks(locks: &[Row], now: DateTime<Utc>, width: Option<usize>) -> String {
+    let mut shape = Shape { holder: LONGEST_NAME, session: LONGEST_NAME, key: LONGEST_NAME, left_out: 0 };
+    let Some(width) = width else { return locks_in(locks, now, shape) };
+    let excess = |shape| {
+        let table = locks_in(locks, now, shape);
+        table.lines().map(UnicodeWidthStr::width).max().unwrap_or_default().saturating_sub(width)
+    };
+    let longest = |name: fn(&Row) -> Option<&str>| {
+        locks.iter().filter_map(name).map(|name| plain(name).to_string().width()).max().unwrap_or_default()
+    };
+    let most = |longest: usize, excess: usize| match excess {
+        0 => LONGEST_NAME,
+        excess => longest.min(LONGEST_NAME).saturating_sub(excess).max(SHORTEST),
+    };
+    shape.holder = most(longest(|lock| lock.view.holder.as_deref()), excess(shape));
+    shape.session = most(longest(|lock| Some(lock.view.session.as_ref()?.id.as_str())), excess(shape));
+    while shape.left_out < SPARE.len() && excess(shape) > 0 {
+        shape.left_out += 1;
+    }
+    shape.key = most(longest(|lock| Some(&lock.key)), excess(shape));
+    locks_in(locks, now, shape)
+}
+
+fn locks_in(locks: &[Row], now: DateTime<Utc>, shape: Shape) -> String {
+    let is_shown = |name: &&str| !SPARE[..shape.left_out].contains(name);
+    let has_sessions = locks.iter().any(|lock| lock.view.session.is_some());
+    let session = has_sessions.then_some("SESSION");
+    let header: Vec<_> = ["LOCK", "STATE", "HOLDER"].into_iter().chain(session).collect();
+    let header: Vec<_> = header.into_iter().chain(["TOKEN", "LEASE", "SINCE", "RENEWED"]).collect();
+    let mut table = table(header.iter().copied().filter(is_shown));
+    for Row { key, view, standing, .. } in locks {
+        let is_held = view.holder.is_some();
+        let holder = view.holder.as_deref().unwrap_or("-");
+        let session = has_sessions.then(|| match &view.session {
+            Some(session) if session.has_ended() => format!("{} (ended)", cut(&session.id, shape.session)),
+            Some(session) => cut(&session.id, shape.session),
+            None => "-".to_owned(),
+        });
+        let since = view.by_holders_clock.and_then(|times| times.acquire_time);
+        let mut row =
+            vec![Cell::new(cut(key, shape.key)), Cell::new(standing.word()), Cell::new(cut(holder, shape.holder))];
+        row.extend(session.map(Cell::new));
+        row.push(number(view.fencing_token));
+        row.push(duration(view.lease().filter(|_| is_held)));
+        row.push(age(since.filter(|_| is_held), now));
+        row.push(age(view.renewed().filter(|_| is_held), now));
+        table.add_row(header.iter().zip(row).filter(|(name, _)| is_shown(name)).map(|(_, cell)| cell));
+    }
+    text(table)
+}
+
+pub(super) fn of_sessions(sessions: &[SessionRow], now: DateTime<Utc>) -> String {
+    let mut table = table(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter());
+    for session in sessions {
+        let is_open = session.holder.is_some();
+        let times = session.object.by_holders_clock.filter(|_| is_open);
+        table.add_row([
+            Cell::new(cut(&session.id, LONGEST_NAME)),
+            Cell::new(cut(session.holder.as_deref().unwrap_or("(ended)"), LONGEST_NAME)),
+            number(session.locks.map(|locks| locks as u64)),
+            duration(session.object.lease_duration),
+            age(times.and_then(|times| times.acquire_time), now),
+            age(times.and_then(|times| times.renew_time), now),
+        ]);
+    }
+    text(table)
+}
+
+fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+fn number(number: Option<u64>) -> Cell {
+    Cell::new(number.map_or_else(|| "-".to_owned(), |number| number.to_string())).set_alignment(CellAlignment::Right)
+}
+
+fn duration(duration: Option<std::time::Duration>) -> Cell {
+    Cell::new(duration.map_or_else(|| "-".to_owned(), |duration| humantime::format_duration(duration).to_string()))
+}
+
+fn age(time: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Cell {
+    Cell::new(time.map_or_else(|| "-".to_owned(), |time| view::ago(time, now)))
+}
+
+fn text(mut table: Table) -> String {
+    let columns: Vec<_> = table.column_iter_mut().collect();
+    for column in columns {
+        column.set_padding((0, 3));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}

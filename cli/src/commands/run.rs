@@ -1,0 +1,358 @@
+//! `leaderelect run`: runs a command while this process leads, and never while it does not.
+
+mod course;
+mod election;
+mod first_look;
+mod locks;
+mod loss;
+mod metrics;
+mod refusal;
+mod slots;
+mod term;
+mod variables;
+mod watch;
+mod work;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::lock::JobId;
+use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig};
+use tokio_util::sync::CancellationToken;
+
+use self::course::{Course, Ended};
+use self::election::{Election, ElectionEnd};
+use self::first_look::Patience;
+use self::locks::{Locks, Refusals};
+use self::slots::{Numbered, TermEnd};
+use self::variables::Variables;
+use self::watch::{GivenUp, Watch};
+use self::work::Job;
+use crate::args::also::Also;
+use crate::args::following::Following;
+use crate::args::peers::PeerArgs;
+use crate::args::require_probe::RequireProbe;
+use crate::args::store_clock::StoreClock;
+use crate::args::timing::{REQUEST_TIMEOUT, Timing, duration};
+use crate::commands::notify::{Notifier, NotifyArgs, VARIABLES};
+use crate::environment;
+use crate::exit::{Exit, Failure};
+use crate::lock::CandidateLock;
+use crate::output::Output;
+use crate::pages::http::{Addresses, HostArgs, TOKEN_VARIABLE, addresses};
+use crate::supervise::command::CommandLine;
+use crate::supervise::signals::Signals;
+
+/// Wait for leadership, run a command while leading, then release the lease
+///
+/// The command finds LEADERELECTION_IDENTITY, LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL
+/// without secrets) in its environment. The command runs in a process group of its own. The command's standard
+/// input is empty when the standard input of leaderelect is a terminal. A command that uses the terminal itself,
+/// such as a password prompt, gets the foreground of the terminal if leaderelect has it.
+///
+/// The command does not get the variables whose names begin with LEADERELECT_, which set options: they may contain
+/// secrets, and a leaderelect inside the command would take them for its own. Nor does it get LEADERELECTION_HTTP_TOKEN.
+/// The command gets all other variables, also those with credentials of the store.
+///
+/// Processes that the command leaves behind get SIGTERM when the command has ended, and SIGKILL 5 seconds later. The
+/// lease is released when none is left. On Linux, this holds for every process that descends from the command, in
+/// whatever process group or session it is, and on other systems for the command's process group. A process that
+/// cannot be ended, such as one of another user, is named, and the lease is kept while it runs. A further SIGTERM,
+/// SIGINT, SIGHUP or SIGQUIT then ends leaderelect with code 80, and the lease is not released.
+///
+/// SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are passed on to the command's process
+/// group, and the lease is renewed until the command has ended. While no command runs, the first four
+/// signals end the wait. On Linux, a signal that leaderelect was started to ignore, as nohup does, stays ignored.
+///
+/// When leadership is lost, all these processes get SIGTERM at once. SIGKILL follows after half of the time that
+/// is left until another candidate may lead: with the default timings 2.5 seconds later. Two more processes,
+/// leader-watchdog and leader-guard, kill the command in time even if leaderelect itself is killed or stopped. If one of
+/// the three is killed, the other two kill the command at once.
+///
+/// With --slots N, N processes run the command at a time. Each holds one of the slots 0 to N - 1, whose number is in
+/// LEADERELECTION_SLOT, and LEADERELECTION_LOCK is the slot's own lock, with tokens of its own. Each process leads
+/// through a session, which it renews: `leaderelect list --sessions PREFIX-URL` shows the sessions. Processes with
+/// different numbers of slots compete for the slots that they have in common.
+///
+/// Losing leadership cannot undo a request that the command has already sent: pass the fencing token to every
+/// resource that the command writes to, and let those resources refuse smaller tokens.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lock: CandidateLock,
+    #[command(flatten)]
+    also: Also,
+    /// Run the command for one term, then end. This is the default
+    #[arg(long, conflicts_with = "campaign")]
+    once: bool,
+    /// Continue after the term, and run the command again in every further term. SIGTERM, SIGINT or SIGQUIT ends the
+    /// campaign. When the command ends by itself, the other candidates go first for one lease
+    #[arg(long)]
+    campaign: bool,
+    /// Give up after this time without leadership. Without a limit, leaderelect waits for ever: for another
+    /// holder and, once the lock was read, for a store that fails or refuses writes. 0s is the same as --no-wait
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with_all = ["campaign", "no_wait"])]
+    wait_timeout: Option<Duration>,
+    /// Give up at once if another candidate holds the lock, with --slots if others hold all slots, or if the store
+    /// refuses. The lease of a crashed holder counts as held until some candidate has waited for its end: use
+    /// --wait-timeout if that may be needed
+    #[arg(long, conflicts_with = "campaign")]
+    no_wait: bool,
+    /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
+    /// command, and the others wait for its end and then end with 0. If the command fails or its host dies, the next host
+    /// runs it. The lock remembers the last 16 names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots", "take_back"])]
+    once_for: Option<JobId>,
+    /// End with this code in place of 75 if another candidate holds the lock, or if the wait timed out
+    #[arg(long, value_name = "CODE", conflicts_with = "campaign")]
+    skip_exit_code: Option<u8>,
+    /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
+    /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(conflicts_with_all = ["also", "trust_store_clock", "rank", "take_back", "follower_interval"])]
+    slots: Option<u32>,
+    /// Kill the command, and all that it started, if it still runs for this long after SIGTERM, SIGINT or SIGQUIT for
+    /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is lost,
+    /// the time is this long at most, and never longer than the lease allows
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    kill_after: Option<Duration>,
+    /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
+    /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    metrics_listen: Option<Addresses>,
+    #[command(flatten)]
+    hosts: HostArgs,
+    #[command(flatten)]
+    notify: NotifyArgs,
+    #[command(flatten)]
+    probe: RequireProbe,
+    #[command(flatten)]
+    timing: Timing,
+    #[command(flatten)]
+    store_clock: StoreClock,
+    #[command(flatten)]
+    following: Following,
+    #[command(flatten)]
+    peers: PeerArgs,
+    /// The command to run while leading
+    #[arg(last = true, required = true, value_name = "COMMAND", help_heading = None::<&str>)]
+    command: Vec<OsString>,
+}
+
+/// The other ways to name the lock would make the line too long.
+const USAGE: &str = "leaderelect run [OPTIONS] --lock <URL> -- <COMMAND>...";
+
+const EXAMPLES: &str = "\
+Examples:
+  A job in every node's crontab that runs once in each night (cron wants \\%):
+    LEADERELECT_LOCK=s3://bucket/locks/nightly?region=eu-central-1
+    0 3 * * *  leaderelect run --once-for \"$(date -u +\\%F)\" -- nightly
+  A job that never runs twice at a time:
+    leaderelect run --wait-timeout 1m --lock s3://bucket/locks/cleanup \\
+        -- /usr/local/bin/cleanup
+  A service of which one instance works:
+    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker
+  Three workers at a time, numbered from 0 to 2:
+    leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker
+  The second of three rollouts from a Lease of Kubernetes to a bucket:
+    leaderelect run --campaign --lock s3://bucket/locks/worker \\
+        --also lease://default/worker -- worker";
+
+impl Args {
+    /// The longest time without leadership; `None` means no limit.
+    fn patience(&self) -> Option<Duration> {
+        // With `--no-wait`, a store that fails gets one lease duration.
+        self.wait_timeout.or(self.no_wait.then_some(self.timing.lease))
+    }
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let skip = args.skip_exit_code;
+    match (lead(args, output).await, skip) {
+        (Err(failure), Some(code)) if failure.exit == Exit::Held => {
+            output.say(format_args!("skipped: {failure}"));
+            Ok(Exit::Code(code))
+        }
+        (end, _) => end,
+    }
+}
+
+async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
+    args.no_wait |= args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some();
+    let patience = args.patience().unwrap_or(Duration::MAX);
+    let give_up = std::pin::pin!(tokio::time::sleep(patience));
+    let began = SystemClock.now();
+    let timings = args.timing.timings()?;
+    let identity = args.timing.identity();
+    if let Some(addresses) = &args.metrics_listen {
+        // Electors look their metrics up when they begin to compete.
+        metrics::serve(addresses, &args.hosts.with(args.peers.addresses()), output)?;
+    }
+    let lock = args.lock.open(&identity).await?;
+    let urls = match args.slots {
+        None => vec![args.lock.to_string()],
+        Some(count) => slots::urls(&args.lock, &lock, count),
+    };
+    let mut hidden: Vec<String> = environment::set().chain([TOKEN_VARIABLE.to_owned()]).collect();
+    if args.notify.is_given() {
+        hidden.extend(VARIABLES.map(str::to_owned));
+    }
+    let command = CommandLine::new(&args.command, hidden, output.log_format().as_arg())?;
+    let variables = Variables { identity: identity.clone(), locks: urls };
+    let elected = args.also.join(&args.lock, lock.clone(), &identity).await?;
+    // The signs of life come from the thread that renews the lease.
+    let notifier = args.notify.start(|| true)?;
+    let shutdown = CancellationToken::new();
+    let job = Arc::new(Job::new(
+        command,
+        variables,
+        args.campaign,
+        Course::new(&timings, args.kill_after),
+        shutdown.clone(),
+        output.clone(),
+        notifier.clone(),
+    ));
+    let mut peers = None;
+    let election = match args.slots {
+        None => {
+            let config = LeaderElectionConfig::builder(elected.clone(), callbacks(&job, &identity, output, &notifier))
+                .timings(timings)
+                .release_on_cancel(true)
+                .request_timeout_setting(REQUEST_TIMEOUT);
+            let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config))));
+            let elector = DefaultLeaderElector::new(config.build()?);
+            peers = args.peers.connect(&elector)?;
+            Election::Plain(Box::new(elector))
+        }
+        Some(count) => {
+            args.peers.must_be_absent("--slots")?;
+            Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?))
+        }
+    };
+
+    let mut signals = Signals::listen()?;
+    let looking = match args.no_wait {
+        true => Patience::Once,
+        false => Patience::For(args.timing.lease.min(patience), began),
+    };
+    let first_look = async {
+        match args.slots {
+            None => {
+                let record = first_look::record(&elected, &timings, looking).await?;
+                let done = record.as_ref().zip(args.once_for.as_ref()).is_some_and(|(record, job)| record.is_done(job));
+                if done {
+                    return Ok(first_look::Seen::Done);
+                }
+                Ok(first_look::Seen::Held(record.and_then(first_look::holder).map(|held| vec![held])))
+            }
+            Some(count) => {
+                let read = async |limit: &_| slots::holders(&lock, count, limit).await;
+                first_look::until_read(&args.lock.to_string(), &timings, looking, read)
+                    .await
+                    .map(first_look::Seen::Held)
+            }
+        }
+    };
+    let found = tokio::select! {
+        biased;
+        signal = signals.next_ending() => return Ok(Exit::by_signal(signal.as_raw())),
+        found = first_look => match found? {
+            first_look::Seen::Done => return Ok(already_done(&args, None, output)),
+            first_look::Seen::Held(held) => held,
+        },
+    };
+    if let Some(held) = &found
+        && args.no_wait
+    {
+        return Err(first_look::held(held, &args.lock));
+    }
+    notifier.follows(&args.lock.to_string());
+    if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
+        output.say(format_args!("competing for {} as {identity}", args.also.with(&args.lock)));
+    }
+
+    job.course.observe(election.handles());
+    let (locks, refusals) = (Locks::new(election.handles()), Refusals::new(election.handles()));
+    let watch =
+        Watch { no_wait: args.no_wait, slots: args.slots, job: &job, locks, refusals, shutdown: &shutdown, output };
+    let election = election.run(args.campaign, args.once_for.as_ref(), &job, &shutdown);
+    let (end, given_up) = watch.until_over(election, &mut signals, give_up).await?;
+    // Followers wait to hear that the lease is released.
+    if let Some(peers) = peers {
+        peers.finish().await;
+    }
+    match end {
+        ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),
+        ElectionEnd::AlreadyDone { leader } => Ok(already_done(&args, leader, output)),
+        ElectionEnd::Unmarked => {
+            let name = args.once_for.as_ref().map_or("", JobId::as_str);
+            let message = format!(
+                "the command succeeded, and {} does not say so: the last write failed, or leadership was lost; another \
+                 host may run {name:?} again",
+                args.lock
+            );
+            Err(Failure::new(Exit::Lost, message))
+        }
+    }
+}
+
+/// Tells that the job is done. The lock does not say which host did the job; the last leader that was seen is a hint.
+fn already_done(args: &Args, leader: Option<String>, output: &Output) -> Exit {
+    let name = args.once_for.as_ref().map_or("", JobId::as_str);
+    let last = leader.map_or_else(String::new, |leader| format!("; {leader} led last"));
+    output.say(format_args!("{name} was done before; the command was not run{last}"));
+    Exit::Done
+}
+
+fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifier) -> LeaderCallbacks {
+    let (job, identity, output, notifier) = (Arc::clone(job), identity.to_owned(), output.clone(), notifier.clone());
+    LeaderCallbacks::new().on_start_leading(move |leadership| Arc::clone(&job).lead(leadership, None)).on_new_leader(
+        move |leader| {
+            if leader != identity {
+                output.say(format_args!("waiting: {leader} leads"));
+                notifier.waits_for(leader);
+            }
+        },
+    )
+}
+
+/// Converts the end of the last term into the exit code of this process.
+fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
+    let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
+    match (job.course.take_end(), given_up) {
+        // The command of an earlier term does not decide the exit code.
+        (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.course.is_finishing() => {
+            Ok(Exit::by_signal(signal.as_raw()))
+        }
+        (Some(Ended::NotStarted(failure)), _) => Err(failure),
+        (Some(Ended::ByItself(exit)), _) => Ok(exit),
+        (Some(Ended::Lost { how }), _) => {
+            let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
+            let why = why.unwrap_or_else(|| match reason {
+                // Nothing else happened to the term.
+                EndReason::SteppedDown => format!(
+                    "{} is led no more: this machine took longer to start the command than one renewal is good for \
+                     (--renew); look for a lack of processor time",
+                    args.lock
+                ),
+                reason => format!("leadership of {} was lost: {reason}", args.lock),
+            });
+            Err(Failure::new(Exit::Lost, format!("{why}; the command {how}")))
+        }
+        (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
+        (None, Some(GivenUp::Held(held))) => Err(first_look::held(&held, &args.lock)),
+        (None, Some(GivenUp::Refused(failure))) => Err(failure),
+        (None, Some(GivenUp::TimedOut)) => {
+            let patience = humantime::format_duration(args.patience().unwrap_or_default());
+            let message = format!("did not get {} within {patience}; `leaderelect status` tells who leads", args.lock);
+            Err(Failure::new(Exit::Held, message))
+        }
+        (None, None) => {
+            let message = format!("leadership of {} was lost: {reason}; the command was dropped", args.lock);
+            Err(Failure::new(Exit::Lost, message))
+        }
+    }
+}

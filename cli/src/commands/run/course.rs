@@ -1,0 +1,240 @@
+//! The course of the command, as the work of a term and the loop beside the election share it.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::{LeaderHandle, Leadership, Timings};
+use rustix::process::Signal;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::loss::Loss;
+use crate::exit::{Exit, Failure};
+use crate::supervise::command::{Limits, Orders, Running};
+use crate::supervise::signals;
+use crate::supervise::words::Order;
+
+/// The end of the command.
+#[derive(Debug)]
+pub(super) enum Ended {
+    NotStarted(Failure),
+    ByItself(Exit),
+    /// This process ended the command, because leadership was lost.
+    Lost {
+        how: &'static str,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Course {
+    /// The time from the loss of leadership until another candidate may lead.
+    gap: Duration,
+    /// The time that a command gets to end by itself.
+    kill_after: Option<Duration>,
+    state: Mutex<State>,
+    /// The user wants to leave processes behind that cannot be ended.
+    leave: CancellationToken,
+    has_dropped: Notify,
+    /// A signal that ends the command was passed on.
+    told_to_end: Notify,
+    /// The handles of the locks, which tell why terms ended.
+    handles: OnceLock<Vec<LeaderHandle>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    begun: bool,
+    /// The token of the last command's term.
+    token: Option<u64>,
+    current: Option<Current>,
+    /// The current term is the last one.
+    finishing: bool,
+    /// A signal that should end the command could not be passed on.
+    refused: bool,
+    /// The processes that cannot be ended, after the message about them.
+    unended: Option<String>,
+    end: Option<Ended>,
+    /// The command that ran when the elector dropped the work.
+    dropped: Option<Running>,
+}
+
+/// The term of the running command.
+#[derive(Debug)]
+struct Current {
+    orders: Orders,
+    leadership: Leadership,
+    /// The deadline that the watchdog knows.
+    told: LocalInstant,
+}
+
+impl Course {
+    pub(super) fn new(timings: &Timings, kill_after: Option<Duration>) -> Self {
+        let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
+        let (leave, has_dropped, told_to_end) = (CancellationToken::new(), Notify::new(), Notify::new());
+        Self { gap, kill_after, state: Mutex::default(), leave, has_dropped, told_to_end, handles: OnceLock::new() }
+    }
+
+    /// Tells where the reasons for the ends of terms are found.
+    pub(super) fn observe(&self, handles: Vec<LeaderHandle>) {
+        // Set once.
+        let _ = self.handles.set(handles);
+    }
+
+    /// The end of the term of the last command, if this process did not ask for that end.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        Loss::find(self.handles.get()?, self.with(|state| state.token)?)
+    }
+
+    /// The moments that a command is bound by that starts now.
+    pub(super) fn limits(&self, leadership: &Leadership) -> Limits {
+        Limits { start_until: leadership.valid_until(), live_until: self.live_until(leadership) }
+    }
+
+    /// The command has been started under these limits.
+    pub(super) fn begin(&self, leadership: &Leadership, limits: Limits, orders: Orders) {
+        let current = Current { orders, leadership: leadership.clone(), told: limits.live_until };
+        let token = Some(leadership.fencing_token());
+        self.with(|state| *state = State { begun: true, token, current: Some(current), ..State::default() });
+    }
+
+    /// The work is over. If anything may still run, the elector has dropped the work.
+    pub(super) fn leave_off(&self, dropped: Option<Running>) {
+        if dropped.is_some() {
+            self.has_dropped.notify_one();
+        }
+        self.with(|state| (state.current, state.dropped) = (None, dropped));
+    }
+
+    /// Completes when the elector has dropped the work while something ran. Cancellation safe.
+    pub(super) async fn has_dropped(&self) {
+        self.has_dropped.notified().await;
+    }
+
+    /// Takes what the elector has dropped.
+    pub(super) fn take_dropped(&self) -> Option<Running> {
+        self.with(|state| state.dropped.take())
+    }
+
+    /// Returns `true` if the command of any term was started.
+    pub(super) fn has_begun(&self) -> bool {
+        self.with(|state| state.begun)
+    }
+
+    /// Sets the end of the command.
+    pub(super) fn end(&self, ended: Ended) {
+        self.with(|state| state.end = Some(ended));
+    }
+
+    /// Takes the end of the last command; `None` if no command ran, or if its end could not be observed.
+    pub(super) fn take_end(&self) -> Option<Ended> {
+        self.with(|state| state.end.take())
+    }
+
+    /// Returns `true` if the last command ended with success.
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.with(|state| matches!(state.end, Some(Ended::ByItself(Exit::Done | Exit::Code(0)))))
+    }
+
+    /// Makes the current term the last one.
+    pub(super) fn finish(&self) {
+        self.with(|state| state.finishing = true);
+    }
+
+    /// Returns `true` if something made the current term the last one, such as a signal to the command.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.with(|state| state.finishing)
+    }
+
+    /// Passes the signal on to the command; returns `false` if none runs.
+    pub(super) fn on_signal(&self, signal: Signal) -> bool {
+        self.with(|state| {
+            let Some(current) = &state.current else { return false };
+            if signals::ends_the_campaign(signal) {
+                state.finishing = true;
+                self.told_to_end.notify_one();
+            }
+            if state.unended.is_some() && signals::ends_the_wait(signal) {
+                self.leave.cancel();
+            } else {
+                // Without a watchdog, everything has been told to end.
+                let _ = current.orders.give(Order::PassOn(signal));
+            }
+            true
+        })
+    }
+
+    /// Tells the watchdog about a renewal. For every moment at which there may have been one.
+    pub(super) fn tell_watchdog(&self) {
+        self.with(|state| {
+            let Some(current) = &mut state.current else { return };
+            let deadline = self.live_until(&current.leadership);
+            if deadline != current.told && current.orders.give(Order::LiveUntil(deadline)).is_ok() {
+                current.told = deadline;
+            }
+        });
+    }
+
+    /// Tells the user about processes that cannot be ended.
+    pub(super) fn cannot_end(&self, processes: String) {
+        tracing::error!(
+            processes,
+            "cannot end processes of the command; the lease is kept while they run; end them, or signal again to leave"
+        );
+        self.with(|state| state.unended = Some(processes));
+    }
+
+    /// Tells the user about a command that may not be signalled, and leaves it at the second attempt.
+    pub(super) fn cannot_signal(&self, signal: Signal, processes: String) {
+        let name = signals::name(signal);
+        tracing::error!(
+            signal = name,
+            processes,
+            "cannot pass a signal on to the command; the lease is kept while it runs; end it, or signal again to leave"
+        );
+        self.with(|state| {
+            if signals::ends_the_wait(signal) && std::mem::replace(&mut state.refused, true) {
+                state.unended = Some(processes);
+                self.leave.cancel();
+            }
+        });
+    }
+
+    /// Completes when the user asks to leave processes behind that cannot be ended. Cancellation safe.
+    pub(super) async fn left_behind(&self) -> Failure {
+        self.leave.cancelled().await;
+        left_running(&self.with(|state| state.unended.clone()).unwrap_or_default())
+    }
+
+    /// Completes when the command has got a signal to end. Cancellation safe.
+    pub(super) async fn told_to_end(&self) {
+        self.told_to_end.notified().await;
+    }
+
+    /// The moment at which this process kills a command that is told to end now; `None` if it waits for its end.
+    pub(super) fn kill_after(&self) -> Option<LocalInstant> {
+        self.kill_after.map(|patience| SystemClock.now() + patience)
+    }
+
+    /// The moment at which this process kills the command because leadership was lost.
+    pub(super) fn kill_at(&self, leadership: &Leadership) -> LocalInstant {
+        let allowed = leadership.valid_until() + self.gap / 2;
+        self.kill_after().map_or(allowed, |wanted| wanted.min(allowed))
+    }
+
+    /// The moment at which the watchdog kills the command: later than this process, and early enough for the
+    /// processes to end in time.
+    fn live_until(&self, leadership: &Leadership) -> LocalInstant {
+        leadership.valid_until() + self.gap * 3 / 4
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The failure if processes run on that cannot be ended.
+pub(super) fn left_running(processes: &str) -> Failure {
+    let message = format!("cannot end {processes}; the lease was not released; end them before it runs out");
+    Failure::new(Exit::LeftRunning, message)
+}

@@ -1,0 +1,112 @@
+//! `--slots`: one of several numbered locks, led through a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use leaderelection::admin::Target;
+use leaderelection::lock::{Bounded, TimeLimit};
+use leaderelection::sessions::Slots;
+use leaderelection::store::StoreUnfit;
+use leaderelection::{ConditionalStore, EndReason, LeaderHandle, LockError, RunError, Session, Timings};
+use tokio_util::sync::CancellationToken;
+
+use super::first_look::Held;
+use super::work::Job;
+use crate::args::require_probe::RequireProbe;
+use crate::args::timing::REQUEST_TIMEOUT;
+use crate::exit::Failure;
+use crate::lock::{Lock, LockUrl};
+
+/// The name of the slots under the prefix.
+const NAME: &str = "slot";
+
+/// The longest pause between two looks at all slots. The slots are few.
+const LOOK_AROUND: Duration = Duration::from_secs(30);
+
+/// The reason for which the last term ended, if there was a term; or the reason for which none was possible.
+pub(super) type TermEnd = Result<Option<EndReason>, StoreUnfit>;
+
+/// The slots that this process competes for.
+pub(super) struct Numbered {
+    session: Session,
+    slots: Slots,
+    count: u32,
+    lease: Duration,
+}
+
+impl Numbered {
+    pub(super) fn new(lock: &Lock, count: u32, timings: Timings, probe: &RequireProbe) -> Result<Self, Failure> {
+        let builder = Session::builder(lock.store().clone(), lock.key(), identity(lock))
+            .timings(timings)
+            .look_around(LOOK_AROUND.min(timings.lease_duration()))
+            .request_timeout_setting(REQUEST_TIMEOUT);
+        let session = probe.apply_to_session(builder).build()?;
+        let slots = session.slots(NAME, count)?;
+        Ok(Self { session, slots, count, lease: timings.lease_duration() })
+    }
+
+    pub(super) fn handles(&self) -> Vec<LeaderHandle> {
+        (0..self.count).filter_map(|slot| self.slots.handle(slot)).collect()
+    }
+
+    /// Holds a slot for one term, or for one term after the other.
+    pub(super) async fn run(&self, job: &Arc<Job>, campaign: bool, shutdown: &CancellationToken) -> TermEnd {
+        let over = CancellationToken::new();
+        let terms = async {
+            let end = loop {
+                let end = self.term(job, shutdown).await;
+                let reason =
+                    end.as_ref().ok().and_then(Option::as_ref).filter(|_| campaign && !shutdown.is_cancelled());
+                let Some(reason) = reason else { break end };
+                if reason.cools_down() || *reason == EndReason::WorkFinished {
+                    // The others go first.
+                    let _ = tokio::time::timeout(self.lease, shutdown.cancelled()).await;
+                }
+            };
+            over.cancel();
+            end
+        };
+        let (session, end) = tokio::join!(self.session.run(over.clone()), terms);
+        session?;
+        end
+    }
+
+    async fn term(&self, job: &Arc<Job>, shutdown: &CancellationToken) -> TermEnd {
+        let job = Arc::clone(job);
+        let work = move |slot: leaderelection::sessions::Slot| job.lead(slot.leadership().clone(), Some(slot.number()));
+        match self.slots.run_while_leading(shutdown.clone(), work).await {
+            Ok(()) => Ok(Some(EndReason::WorkFinished)),
+            Err(RunError::Lost { reason, .. }) => Ok(Some(reason)),
+            Err(RunError::StoreUnfit(unfit)) => Err(unfit),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The URLs of the slots' locks.
+pub(super) fn urls(prefix: &LockUrl, lock: &Lock, count: u32) -> Vec<String> {
+    targets(lock, lock.store(), count).map(|target| prefix.with_key(target.key()).to_string()).collect()
+}
+
+/// Returns the holders, if every slot is held by another process.
+pub(super) async fn holders(lock: &Lock, count: u32, limit: &TimeLimit) -> Result<Option<Vec<Held>>, LockError> {
+    let store: Arc<dyn ConditionalStore> = Arc::new(Bounded::new(lock.store().clone(), limit.clone()));
+    let targets: Vec<Target> = targets(lock, &store, count).collect();
+    let looks = try_join_all(targets.iter().map(Target::look)).await?;
+    let held = looks.iter().map(|look| {
+        let holder = look.holder().filter(|holder| *holder != identity(lock))?.to_owned();
+        let leases = look.session.as_ref().and_then(|session| session.found.as_ref()).or(look.found.as_ref());
+        let lease = leases.map(|found| found.record.lease_duration).unwrap_or_default();
+        Some(Held { holder, lease, seen_for: Duration::ZERO })
+    });
+    Ok(held.collect())
+}
+
+fn targets(lock: &Lock, store: &Arc<dyn ConditionalStore>, count: u32) -> impl Iterator<Item = Target> {
+    (0..count).map(|slot| Target::lock_of_sessions(Arc::clone(store), lock.key(), &format!("{NAME}/{slot}")))
+}
+
+fn identity(lock: &Lock) -> &str {
+    leaderelection::ObjectStoreBasedLock::identity(lock)
+}

@@ -1,0 +1,178 @@
+//! One command from its start until nothing of it is left.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use leaderelection::Leadership;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use rustix::process::Signal;
+use tokio::signal::unix::SignalKind;
+
+use super::course::Course;
+use crate::output::Output;
+use crate::supervise::command::Running;
+use crate::supervise::signals;
+use crate::supervise::terminal::Foreground;
+use crate::supervise::words::{NotRun, Order, Report};
+
+/// The time that processes left behind by a command get to end.
+const PATIENCE_WITH_LEFTOVERS: Duration = Duration::from_secs(5);
+
+/// The time after which a process that was killed counts as one that cannot be ended.
+const TIME_TO_DIE: Duration = Duration::from_secs(2);
+
+pub(super) struct Term<'a> {
+    course: &'a Course,
+    output: &'a Output,
+    leadership: &'a Leadership,
+    running: &'a mut Running,
+    end: Option<Result<ExitStatus, NotRun>>,
+    lost: bool,
+    /// The next step towards the end.
+    next: Option<(LocalInstant, Step)>,
+    foreground: Option<Foreground>,
+    /// The command was stopped because it is not in the foreground of its terminal.
+    wants_foreground: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Kill,
+    /// Tell the user what does not die.
+    Name,
+}
+
+impl<'a> Term<'a> {
+    pub(super) fn new(
+        course: &'a Course,
+        output: &'a Output,
+        leadership: &'a Leadership,
+        running: &'a mut Running,
+    ) -> Self {
+        let (end, next, foreground) = (None, None, None);
+        Self { course, output, leadership, running, end, lost: false, next, foreground, wants_foreground: false }
+    }
+
+    /// Returns the end of the command, and `true` if leadership was lost before everything had ended.
+    pub(super) async fn run(mut self) -> (Result<ExitStatus, NotRun>, bool) {
+        let mut resumed = tokio::signal::unix::signal(SignalKind::from_raw(Signal::CONT.as_raw())).ok();
+        loop {
+            tokio::select! {
+                biased;
+                report = self.running.next() => match report {
+                    Report::Gone => return (self.end.unwrap_or(Err(NotRun::Failed(0))), self.lost),
+                    report => self.on_report(report),
+                },
+                () = self.leadership.lost(), if !self.lost => self.on_loss(),
+                () = self.course.told_to_end() => self.on_signal(),
+                step = due(self.next) => self.take(step),
+                () = recv(&mut resumed), if self.wants_foreground => self.give_foreground(),
+            }
+        }
+    }
+
+    fn on_report(&mut self, report: Report) {
+        match report {
+            Report::Ended(status) => {
+                let interrupted = [Signal::INT, Signal::QUIT].map(|signal| Some(signal.as_raw()));
+                if self.foreground.take().is_some() && interrupted.contains(&status.signal()) {
+                    // The terminal sent the signal to its foreground, which was not this process.
+                    self.course.finish();
+                }
+                self.end = Some(Ok(status));
+                self.running.terminate();
+                self.kill_by(SystemClock.now() + PATIENCE_WITH_LEFTOVERS);
+            }
+            Report::NotRun(why) => self.end = Some(Err(why)),
+            Report::Stopped(signal) => self.on_stop(signal),
+            Report::Refused(signal) => {
+                self.course.cannot_signal(signal, self.running.left().to_string());
+            }
+            Report::Watching(_) | Report::Started(_) | Report::Gone => {}
+        }
+    }
+
+    fn on_loss(&mut self) {
+        self.lost = true;
+        self.running.terminate();
+        let why = self.course.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
+        self.output.say(format_args!("{why}; ending the command"));
+        self.kill_by(self.course.kill_at(self.leadership));
+    }
+
+    fn on_signal(&mut self) {
+        if let Some(at) = self.course.kill_after() {
+            self.kill_by(at);
+        }
+    }
+
+    fn kill_by(&mut self, at: LocalInstant) {
+        match self.next {
+            Some((_, Step::Name)) => {}
+            Some((before, Step::Kill)) if before <= at => {}
+            _ => self.next = Some((at, Step::Kill)),
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Kill => {
+                if self.end.is_none() && !self.lost {
+                    self.output.say("the command still runs after --kill-after: killing it");
+                }
+                self.running.kill();
+                self.next = Some((SystemClock.now() + TIME_TO_DIE, Step::Name));
+            }
+            Step::Name => {
+                self.course.cannot_end(self.running.left().to_string());
+                // Nothing is left to be done but to wait.
+                self.next = Some((LocalInstant::from_nanos(u64::MAX), Step::Name));
+            }
+        }
+    }
+
+    fn on_stop(&mut self, signal: Signal) {
+        self.foreground = None;
+        let name = signals::name(signal);
+        if matches!(signal, Signal::TTIN | Signal::TTOU) {
+            self.give_foreground();
+            if self.wants_foreground {
+                self.output.say(format_args!(
+                    "{name} stopped the command, which wants to use the terminal, and the lease is kept; bring \
+                     leaderelect to the foreground, or end it"
+                ));
+            }
+        } else if let Some(group) = self.running.group() {
+            self.output.say(format_args!(
+                "{name} stopped the command, and the lease is kept; continue the command with `kill -CONT -{group}`, \
+                 or end leaderelect"
+            ));
+        }
+    }
+
+    fn give_foreground(&mut self) {
+        self.foreground = self.running.group().and_then(|group| Foreground::give_to(group).ok());
+        self.wants_foreground = self.foreground.is_none();
+        if !self.wants_foreground {
+            let _ = self.running.orders().give(Order::PassOn(Signal::CONT));
+        }
+    }
+}
+
+async fn due(next: Option<(LocalInstant, Step)>) -> Step {
+    match next {
+        Some((at, step)) => {
+            SystemClock.sleep_until(at).await;
+            step
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn recv(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}

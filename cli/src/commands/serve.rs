@@ -1,0 +1,236 @@
+//! `leaderelect serve`: competes, and serves the current leader over HTTP.
+
+mod facts;
+mod latency;
+pub(crate) mod metrics;
+mod page;
+mod site;
+mod snapshot;
+#[cfg(unix)]
+mod systemd;
+mod terms;
+mod wait;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{OptionFuture, join_all, select_all};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
+use tokio_util::sync::CancellationToken;
+
+use self::facts::Facts;
+use self::latency::{Latencies, Timed};
+use crate::args::also::Also;
+use crate::args::following::Following;
+use crate::args::peers::{Connected, PeerArgs};
+use crate::args::require_probe::RequireProbe;
+use crate::args::store_clock::StoreClock;
+use crate::args::timing::{REQUEST_TIMEOUT, Timing, duration};
+#[cfg(unix)]
+use crate::commands::notify::NotifyArgs;
+use crate::exit::{Exit, Failure};
+use crate::lock::CandidateLock;
+use crate::output::Output;
+use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
+
+/// Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lock: CandidateLock,
+    #[command(flatten)]
+    also: Also,
+    #[command(flatten)]
+    probe: RequireProbe,
+    /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
+    /// the longest item of work and one poll of /leading. The default is the lease
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    drain: Option<Duration>,
+    /// Serve /healthz, /readyz, /leading and /metrics at this address as well, and nothing else: without TLS and
+    /// without a token, for Kubernetes and Prometheus. They name the lock, and contain no secret
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
+    probe_listen: Option<Addresses>,
+    #[cfg(unix)]
+    #[command(flatten)]
+    notify: NotifyArgs,
+    #[command(flatten)]
+    access: AccessArgs,
+    #[command(flatten)]
+    timing: Timing,
+    #[command(flatten)]
+    store_clock: StoreClock,
+    #[command(flatten)]
+    following: Following,
+    #[command(flatten)]
+    peers: PeerArgs,
+}
+
+const ABOUT: &str = "\
+Compete for a lock, and serve the current leader over HTTP: a sidecar for programs in any language
+
+Serves
+
+  /         a page for people
+  /leader   JSON: {\"name\": \"…\"}, empty if nobody is known to lead
+            ?wait=30s&after=TOKEN waits until the fencing token is another
+  /leading  200 while this process leads, else 503
+  /readyz   200 if the store has answered within a lease, else 503
+  /healthz  200 unless a leader has stopped renewing, else 500
+  /metrics  for Prometheus
+
+An answer is true at the moment of the answer, and a program that acts on it may act a little late. No answer \
+means: not leading. Let the program pass the fencing token of /leader to every resource that it writes to, and \
+let those resources refuse smaller tokens.
+
+At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
+released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key, \
+and the token, again.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Beside a program on the same machine:
+    leaderelect serve --lock s3://bucket/locks/scheduler
+    curl http://127.0.0.1:4040/leader
+  In a pod: the page and /leader for the pod, the rest for Kubernetes:
+    leaderelect serve --lock s3://bucket/locks/scheduler \\
+        --probe-listen 0.0.0.0:4041
+  For other machines:
+    openssl rand -hex 32 > token
+    leaderelect serve --lock s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
+        --tls-cert cert.pem --tls-key key.pem --token-file token
+    curl --header \"Authorization: Bearer $(cat token)\" \\
+        https://host.example:4040/leader";
+
+/// The tolerated age of a leader's last renewal beyond the lease before /healthz fails. Kubernetes' components
+/// use the same value.
+const TOLERATED_DELAY: Duration = Duration::from_secs(20);
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
+    let token = args.access.token()?;
+    let hosts = args.access.hosts().with(args.peers.addresses());
+    let server = Server::bind(&args.access, token.as_ref(), &hosts)?;
+    let probes = args.probe_listen.as_ref().map(|addresses| Server::bind_open(addresses, &hosts, "--probe-listen"));
+    let probes = probes.transpose()?;
+    // The recorder has to exist before the elector, which looks its metrics up when it begins to compete.
+    let metrics = metrics::install()?;
+
+    let identity = args.timing.identity();
+    let latencies = Latencies::default();
+    let timed = |store, key: &str| Timed::new(store, key, latencies.clone());
+    let lock = args.also.join(&args.lock, args.lock.open_through(&identity, timed).await?, &identity).await?;
+    let locks = args.also.with(&args.lock).to_string();
+    let timings = args.timing.timings()?;
+    let config = LeaderElectionConfig::builder(lock, callbacks(output))
+        .timings(timings)
+        .release_on_cancel(true)
+        .request_timeout_setting(REQUEST_TIMEOUT);
+    let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config)))).build()?;
+    let name = config.name().to_owned();
+    let elector = DefaultLeaderElector::new(config);
+    let peers = args.peers.connect(&elector)?;
+    let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
+    let drain = args.drain.unwrap_or(args.timing.lease);
+    let facts = Arc::new(Facts {
+        lock: locks.clone(),
+        handle: elector.handle(),
+        timings,
+        latencies,
+        health: elector.health_check(TOLERATED_DELAY),
+        drain,
+        ready_within: args.timing.lease,
+        draining: draining.clone(),
+        shutdown: shutdown.clone(),
+        metrics,
+        peers: peers.as_ref().map(Connected::attached),
+    });
+    output.say(format_args!("serving {}", server.url()));
+    if let Some(probes) = &probes {
+        output.say(format_args!("serving probes and metrics at {}", probes.url()));
+    }
+    output.say(format_args!("competing for {locks} as {identity}"));
+
+    #[cfg(unix)]
+    systemd::tell(&args.notify, (elector.handle(), elector.health_check(TOLERATED_DELAY)), &args.lock, &draining)?;
+
+    if let Some(tls) = server.tls() {
+        tls.tell_of_expiry(name);
+    }
+    let ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let stop = Stop { ending, drain, draining, handle: elector.handle(), output };
+    let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts)))).transpose()?;
+    let mut running = vec![server.start(site::routes(facts, token))?];
+    running.extend(probes);
+    let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
+    let (end, failure) = tokio::select! {
+        biased;
+        end = &mut campaign => (end, None),
+        failure = first_failure(&running) => {
+            shutdown.cancel();
+            (campaign.await, Some(failure))
+        }
+        () = stop.due() => {
+            shutdown.cancel();
+            running.iter().for_each(Running::stop_accepting);
+            (campaign.await, None)
+        }
+    };
+    // The lease is released by now, and followers wait to hear of it.
+    let told = OptionFuture::from(peers.map(Connected::finish));
+    tokio::join!(told, join_all(running.into_iter().map(Running::finish)));
+    match (end, failure) {
+        (_, Some(failure)) => Err(failure),
+        (Err(unfit), None) => Err(Failure::new(Exit::Unfit, unfit.to_string())),
+        (Ok(()), None) => Ok(Exit::Done),
+    }
+}
+
+/// Completes if one of the servers ends unexpectedly. Cancellation safe.
+async fn first_failure(running: &[Running]) -> Failure {
+    select_all(running.iter().map(|running| running.failed().boxed())).await.0
+}
+
+fn callbacks(output: &Output) -> LeaderCallbacks {
+    let (elected, stopped) = (output.clone(), output.clone());
+    LeaderCallbacks::new()
+        .on_new_leader(move |leader| elected.say(format_args!("{leader} leads")))
+        .on_stop_leading(move || stopped.say("stopped leading"))
+}
+
+/// The conditions for ending, and the drain before the end.
+struct Stop<'a> {
+    ending: Ending,
+    drain: Duration,
+    draining: CancellationToken,
+    handle: LeaderHandle,
+    output: &'a Output,
+}
+
+impl Stop<'_> {
+    /// Completes when leadership should end.
+    async fn due(mut self) {
+        self.ending.told().await;
+        self.draining.cancel();
+        if self.drain.is_zero() || !self.handle.is_leader() {
+            return self.output.say("stopping");
+        }
+        let drain = humantime::format_duration(self.drain);
+        self.output.say(format_args!(
+            "keeping the lease for {drain}, so that whoever asks /leading can finish; once more to stop now"
+        ));
+        let mut drained = std::pin::pin!(tokio::time::sleep(self.drain));
+        let mut handle = self.handle.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.ending.told() => break,
+                () = &mut drained => break,
+                // A drain without leadership would only delay the next leader.
+                Ok(()) = handle.changed() => if !handle.is_leader() { break },
+            }
+        }
+        self.output.say("stopping");
+    }
+}

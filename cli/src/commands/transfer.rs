@@ -1,0 +1,159 @@
+//! `leaderelect transfer`.
+
+use std::time::Duration;
+
+use leaderelection::admin::{AdminError, HoldingSession};
+
+use crate::args::timing::duration;
+use crate::commands::intervene::confirm::Confirmation;
+use crate::commands::intervene::{self, LOOK_AROUND};
+use crate::exit::{Exit, Failure};
+use crate::lock::{LockUrl, OperatorLock};
+use crate::output::{Format, Output};
+use crate::survey::Survey;
+use crate::survey::observe::{Look, Observer};
+
+/// Hand leadership over to a named candidate
+///
+/// The leader sees the request at its next renewal, finishes its work and releases the lease. The named
+/// candidate takes over at once. The other candidates wait for one lease, and compete if the named candidate
+/// does not take over. The command returns when the request is written: `leaderelect watch` shows the result, and
+/// --wait and --wait-for wait for it.
+///
+/// A leader of client-go, or of another library, does not read such requests: the command refuses.
+///
+/// A leader through a session sees the request when it next looks at its locks: 30 seconds later at most, unless
+/// its program sets another look_around. The leader keeps its other locks. A session itself has no next leader.
+///
+/// A store knows leaders and no candidates, so that no check finds a mistake in the name, unless sessions compete for the
+/// lock: the command warns of a name that no open session has. With a wrong name, the leader stops, nobody leads for one lease, and then any candidate may lead, the old leader included. Without --yes, the
+/// command says so and asks. To be sure of a name, copy it from the log or the status page of the candidate.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "leaderelect transfer [OPTIONS] --to <IDENTITY> <URL>", after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lock: OperatorLock,
+    /// The identity of the candidate that should lead next
+    #[arg(long, value_name = "IDENTITY")]
+    to: String,
+    /// Wait until the named candidate leads, or another one does
+    #[arg(long, conflicts_with = "wait_for")]
+    wait: bool,
+    /// As --wait, but no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    wait_for: Option<Duration>,
+    #[command(flatten)]
+    confirmation: Confirmation,
+    /// The output format of the record before and after
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Before maintenance, with the name that the candidate logged at its start:
+    leaderelect transfer --to node-2 --wait-for 1m s3://bucket/locks/scheduler";
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let target = args.lock.open_for_operator().await?;
+    let seen = intervene::look(&args.lock, &target).await?;
+    if target.session_id(&seen.record).is_some() {
+        return Err(AdminError::IsSession { session: args.lock.to_string() }.into());
+    }
+    if let Some(holder) = seen.foreign_holder() {
+        return Err(Failure::usage(format!(
+            "{holder} cannot be asked to hand over: its record has no writeId, so it is a candidate of client-go or of \
+             another library, which does not read such requests; end that process, and {} may take over",
+            args.to
+        )));
+    }
+    let lease = humantime::format_duration(seen.lease());
+    if let Some(session) = &seen.look.session
+        && !candidates(&args.lock, session).await?.contains(&args.to)
+    {
+        output.say(format_args!("no open session beside that of {} is that of {}; check the name", args.lock, args.to));
+    }
+    let risk = format!("If no candidate has this name, nobody leads for one lease of each candidate (now {lease}).");
+    let through = seen.session().map(|id| format!(" through the session {id}")).unwrap_or_default();
+    let question = match seen.look.holder() {
+        None => format!("Nobody leads {}. Let {} go first? {risk}", args.lock, args.to),
+        Some(holder) => format!(
+            "{holder} leads {}{through}. Ask it to stop its work and hand over to {}? {risk}",
+            args.lock, args.to
+        ),
+    };
+    if !args.confirmation.of(&question, output)? {
+        output.say("nothing was changed");
+        return Ok(Exit::Held);
+    }
+    let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
+    let next = if intervention.after.is_released() || seen.look.holder().is_none() {
+        format!("{} takes over when it next looks, and the others hold back for one lease", args.to)
+    } else if intervention.after.holder_identity == args.to {
+        format!("{} has taken over already", args.to)
+    } else if seen.session().is_some() {
+        format!(
+            "the leader hands over when it next looks at its locks, {LOOK_AROUND} later at most, unless its program sets another look_around"
+        )
+    } else {
+        "the leader hands over when it next renews".to_owned()
+    };
+    let next = format!("{next}; `leaderelect watch` shows it");
+    intervene::print(&args.lock, &seen, &intervention, &next, args.output, output)?;
+    let patience = args.wait_for.or_else(|| args.wait.then_some(Duration::MAX));
+    match patience {
+        Some(patience) => taken_over(&args, seen.record.leader_transitions, patience, output).await,
+        None => {
+            output.say(format_args!(
+                "nobody has checked that {} competes; --wait-for tells whether it takes over",
+                args.to
+            ));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The identities of the open sessions beside the one that holds the lock.
+async fn candidates(lock: &LockUrl, session: &HoldingSession) -> Result<Vec<String>, Failure> {
+    let folder = session.target.key().trim_end_matches(session.id.as_str());
+    let mut survey = Survey::open(lock.folder(folder), PATIENCE).await?;
+    survey.look(|_, _| {}).await?;
+    Ok(survey.sessions().into_iter().filter_map(|session| session.holder).collect())
+}
+
+/// Waits until the named candidate leads, or another one in a term after `token`.
+async fn taken_over(args: &Args, token: u64, patience: Duration, output: &Output) -> Result<Exit, Failure> {
+    let mut observer = Observer::new(&args.lock, patience.min(PATIENCE), PERIOD).await?;
+    output.progress(format_args!("waiting until {} leads", args.to));
+    let next = async {
+        loop {
+            // A store that fails may recover.
+            let Ok(Look { view, .. }) = observer.next().await else { continue };
+            let is_next = view.fencing_token > Some(token);
+            if let Some(holder) = view.holder.filter(|holder| is_next || *holder == args.to) {
+                return holder;
+            }
+        }
+    };
+    let next = tokio::time::timeout(patience, next).await;
+    output.done();
+    let to = &args.to;
+    match next {
+        Ok(next) if next == *to => Ok(Exit::Done),
+        Ok(next) => {
+            let problem = format!("{next} took over, and not {to}; check the name of {to}, and that it competes");
+            Err(Failure::new(Exit::Held, problem))
+        }
+        Err(_) => {
+            let patience = humantime::format_duration(patience);
+            let problem = format!("{to} did not take over within {patience}; check its name, and that it competes");
+            Err(Failure::new(Exit::Held, problem))
+        }
+    }
+}
+
+/// The longest time for one request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The interval between two reads of the lock.
+const PERIOD: Duration = Duration::from_millis(500);

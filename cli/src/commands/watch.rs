@@ -1,0 +1,229 @@
+//! `leaderelect watch`.
+
+mod hook;
+#[cfg(unix)]
+mod reader;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock as _, SystemClock};
+use serde::Serialize;
+
+use crate::args::timing::{duration, pause};
+use crate::exit::{Exit, Failure};
+use crate::lock::OperatorLock;
+use crate::lock::view::{self, State, View};
+use crate::output::plain::plain;
+use crate::output::{Format, Output};
+use crate::survey::doubt::Doubt;
+use crate::survey::observe::{Look, Observer};
+use crate::survey::slots;
+
+/// Follow the leader: one line, or one JSON object, for every change
+///
+/// The command reads the lock at regular intervals. A change that is undone between two reads is not seen.
+/// Times are those at which this machine saw the change.
+///
+/// Of a lock that a session holds, the command reads the session too, and shows the session's end. A renewal is
+/// then one of the session. Each look costs two requests.
+///
+/// With a command, the command runs for every change, one at a time, with the change in its environment:
+/// LEADERELECTION_EVENT (such as leading, expired, free), LEADERELECTION_LEADER (empty if nobody leads),
+/// LEADERELECTION_FENCING_TOKEN, LEADERELECTION_LOCK and LEADERELECTION_TIME. Of the changes while the command runs,
+/// only the last is seen. A command that fails is reported, and does not end the watch.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "leaderelect watch [OPTIONS] <URL> [-- <COMMAND>...]", after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lock: OperatorLock,
+    /// The pause between reads; each read is a request
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = pause)]
+    interval: Duration,
+    /// Show renewals too
+    #[arg(long)]
+    renewals: bool,
+    /// The longest time for one request
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    request_timeout: Duration,
+    /// The output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    /// The command to run for every change, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Every change of leader, until Ctrl-C:
+    leaderelect watch s3://bucket/locks/scheduler
+  Renewals as well, for a program:
+    leaderelect watch --renewals --output json s3://bucket/locks/scheduler
+  Tell a chat of every new leader:
+    leaderelect watch s3://bucket/locks/scheduler -- \\
+        sh -c 'notify \"$LEADERELECTION_EVENT: $LEADERELECTION_LEADER\"'";
+
+/// The kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Event {
+    /// Another candidate holds the lease, or the same candidate holds it for another term.
+    Leading,
+    Renewed,
+    /// The lease was not renewed for its whole duration.
+    Expired,
+    /// The lease has no holder.
+    Free,
+    /// The session that held the lock has ended, and nobody has taken the lock yet.
+    SessionEnded,
+    HandoverRequested,
+    Absent,
+    Unreadable,
+    Unreachable,
+    Reachable,
+}
+
+impl Event {
+    /// The name as in JSON.
+    fn name(self) -> Result<String, Failure> {
+        let name = serde_json::to_value(self).map_err(std::io::Error::from)?;
+        Ok(name.as_str().unwrap_or_default().to_owned())
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    time: &'a str,
+    event: Event,
+    #[serde(flatten)]
+    view: &'a View,
+}
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    #[cfg(unix)]
+    let unread = reader::gone();
+    #[cfg(not(unix))]
+    let unread = std::future::pending();
+    tokio::select! {
+        biased;
+        () = unread => Ok(Exit::Done),
+        result = follow(args, output) => result,
+    }
+}
+
+async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
+    // A wrong URL is reported at once. Later, the store may become unreachable and come back.
+    let Look { view: mut last, mut age, store_age, .. } = observer.next().await?;
+    if last.state == State::Absent {
+        let slots = slots::below(&args.lock, args.request_timeout).await;
+        if !slots.is_empty() {
+            output.say(format_args!(
+                "this is the URL of slots: {}; watch {}",
+                slots::in_words(&slots),
+                slots[0].view.lock
+            ));
+        }
+    }
+    let doubt = last.doubt(store_age, SystemClock.wall_time());
+    tell(&args, first(&last), &last, doubt, output).await?;
+    // The cause for which the store is of no use, if it is not.
+    let (mut unreachable, mut expired) = (None, false);
+    loop {
+        match observer.next().await {
+            Err(failure) => {
+                if unreachable.replace(failure.cause) != Some(failure.cause) {
+                    tell(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), None, output).await?;
+                }
+            }
+            Ok(Look { view, age: now, .. }) => {
+                if unreachable.take().is_some() {
+                    tell(&args, Event::Reachable, &view, None, output).await?;
+                }
+                if let Some(event) = change(&last, &view)
+                    && (event != Event::Renewed || args.renewals || expired)
+                {
+                    tell(&args, event, &view, None, output).await?;
+                }
+                expired &= view == last;
+                (last, age) = (view, now);
+            }
+        }
+        if unreachable.is_none() && !expired && age.is_some_and(|age| age.expired) {
+            expired = true;
+            tell(&args, Event::Expired, &last, None, output).await?;
+        }
+    }
+}
+
+fn first(view: &View) -> Event {
+    match view.state {
+        State::Held => Event::Leading,
+        State::Free if view.session.is_some() => Event::SessionEnded,
+        State::Free => Event::Free,
+        State::Absent => Event::Absent,
+        State::Unreadable => Event::Unreadable,
+        State::Unreachable => Event::Unreachable,
+    }
+}
+
+fn change(before: &View, after: &View) -> Option<Event> {
+    let term = |view: &View| (view.state, view.holder.clone(), view.fencing_token);
+    if term(before) != term(after) {
+        return Some(first(after));
+    }
+    if after.preferred_holder.is_some() && before.preferred_holder != after.preferred_holder {
+        return Some(Event::HandoverRequested);
+    }
+    let versions = |view: &View| (view.version.clone(), view.session.clone());
+    (before.state == State::Held && versions(before) != versions(after)).then_some(Event::Renewed)
+}
+
+/// Prints a change, and runs the command for it. `doubt` is a sign that the holder is dead.
+async fn tell(args: &Args, event: Event, view: &View, doubt: Option<Doubt>, output: &Output) -> Result<(), Failure> {
+    let time = view::time(SystemClock.wall_time());
+    match args.output {
+        Format::Json => output.json(&Line { time: &time, event, view })?,
+        Format::Text => print(&time, event, view, doubt, output)?,
+    }
+    match args.command.split_first() {
+        Some((program, arguments)) => hook::run(program, arguments, &time, event.name()?, view, output).await,
+        None => Ok(()),
+    }
+}
+
+fn print(time: &str, event: Event, view: &View, doubt: Option<Doubt>, output: &Output) -> Result<(), Failure> {
+    let holder = view.holder.as_deref().unwrap_or("nobody");
+    let token = view.fencing_token.unwrap_or_default();
+    let lease = humantime::format_duration(view.lease().unwrap_or_default());
+    let (what, session) = match &view.session {
+        Some(session) => ("session", format!(", session {}", session.id)),
+        None => ("lease", String::new()),
+    };
+    let next = view.preferred_holder.as_deref().unwrap_or("somebody else");
+    let text = match event {
+        Event::Leading => {
+            let term = format!("(fencing token {token}{session}, lease {lease})");
+            match doubt {
+                None => format!("{holder} leads {term}"),
+                Some(doubt) => format!("{holder} holds the {what}, and may be dead: it {doubt} {term}"),
+            }
+        }
+        Event::Renewed => format!("{holder} renewed the {what}"),
+        Event::Expired => format!("{holder} has not renewed the {what} for {lease}: it has expired"),
+        Event::Free => format!("nobody leads: the lease is free (last fencing token {token})"),
+        Event::SessionEnded => {
+            let holder = view.session.as_ref().map(|session| session.holder.as_str()).unwrap_or_default();
+            format!("nobody leads: the session of {holder} has ended (last fencing token {token})")
+        }
+        Event::HandoverRequested => format!("{holder} is asked to hand over to {next}"),
+        Event::Absent => "nobody leads: there is no such object".to_owned(),
+        Event::Unreadable | Event::Unreachable => view.trouble(),
+        Event::Reachable => "the store answers again".to_owned(),
+    };
+    let mut out = output.stdout();
+    writeln!(out, "{time}  {}", plain(text))?;
+    Ok(out.flush()?)
+}

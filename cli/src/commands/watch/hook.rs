@@ -1,0 +1,50 @@
+//! The command that runs for every change.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+
+use crate::exit::{Exit, Failure};
+use crate::lock::view::View;
+use crate::output::Output;
+
+/// The event at which the lock still names its holder, and nobody leads.
+const EXPIRED: &str = "expired";
+
+/// Runs the command for one change, and waits for its end.
+pub(super) async fn run(
+    program: &OsStr,
+    arguments: &[OsString],
+    time: &str,
+    event: String,
+    view: &View,
+    output: &Output,
+) -> Result<(), Failure> {
+    let token = view.fencing_token.map(|token| token.to_string()).unwrap_or_default();
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.env("LEADERELECTION_EVENT", &event).env("LEADERELECTION_TIME", time);
+    let leader = view.holder.as_deref().filter(|_| event != EXPIRED).unwrap_or_default();
+    // No variable can have a NUL, and who leads chooses the name.
+    command.env("LEADERELECTION_LEADER", leader.replace('\0', "\\0"));
+    command.env("LEADERELECTION_FENCING_TOKEN", token).env("LEADERELECTION_LOCK", &view.lock);
+    let ended = tokio::task::spawn_blocking(move || command.status()).await;
+    match ended.map_err(io::Error::other).flatten() {
+        Ok(status) if status.success() => {}
+        Ok(status) => output.say(format_args!("the command for {event} failed: {}", in_words(status))),
+        Err(error) => {
+            let program = program.display();
+            let problem = format!("cannot run {program}: {error}; check the command after `--`");
+            let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Code(127) } else { Exit::Code(126) };
+            return Err(Failure::new(exit, problem));
+        }
+    }
+    Ok(())
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("it ended with code {code}"),
+        None => format!("{status}"),
+    }
+}

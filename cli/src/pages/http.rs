@@ -1,0 +1,17 @@
+//! Pages and answers over HTTP: the socket, access control, TLS, and the thread of the servers.
+
+mod access;
+mod ending;
+mod host;
+mod server;
+mod signals;
+mod site;
+pub(crate) mod thread;
+mod tls;
+
+pub(crate) use self::access::{AccessArgs, Addresses, DEFAULT, TOKEN_VARIABLE, Token, addresses};
+pub(crate) use self::ending::Ending;
+pub(crate) use self::host::{HostArgs, Hosts};
+pub(crate) use self::server::{Running, Server};
+pub(crate) use self::signals::Signals;
+pub(crate) use self::site::{framed, site};

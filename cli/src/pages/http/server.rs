@@ -1,0 +1,147 @@
+//! The socket, and its server.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use leaderelection_peers::sockets::Serving;
+use tokio::net::TcpSocket;
+
+use super::access::{AccessArgs, Addresses, Token};
+use super::host::Hosts;
+use super::thread;
+use super::tls::Tls;
+use crate::exit::{Exit, Failure};
+
+/// The time that a client may take for a request, and the longest pause between two requests.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The number of connections that wait to be accepted. A crowd that comes at once is larger than the usual 128, and the
+/// system makes those who find no room try again after a second.
+const BACKLOG: u32 = 4096;
+
+/// The time that unfinished answers get when the server ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A bound socket that accepts no connections yet.
+#[derive(Debug)]
+pub(crate) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Tls>,
+    /// `None` if a certificate or a token keeps pages of other sites from reading.
+    hosts: Option<Hosts>,
+}
+
+impl Server {
+    /// Binds the socket for people and programs, who show the token if there is one.
+    pub(crate) fn bind(access: &AccessArgs, token: Option<&Token>, hosts: &Hosts) -> Result<Self, Failure> {
+        raise_limit_of_files();
+        let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
+        let hosts = (tls.is_none() && token.is_none()).then_some(hosts);
+        Self::bind_to(access.addresses(), tls, hosts, "--listen")
+    }
+
+    /// Binds a socket that the option `flag` names, for answers that are open to everybody.
+    pub(crate) fn bind_open(addresses: &Addresses, hosts: &Hosts, flag: &str) -> Result<Self, Failure> {
+        Self::bind_to(addresses, None, Some(hosts), flag)
+    }
+
+    fn bind_to(addresses: &Addresses, tls: Option<Tls>, hosts: Option<&Hosts>, flag: &str) -> Result<Self, Failure> {
+        let hosts = hosts.map(|hosts| hosts.and(addresses.text()));
+        let addresses = addresses.all();
+        let bound = listen(addresses).and_then(|listener| {
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address, tls, hosts })
+        });
+        bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
+    }
+
+    /// The URL of the page.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.address)
+    }
+
+    /// The TLS settings, if TLS is used.
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        self.tls.clone()
+    }
+
+    /// Serves on the thread of the servers.
+    pub(crate) fn start(self, routes: Router) -> Result<Running, Failure> {
+        let _entered = thread::of_servers()?.enter();
+        let tls = self.tls.map(|tls| tls.config());
+        let routes = match self.hosts {
+            Some(hosts) => hosts.guard(routes),
+            None => routes,
+        };
+        let serving = Serving::start(self.listener, tls, routes, CLIENT_PATIENCE);
+        serving.map(Running).map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))
+    }
+}
+
+/// Listens on the first address that is possible.
+fn listen(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+    let listen = |address: &SocketAddr| {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // Another process may have listened there a moment ago.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(*address)?;
+        socket.listen(BACKLOG)?.into_std()
+    };
+    let mut problem = io::ErrorKind::AddrNotAvailable.into();
+    for address in addresses {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => problem = error,
+        }
+    }
+    Err(problem)
+}
+
+/// Makes room for connections beside the files that the election needs. The process starts no program that could be harmed
+/// by a limit above the usual one.
+fn raise_limit_of_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // Where the system refuses it, the budget is smaller.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
+}
+
+fn cannot_listen(addresses: &[SocketAddr], flag: &str, error: &io::Error) -> String {
+    let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the process that listens there, or name another port",
+        io::ErrorKind::PermissionDenied => "name a port above 1023",
+        _ => "name an address of this machine",
+    };
+    format!("cannot listen on {addresses}: {error}; {advice} with {flag}")
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Running(Serving);
+
+impl Running {
+    /// Completes if the server ends unexpectedly. Cancellation safe.
+    pub(crate) async fn failed(&self) -> Failure {
+        let problem = self.0.ended().await.unwrap_or_else(|| "it ended".to_owned());
+        Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
+    }
+
+    /// Refuses new connections, and new requests on existing connections.
+    pub(crate) fn stop_accepting(&self) {
+        self.0.stop_accepting(GRACE);
+    }
+
+    /// Waits until all unfinished answers are complete.
+    pub(crate) async fn finish(self) {
+        self.0.finish(GRACE).await;
+    }
+}

@@ -1,0 +1,75 @@
+//! The last steps before the command, in its own process.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use rustix::process::{Pid, Signal, getppid};
+
+use super::channel::{self, Speaker};
+use super::trouble::{Outcome, Trouble};
+use super::words::NotRun;
+
+/// Become the command, and die with the parent process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The parent process
+    #[arg(long)]
+    parent: i32,
+    /// The moment of the machine's clock, in nanoseconds, after which there is no command. The parent is the watchdog
+    #[arg(long)]
+    until: Option<u64>,
+    /// The format of messages, for the program around
+    #[arg(long, default_value = "text")]
+    pub(crate) log_format: String,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Becomes the command. Returns only on failure.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Trouble> {
+    become_command(args).map(|_| Outcome::NotRun)
+}
+
+/// Returns the reason for which there is no command, if the watchdog got it and passes it on.
+fn become_command(args: &Args) -> Result<NotRun, Trouble> {
+    let internal = |what: &str, error| Trouble::Machine(format!("cannot {what}: {error}"));
+    let watchdog = args.until.map(|until| channel::take().map(|socket| (until, Speaker::new(socket)))).transpose();
+    let watchdog = watchdog.map_err(|error| internal("take the standard input", error))?;
+    // A command without its watchdog would be one accident from outliving the lease, however it takes SIGTERM.
+    signal_at_death_of_parent(Signal::KILL).map_err(|error| internal("ask to die with leaderelect", error))?;
+    // The parent may have died before this process asked for the death signal.
+    if getppid() != Pid::from_raw(args.parent) {
+        return Err(Trouble::Machine("leaderelect is gone; the command is not run".to_owned()));
+    }
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Trouble::NoCommand("no command; name one behind --".to_owned()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let Some((until, speaker)) = watchdog else { return Err(cannot_run(program, &command.exec())) };
+    // As late as possible: any process on the way here may have been stopped.
+    let in_time = SystemClock.now() < LocalInstant::from_nanos(until);
+    let why = if in_time { NotRun::because_of(&command.exec()) } else { NotRun::TooLate };
+    speaker.say(why).map(|()| why).map_err(|error| internal("tell why the command is not run", error))
+}
+
+/// The two failures that shells report.
+pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> Trouble {
+    let kind = if error.kind() == io::ErrorKind::NotFound { Trouble::NotFound } else { Trouble::CannotRun };
+    kind(format!("cannot run {}: {error}", program.display()))
+}
+
+/// Asks the system to send `signal` to this process when its parent dies. The setting survives `exec`, except for
+/// programs that gain privileges. On systems other than Linux, nothing is sent.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn signal_at_death_of_parent(signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn signal_at_death_of_parent(_signal: Signal) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed.
+
+pub(crate) mod doubt;
+mod object;
+pub(crate) mod observe;
+mod row;
+pub(crate) mod slots;
+mod standing;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use leaderelection::ConditionalStore;
+use leaderelection::admin::Target;
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::lock::Bounded;
+use leaderelection::store::ListedObject;
+use leaderelection_conformance::is_object_of_probe;
+
+use self::object::Object;
+pub(crate) use self::row::Row;
+pub(crate) use self::standing::Standing;
+use crate::args::timing::request_limit;
+use crate::exit::Failure;
+use crate::lock::PrefixUrl;
+use crate::lock::view::SessionRow;
+
+/// The number of objects that are read at the same time.
+const AT_A_TIME: usize = 16;
+
+/// A reader of all locks under a prefix, and of the sessions that hold some of them.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    prefix: PrefixUrl,
+    store: Arc<dyn ConditionalStore>,
+    /// The locks and the sessions, by their keys.
+    objects: BTreeMap<String, Object>,
+    began: LocalInstant,
+    looks: u64,
+}
+
+impl Survey {
+    pub(crate) async fn open(prefix: PrefixUrl, request_timeout: Duration) -> Result<Self, Failure> {
+        let store = Bounded::new(prefix.open().await?, request_limit(request_timeout));
+        let began = SystemClock.now();
+        Ok(Self { prefix, store: Arc::new(store), objects: BTreeMap::new(), began, looks: 0 })
+    }
+
+    /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
+    /// of the listing leaves everything as it was seen before.
+    pub(crate) async fn look(&mut self, progress: impl Fn(usize, usize)) -> Result<(), Failure> {
+        let asked_at = SystemClock.now();
+        let mut listed = self.store.list(self.prefix.prefix()).await?;
+        listed.retain(|object| !is_object_of_probe(&object.key));
+        self.forget_all_but(&listed);
+        let changed: Vec<_> = listed.into_iter().filter(|object| !self.confirm(object, asked_at)).collect();
+        self.read(changed, true, &progress).await;
+        let unlisted = self.unlisted_sessions();
+        self.objects.retain(|key, object| object.is_listed || unlisted.contains(key));
+        let unlisted = unlisted.into_iter().map(|key| ListedObject::new(key, None)).collect();
+        self.read(unlisted, false, &progress).await;
+        self.looks += 1;
+        Ok(())
+    }
+
+    fn forget_all_but(&mut self, listed: &[ListedObject]) {
+        let keys: BTreeSet<&str> = listed.iter().map(|object| object.key.as_str()).collect();
+        self.objects.retain(|key, object| !object.is_listed || keys.contains(key.as_str()));
+    }
+
+    /// Returns `true` if the object is known in this version, so that it need not be read.
+    fn confirm(&mut self, listed: &ListedObject, at: LocalInstant) -> bool {
+        let known = self.objects.get_mut(&listed.key).filter(|object| object.is_listed);
+        known.is_some_and(|object| object.confirm(listed.version.as_ref(), at))
+    }
+
+    async fn read(&mut self, objects: Vec<ListedObject>, is_listed: bool, progress: &impl Fn(usize, usize)) {
+        let count = objects.len();
+        let reads = objects.into_iter().map(|ListedObject { key, version, .. }| {
+            let target = Target::new(Arc::clone(&self.store), key);
+            async move {
+                let read = target.get().await;
+                (target, version, read, SystemClock.now())
+            }
+        });
+        let mut reads = stream::iter(reads).buffer_unordered(AT_A_TIME);
+        let mut all = Vec::with_capacity(count);
+        while let Some(read) = reads.next().await {
+            all.push(read);
+            progress(all.len(), count);
+        }
+        drop(reads);
+        let is_first = self.looks == 0;
+        for (target, version, read, at) in all {
+            let before = self.objects.remove(target.key());
+            let key = target.key().to_owned();
+            // What an earlier listing did not show has been made since.
+            let is_new = before.is_none() && !is_first && is_listed;
+            self.objects.insert(key, Object::read(target, is_listed, (version, read), at, before, is_new));
+        }
+    }
+
+    /// The keys of the sessions that a lock names, and that no listing shows, because they are not under the prefix.
+    fn unlisted_sessions(&self) -> BTreeSet<String> {
+        let mut keys = BTreeSet::new();
+        for lock in self.objects.values().filter(|object| object.is_listed) {
+            let places = || lock.sessions().map(|target| target.key().to_owned());
+            let has_record = |key: &String| self.objects.get(key).is_some_and(|object| object.record().is_some());
+            match places().find(has_record) {
+                Some(known) if self.objects[&known].is_listed => {}
+                Some(known) => drop(keys.insert(known)),
+                None => keys.extend(places().filter(|key| !self.objects.get(key).is_some_and(|known| known.is_listed))),
+            }
+        }
+        keys
+    }
+
+    /// The session that a lock names.
+    fn session_of(&self, lock: &Object) -> Option<&Object> {
+        let known = || lock.sessions().filter_map(|target| self.objects.get(target.key()));
+        known().find(|session| session.record().is_some()).or_else(|| known().next())
+    }
+
+    /// The locks, in the order of their keys.
+    pub(crate) fn locks(&self) -> Vec<Row> {
+        let locks = self.objects.values().filter(|object| object.is_listed && !object.is_session());
+        let watched = (self.looks > 1).then_some(self.began);
+        locks.map(|lock| Row::new(&self.prefix, lock, self.session_of(lock), watched)).collect()
+    }
+
+    /// The sessions, with the number of the locks that name each.
+    pub(crate) fn sessions(&self) -> Vec<SessionRow> {
+        let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+        for lock in self.objects.values().filter(|object| object.is_listed && !object.is_session()) {
+            if let Some(session) = self.session_of(lock) {
+                *held.entry(session.target.key()).or_default() += 1;
+            }
+        }
+        let row = |(key, object): (&String, &Object)| {
+            let record = object.record()?;
+            let row = SessionRow::of_record(&self.prefix.at(key), object.target.session_id(record)?, record);
+            Some(SessionRow { locks: Some(held.get(key.as_str()).copied().unwrap_or_default()), ..row })
+        };
+        self.objects.iter().filter_map(row).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! The first command of somebody who has set up less than is needed.
+
+use tempfile::tempdir;
+
+use crate::support::{end_of, leaderelect};
+
+/// The variables that name credentials, in part or as a whole.
+const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "hidden")];
+const REGION: (&str, &str) = ("AWS_REGION", "eu-central-1");
+const ROLE: (&str, &str) = ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/r");
+
+/// A mistake, the lock, the environment, and the words of the error.
+type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+
+#[test]
+fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
+    let home = tempdir().unwrap();
+    let profiles = home.path().join("profiles");
+    std::fs::write(&profiles, "[profile other]\nregion = eu-central-1\n").unwrap();
+    let profiles = profiles.to_str().unwrap();
+    let host = format!("{}.invalid", "x".repeat(64));
+    let unknown_host = format!("s3://bucket/key?endpoint=http://{host}");
+    let lock = "s3://bucket/key";
+    let rows: [Row<'_>; 11] = [
+        ("no region", lock, &KEYS, &["no region; set AWS_REGION, add ?region=eu-central-1 to the URL"]),
+        (
+            "a profile without a region",
+            lock,
+            &[KEYS[0], KEYS[1], ("AWS_PROFILE", "nobody")],
+            &["no region; the profile \"nobody\" of AWS_PROFILE has none: set AWS_REGION"],
+        ),
+        (
+            "no credentials",
+            lock,
+            &[REGION],
+            &[
+                "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role",
+            ],
+        ),
+        (
+            "a profile that does not exist",
+            lock,
+            &[REGION, ("AWS_PROFILE", "nobody")],
+            &[
+                "no credentials; AWS_PROFILE is \"nobody\"",
+                "~/.aws/credentials",
+                "~/.aws/config",
+                "correct AWS_PROFILE",
+            ],
+        ),
+        (
+            "a profile that is not in the file",
+            lock,
+            &[REGION, ("AWS_PROFILE", "nobody"), ("AWS_CONFIG_FILE", profiles)],
+            &["AWS_PROFILE is \"nobody\"", profiles],
+        ),
+        (
+            "a file of profiles that does not exist",
+            lock,
+            &[REGION, ("AWS_PROFILE", "nobody"), ("AWS_CONFIG_FILE", "/nowhere/profiles")],
+            &[
+                "no credentials; AWS_CONFIG_FILE names /nowhere/profiles, which does not exist",
+                "correct AWS_CONFIG_FILE",
+            ],
+        ),
+        (
+            "a token file that does not exist",
+            lock,
+            &[REGION, ROLE, ("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token")],
+            &["AWS_WEB_IDENTITY_TOKEN_FILE names /nowhere/token, which does not exist", "or put the file there"],
+        ),
+        (
+            "a host without an address",
+            &unknown_host,
+            &KEYS,
+            &[
+                &format!("cannot find the host {host}; check the region (AWS_REGION, or region= in the URL)"),
+                "endpoint=",
+            ],
+        ),
+        (
+            "the address of an object of S3",
+            "https://bucket.s3.eu-central-1.amazonaws.com/key",
+            &KEYS,
+            &["https:// names a blob of Azure, and this is an object of S3", "s3://bucket/key?region=eu-central-1"],
+        ),
+        (
+            "the address of an object of Google's",
+            "https://storage.googleapis.com/bucket/object",
+            &[],
+            &["https:// names a blob of Azure, and this is an object of Google's", "gs://bucket/object"],
+        ),
+        (
+            "a SAS for everybody to read",
+            "http://account.example/container/blob?sig=hidden",
+            &[],
+            &["everybody on the network could read the SAS on its way; begin the URL with https://"],
+        ),
+    ];
+    for (case, url, environment, words) in rows {
+        let mut command = leaderelect(["status", "--request-timeout", "30s", url]);
+        command.env("HOME", home.path()).env("AWS_EC2_METADATA_DISABLED", "true").envs(environment.iter().copied());
+        let ended = end_of(command);
+        assert!(!ended.stderr.contains("hidden"), "{case}: {ended:?}");
+        for word in words {
+            assert!(ended.code != Some(0) && ended.stderr.contains(word), "{case}: {word}: {}", ended.stderr);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The commands of the guides, as they stand there: those of `leaderelect` run, and those that need a cluster or a cloud run
+//! as far as that is possible.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{PROGRAM, Place, Running, end_of};
+
+/// The beginnings of commands that do not run here, and the reasons.
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("cargo run --bin failover", "a step of .ci/run"),
+    ("cargo test", "what runs this test"),
+    ("LEADERELECTION_TEST_", "needs a real service"),
+    ("docker ", "needs Docker"),
+    ("# ", "needs a machine with systemd to install on: deploy/check/systemd"),
+];
+
+/// Programs that only tell what they were asked for.
+const STUBS: [&str; 2] = ["kubectl", "aws"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn guide(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap()
+}
+
+/// The commands of a text, in order. A command may go on in the next line.
+fn commands(text: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut inside = None::<Vec<&str>>;
+    for line in text.lines().map(str::trim) {
+        match &mut inside {
+            None if line == "```console" => inside = Some(Vec::new()),
+            Some(_) if line == "```" => blocks.extend(inside.take().map(|lines| lines.join("\n"))),
+            Some(lines) => lines.push(line),
+            None => {}
+        }
+    }
+    let joined: Vec<_> = blocks.iter().map(|block| block.replace("\\\n", " ")).collect();
+    let lines = joined.iter().flat_map(|block| block.lines());
+    lines
+        .filter_map(|line| line.strip_prefix("$ ").or(line.starts_with("# ").then_some(line)).map(str::to_owned))
+        .collect()
+}
+
+fn reason_to_leave_out(command: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(beginning, _)| command.starts_with(beginning)).map(|(_, reason)| *reason)
+}
+
+/// A machine on which the commands run: the programs that they name, a directory for the bucket, and a cluster's API.
+struct Machine {
+    place: Place,
+    api: KubeApi,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let machine = Self { place: Place::new(), api: runtime.block_on(KubeApi::start()), _runtime: runtime };
+        fs::create_dir(machine.place.path("bin")).unwrap();
+        // A bucket has no directories that somebody creates.
+        fs::create_dir(machine.place.path("locks")).unwrap();
+        std::os::unix::fs::symlink(PROGRAM, machine.program("leaderelect")).unwrap();
+        for stub in STUBS {
+            machine
+                .install(stub, &format!("{{ echo {stub} \"$@\"; [ -t 0 ] || cat; }} >>{}", machine.asked().display()));
+        }
+        machine.install("worker", "echo working; exec sleep 600");
+        fs::write(machine.place.path("kubeconfig"), machine.api.kubeconfig().to_string()).unwrap();
+        machine
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.place.path("bin").join(name)
+    }
+
+    fn install(&self, name: &str, script: &str) {
+        fs::write(self.program(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(self.program(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// The file with the questions to the stubs.
+    fn asked(&self) -> PathBuf {
+        self.place.path("asked")
+    }
+
+    /// The command in a shell, with a directory in the place of the bucket.
+    fn shell(&self, command: &str) -> Command {
+        let here = command
+            .replace("s3://bucket/", &self.place.file(""))
+            .replace("file:///var/tmp/locks/", &self.place.prefix());
+        let mut shell = Command::new("env");
+        let path = format!("{}:/usr/bin:/bin", self.place.path("bin").display());
+        shell.args(["--default-signal=HUP,INT,QUIT,TERM", "sh", "-c", &here]).current_dir(repository());
+        shell.env("PATH", path).env("KUBECONFIG", self.place.path("kubeconfig")).stdin(std::process::Stdio::null());
+        shell
+    }
+
+    /// Runs a command to its end, which has to be a success, and returns its output.
+    fn run(&self, command: &str) -> String {
+        let ended = end_of(self.shell(command));
+        assert_eq!(ended.code, Some(0), "{command}: {}{}", ended.stdout, ended.stderr);
+        ended.stdout
+    }
+}
+
+#[test]
+fn the_move_from_a_lease_to_a_bucket_works_as_it_is_written() {
+    let text = guide("docs/migrating.md");
+    let (_, section) = text.split_once("\n## From a Lease to a bucket\n").unwrap();
+    let machine = Machine::new();
+    let (mut replicas, mut answers) = (Vec::new(), Vec::new());
+    for command in commands(section) {
+        if command.starts_with("leaderelect run") {
+            let mut replica = Running::of(machine.shell(&format!("exec {command}")));
+            replica.wait_for_line("working");
+            replicas.push(replica);
+            continue;
+        }
+        let output = machine.run(&command);
+        if command.starts_with("leaderelect status") {
+            let answer: Value = serde_json::from_str(&output).unwrap();
+            answers.push((answer["holder"].clone(), answer["fencingToken"].clone()));
+        }
+    }
+    assert_eq!(replicas.len(), 1, "the guide starts a replica that holds both locks");
+    assert!(answers.len() == 2 && answers[0] == answers[1] && answers[0].0.is_string(), "{answers:?}");
+
+    // The role that step 1 applies is for the lock and the service account of this guide.
+    let asked = fs::read_to_string(machine.asked()).unwrap();
+    let (_, role) = asked.split_once("kubectl apply").unwrap();
+    let role = role.split_once("\nkubectl").map_or(role, |(role, _)| role);
+    assert!(role.contains("namespace: default") && role.contains(r#"resourceNames: ["worker"]"#), "{role}");
+    assert!(!role.contains("NAMESPACE") && !role.contains("SERVICE-ACCOUNT"), "{role}");
+
+    for replica in replicas {
+        replica.signal(Signal::TERM);
+        assert_eq!(replica.end().code, Some(143), "as the command, which SIGTERM ended");
+    }
+}
+
+#[test]
+fn the_commands_of_the_pages_run_as_they_are_written() {
+    let machine = Machine::new();
+    machine.install("backup.sh", "echo backed up");
+    let mut ran = 0;
+    for page in ["README.md", "deploy/README.md", "docs/command-line.md"] {
+        for command in commands(&guide(page)) {
+            let command = command.replace("cargo run -p leaderelection-cli --", "leaderelect");
+            match reason_to_leave_out(&command) {
+                Some(reason) => println!("{page}: not run, {reason}: {command}"),
+                None => {
+                    let output = machine.run(&command.replace("./backup.sh", "backup.sh"));
+                    assert!(
+                        !command.starts_with("leaderelect run") || output.contains("backed up"),
+                        "{command}: {output}"
+                    );
+                    ran += 1;
+                }
+            }
+        }
+    }
+    assert!(ran >= 4, "{ran} commands");
+}

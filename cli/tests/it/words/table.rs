@@ -1,0 +1,108 @@
+//! The table of the words.
+
+/// The words of each view: the cause, the view, and the words.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("namesake", "page", "Another process leads under the identity of this candidate, alpha"),
+    (
+        "namesake",
+        "page",
+        "Give every process an identity of its own. The leader is alive, so do not release its lease.",
+    ),
+    ("namesake", "readyz", "another process leads under the identity of this one: give every process an identity"),
+    ("namesake", "dashboard", "alpha has led for "),
+    ("namesake", "status", "leader alpha"),
+    ("namesake", "watch", "alpha leads (fencing token 0"),
+    (
+        "refusal",
+        "page",
+        "Who leads is not known: the store refuses. node-1 held the lease when the store last answered, ",
+    ),
+    ("refusal", "page", "access denied; allow s3:GetObject"),
+    ("refusal", "readyz", "not ready: the store refuses, and was last of use "),
+    ("refusal", "dashboard", "Who leads is not known: the store refuses; the locks were last listed "),
+    ("refusal", "dashboard", "the store refuses: s3://bucket/locks/: access denied"),
+    ("refusal", "status", "access denied; allow s3:GetObject"),
+    ("refusal", "watch", "the store refuses: s3://bucket/locks/a: access denied; allow s3:GetObject"),
+    ("credentials", "page", "Who leads is not known: the store refuses."),
+    ("credentials", "page", "the credentials have expired; renew them"),
+    ("credentials", "readyz", "not ready: the store refuses"),
+    ("credentials", "dashboard", "the credentials have expired; renew them"),
+    ("credentials", "status", "the credentials have expired; renew them"),
+    ("credentials", "watch", "the credentials have expired; renew them"),
+    ("silence", "page", "Who leads is not known: the store does not answer."),
+    ("silence", "readyz", "not ready: the store does not answer"),
+    ("silence", "dashboard", "Who leads is not known: the store does not answer;"),
+    ("silence", "status", "the store failed; try again later"),
+    ("silence", "watch", "the store does not answer: s3://bucket/locks/a: "),
+    ("throttled", "page", "Who leads is not known: the store cannot be used now."),
+    ("throttled", "readyz", "not ready: the store cannot be used now"),
+    ("throttled", "dashboard", "Who leads is not known: the store cannot be used now;"),
+    ("throttled", "status", "throttled"),
+    ("throttled", "watch", "the store cannot be used now: s3://bucket/locks/a: throttled"),
+    (
+        "foreign object",
+        "page",
+        "Nobody can lead: the object is not a record, and no candidate writes over it. Look at it",
+    ),
+    ("foreign object", "readyz", "not ready: the object is not a record"),
+    ("foreign object", "dashboard", "Not a lock: the object is not a record: "),
+    ("foreign object", "status", "unknown: the object is not a record, and no candidate writes over it"),
+    ("foreign object", "watch", "the object is not a record: "),
+    ("disk full", "page", "The store cannot be used now: "),
+    ("disk full", "page", "the file system is full: free some space"),
+    ("disk full", "page", "the lease could not be renewed before the renew deadline: the store cannot be used now: "),
+    ("disk full", "status", "by the store's clock, and the lease has run out"),
+    ("transferred", "page", "beta leads. This candidate waits."),
+    ("transferred", "page", "the lease is handed over to \"beta\""),
+    ("transferred", "readyz", "ok"),
+    ("transferred", "dashboard", "beta has led for "),
+    ("transferred", "status", "leader beta"),
+    ("transferred", "watch", "alpha is asked to hand over to beta"),
+    ("taken back", "page", "alpha leads. This candidate waits."),
+    ("taken back", "page", "the lease is handed over to \"alpha\""),
+    ("taken back", "readyz", "ok"),
+    ("taken back", "dashboard", "alpha has led for "),
+    ("taken back", "status", "leader alpha"),
+    ("taken back", "watch", "alpha leads (fencing token 1"),
+    ("frozen", "page", "beta leads. This candidate waits."),
+    ("frozen", "page", "before the renew deadline: this process stood still until "),
+    ("frozen", "readyz", "ok"),
+    ("frozen", "dashboard", "beta has led for "),
+    ("frozen", "status", "leader beta"),
+    ("frozen", "watch", "beta leads (fencing token 1"),
+    (
+        "dead for half an hour",
+        "page",
+        "node-1 holds the lease, and may be dead: it last renewed 30 min ago, by its own clock",
+    ),
+    ("dead for half an hour", "readyz", "ok"),
+    ("dead for half an hour", "dashboard", "Nobody leads: node-1 has not renewed for 30 min"),
+    ("dead for half an hour", "status", "nobody: node-1 has not renewed for 30 min, by the store's clock"),
+    (
+        "dead for half an hour",
+        "watch",
+        "node-1 holds the lease, and may be dead: it has not renewed for 30 min, by the store's",
+    ),
+    ("dead, without ages", "dashboard", "May be dead: node-1 last renewed 30 min ago, by its own clock"),
+    (
+        "dead, without ages",
+        "status",
+        "not known: node-1 holds the lease, but last renewed 30 min ago, by its own clock",
+    ),
+    (
+        "dead, without ages",
+        "watch",
+        "node-1 holds the lease, and may be dead: it last renewed 30 min ago, by its own clock",
+    ),
+    ("slots", "dashboard", "node-1 has "),
+    ("slots", "status", "leader slot 0 is held by node-1"),
+    ("slots", "watch", "this is the URL of slots: slot 0 is held by node-1; watch file://"),
+];
+
+/// The words of a view, of which there are some.
+pub(super) fn words(cause: &str, view: &str) -> Vec<&'static str> {
+    let rows = TABLE.iter().filter(|row| (row.0, row.1) == (cause, view));
+    let words: Vec<_> = rows.map(|row| row.2).collect();
+    assert!(!words.is_empty(), "the table says nothing about {cause}, {view}");
+    words
+}

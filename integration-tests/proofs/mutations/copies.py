@@ -1,0 +1,103 @@
+"""A copy of the source in which code is broken.
+
+A program chooses the mutation when it runs: each function that mutations change has a body for each of them besides its own.
+"""
+
+import os
+import re
+import subprocess
+from collections import defaultdict
+
+from rows import ROOT, Source
+
+# Which mutation a program runs with. Its number is read once.
+CHOICE = "MUTATION"
+MODULE = f"""\
+//! The choice of a mutation.
+
+use std::sync::LazyLock;
+
+static CHOSEN: LazyLock<Option<usize>> = LazyLock::new(|| std::env::var("{CHOICE}").ok()?.parse().ok());
+
+/// Returns `true` if the program runs with this mutation.
+#[must_use]
+pub fn is_chosen(number: usize) -> bool {{
+    *CHOSEN == Some(number)
+}}
+"""
+LIBRARY = "leaderelection/src/lib.rs"
+# Nothing that shows a mutation needs it: a package without code that asks for the SDKs of all clouds, which would take longer to
+# compile than everything else.
+NEEDLESS = re.compile(r"^leaderelection-test-features\.workspace = true\n", re.M)
+
+
+def write(folder, changed):
+    """Makes `folder` a copy of the repository with other texts for some files. A file that is right is left alone."""
+    listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True)
+    names = {name for name in os.fsdecode(listed.stdout).split("\0") if name and (ROOT / name).is_file()}
+    for path in list(folder.rglob("*")):
+        if path.is_file() and str(path.relative_to(folder)) not in names | changed.keys():
+            path.unlink()
+    for name in sorted(names | changed.keys()):
+        path = folder / name
+        content = changed[name].encode() if name in changed else (ROOT / name).read_bytes()
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def of_all(rows):
+    """The files of the copy that has all these mutations, each with its number."""
+    bodies = defaultdict(lambda: defaultdict(list))
+    for number, row in enumerate(rows):
+        for file, places in by_file(row.places()).items():
+            for item in {place.item for place in places}:
+                within = [place for place in places if place.item == item]
+                bodies[file][item].append((number, row.name, changed(file, within, *item.body)))
+    files = {file: with_bodies(file, items) for file, items in bodies.items()}
+    files[LIBRARY] = files.get(LIBRARY) or (ROOT / LIBRARY).read_text()
+    files[LIBRARY] += "\nextern crate self as leaderelection;\npub mod mutation;\n"
+    files["leaderelection/src/mutation.rs"] = MODULE
+    manifests = {path: path.read_text() for path in ROOT.glob("*/Cargo.toml")}
+    return files | {str(path.relative_to(ROOT)): NEEDLESS.sub("", text) for path, text in manifests.items() if NEEDLESS.search(text)}
+
+
+def with_bodies(file, items):
+    text = Source.of(file).text
+    # From the end, so that the places before stay where they are.
+    for item, bodies in sorted(items.items(), key=lambda entry: entry[0].start, reverse=True):
+        start, end = item.body
+        choices = "".join(
+            f" if ::leaderelection::mutation::is_chosen({number}) {{ // mutation: {name}\n{body}\n}} else"
+            for number, name, body in bodies
+        )
+        text = f"{text[:start]}{choices} {{ // no mutation\n{text[start:end]}\n}}{text[end:]}"
+    return text
+
+
+def by_file(places):
+    files = defaultdict(list)
+    for place in places:
+        files[place.edit.file].append(place)
+    return files
+
+
+def changed(file, places, start, end):
+    """A part of a file, with the new texts."""
+    text = Source.of(file).text
+    for place in sorted(places, key=lambda place: place.start, reverse=True):
+        text = text[: place.start] + place.edit.new + text[place.end :]
+        end += len(place.edit.new) - (place.end - place.start)
+    return text[start:end]
+
+
+def culprits(folder, words):
+    """The mutations in whose bodies a compiler has found mistakes."""
+    found = set()
+    for file, line in re.findall(r"--> (\S+?):(\d+):", words):
+        path = folder / file
+        if path.is_file():
+            before = path.read_text().splitlines()[: int(line)]
+            names = [name[1] for text in before if (name := re.search(r"// (?:mutation: (\S+)|no mutation)", text))]
+            found |= set(names[-1:]) - {None}
+    return sorted(found)

@@ -1,0 +1,69 @@
+"""The programs that show mutations, built of the copy of the source."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import copies
+
+PROTOCOL = "leaderelection-proofs"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, and the folder that it expects to be in."""
+
+    path: str
+    folder: str
+
+
+def wanted_by(trials):
+    """The arguments of cargo that build what some trials need."""
+    found = set()
+    for trial in trials:
+        package, target = trial.row.test.split("::")[:2] if trial.kind == "test" else (PROTOCOL, "interleavings")
+        found.add((package, *(["--lib"] if target == "lib" else ["--test", target])))
+    return sorted(found)
+
+
+def build(work, folder, trials):
+    """Builds what some trials need. Returns the programs by their names, those of tests with their packages."""
+    programs = {}
+    for package, *targets in wanted_by(trials):
+        arguments = ["test", "--no-run", "--quiet", "--message-format=json", "-p", package, *targets, *speed_of(package)]
+        command = ["cargo", *arguments, "--manifest-path", str(folder / "Cargo.toml")]
+        environment = {"CARGO_PROFILE_DEV_DEBUG": "0"} | os.environ | {"CARGO_TARGET_DIR": str(work / "build")}
+        built = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+        if built.returncode != 0:
+            refuse(folder, built.stderr + "".join(map(mistake, messages)), work / "build.txt")
+        for message in messages:
+            if message["reason"] == "compiler-artifact" and message.get("executable"):
+                target, manifest = message["target"], Path(message["manifest_path"])
+                name = "lib" if "lib" in target["kind"] else target["name"]
+                name = f"{package}::{name}" if message["profile"]["test"] else name
+                programs[name] = Program(message["executable"], str(manifest.parent))
+    return programs
+
+
+def speed_of(package):
+    """The options that make both the compilation and its programs quick: most tests are over at once."""
+    level = 2 if package == PROTOCOL else 0
+    return [f"--config=profile.test.package.{each}.opt-level={level}" for each in ("leaderelection", PROTOCOL)]
+
+
+def mistake(message):
+    """What the compiler says of a mistake, if it is one."""
+    said = message.get("message") or {}
+    return said["rendered"] if said.get("level") == "error" else ""
+
+
+def refuse(folder, words, path):
+    path.write_text(words)
+    errors = "\n".join(re.findall(r"^error.*\n(?: +-->.*\n)?", words, re.M))
+    names = ", ".join(copies.culprits(folder, words)) or "nobody knows which"
+    sys.exit(f"{errors}\nthe source does not compile with a mutation, perhaps {names}; {path} says why")

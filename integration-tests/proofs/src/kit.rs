@@ -1,0 +1,27 @@
+//! The common part of the models: the network, the ids and the ages in a state, the promises, and the exploration.
+
+mod ages;
+mod cell;
+mod explore;
+mod fingerprint;
+mod graph;
+mod ids;
+mod model;
+mod net;
+mod program;
+mod promises;
+mod question;
+mod seat;
+mod ways;
+
+pub use ages::{Ages, shift};
+pub use cell::Cell;
+pub use explore::{Broken, Explored};
+pub use fingerprint::fingerprint;
+pub use ids::Ids;
+pub use model::{Goal, Model, Mover, Sight};
+pub use net::{Flight, Late, Net};
+pub use program::{Args, explore_all};
+pub(crate) use promises::promises;
+pub use question::{Ask, Asked, Question};
+pub use seat::{Seat, Work};

@@ -1,0 +1,114 @@
+//! The exploration of every history of a setup.
+
+use std::fmt::{self, Display, Formatter};
+use std::time::{Duration, Instant};
+
+use super::fingerprint::fingerprint;
+use super::graph::Graph;
+use super::model::Model;
+use super::ways::Ways;
+
+/// The histories of a setup.
+#[derive(Clone, Debug)]
+pub struct Explored {
+    /// The name of the setup.
+    pub name: &'static str,
+    /// The number of states.
+    pub states: usize,
+    /// The number of steps to the state that is furthest from the beginning.
+    pub depth: usize,
+    /// The duration of the exploration.
+    pub took: Duration,
+    /// The first promise that was found broken. A breach ends the exploration.
+    pub broken: Option<Broken>,
+    /// The situations that should be in some history, and are in none.
+    pub never: Vec<&'static str>,
+}
+
+/// A promise that was found broken.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The name of the promise.
+    pub promise: &'static str,
+    /// The steps of a shortest way to the breach.
+    pub steps: Vec<String>,
+}
+
+impl Explored {
+    /// Returns `true` if every promise was kept, and everything was seen that should be.
+    pub fn is_well(&self) -> bool {
+        self.broken.is_none() && self.never.is_empty()
+    }
+}
+
+impl Display for Explored {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { name, states, depth, took, never, broken } = self;
+        write!(out, "{name}: {states} states, {depth} steps deep, {:.1} s", took.as_secs_f64())?;
+        never.iter().try_for_each(|sight| write!(out, "\n{name}: never {sight}"))?;
+        broken.iter().try_for_each(|Broken { promise, steps }| {
+            write!(out, "\n{name}: {}\nviolated: {promise}", steps.join(", "))
+        })
+    }
+}
+
+/// Visits every state, or `most` states. Asks every question there, and that of the goals if the setup is electable.
+pub(super) fn explore<M: Model>(name: &'static str, model: &M, is_electable: bool, most: usize) -> Explored {
+    let began = Instant::now();
+    let (mut graph, mut sights) = (Graph::default(), model.sights());
+    let mut ways = Ways::new(if is_electable { model.goals() } else { Vec::new() });
+    let (mut depth, mut actions) = (0, Vec::new());
+    let (mut broken, mut last) = (None, None);
+    // Mirror images have different goals.
+    let fingerprint_of = |world: &_| if is_electable { fingerprint(world) } else { model.mirrored(world) };
+    let first = model.begin();
+    graph.visit(fingerprint_of(&first), 0, 0);
+    let mut level = vec![(0, first)];
+    'search: while !level.is_empty() && graph.len() < most {
+        let mut next_level = Vec::new();
+        for (from, world) in level {
+            if let Some(promise) = model.broken(&world) {
+                broken = Some((promise, from));
+                break 'search;
+            }
+            sights.retain(|sight| !(sight.is_seen)(model, &world));
+            ways.visit(from, |goal| model.is_reached(&world, goal));
+            model.actions(&world, &mut actions);
+            for (number, action) in actions.drain(..).enumerate() {
+                let mover = model.mover(&action);
+                let next = model.after(&world, action);
+                if !model.is_within(&next) {
+                    ways.step(mover, from, None);
+                    continue;
+                }
+                let (to, is_new) = graph.visit(fingerprint_of(&next), from, number);
+                ways.step(mover, from, Some(to));
+                if is_new {
+                    next_level.push((to, next));
+                }
+            }
+        }
+        depth += 1;
+        level = next_level;
+    }
+    if broken.is_none()
+        && graph.len() < most
+        && let Some((goal, index)) = ways.first_stuck(graph.len())
+    {
+        broken = Some(("always electable", index));
+        last = Some(format!("node {} can never lead lock {} again", goal.node, goal.lock));
+    }
+    let of_breach = |(promise, index)| {
+        let mut steps = graph.steps_to(model, index);
+        steps.extend(last);
+        Broken { promise, steps }
+    };
+    Explored {
+        name,
+        states: graph.len(),
+        depth,
+        never: if broken.is_none() { sights.iter().map(|sight| sight.name).collect() } else { Vec::new() },
+        broken: broken.map(of_breach),
+        took: began.elapsed(),
+    }
+}

@@ -1,0 +1,84 @@
+//! The canonical form of a state: one number for all states that differ only in the names of their ids.
+//!
+//! The protocol compares ids for equality only, so the hash has the place of each id in the order of appearance instead of
+//! the id. Two states that nothing but their ids tells apart have the same futures.
+
+use std::hash::{Hash, Hasher};
+
+use super::ids::MARK;
+
+/// More ids than a state has.
+const MOST_IDS: usize = 64;
+
+/// Returns the number of a state.
+pub fn fingerprint(state: &impl Hash) -> u64 {
+    let mut hash = Canonical { hash: 0, seen: [0; MOST_IDS], count: 0 };
+    state.hash(&mut hash);
+    hash.finish()
+}
+
+struct Canonical {
+    hash: u64,
+    seen: [u64; MOST_IDS],
+    count: usize,
+}
+
+impl Canonical {
+    fn place_of(&mut self, id: u64) -> usize {
+        let known = self.seen[..self.count].iter().position(|seen| *seen == id);
+        known.unwrap_or_else(|| {
+            self.seen[self.count] = id;
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    fn text(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+}
+
+impl Hasher for Canonical {
+    /// Each step is a permutation for a given word, so that no two states become one before the last word.
+    fn write_u64(&mut self, word: u64) {
+        self.hash = (self.hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash ^= self.hash >> 32;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut parts = bytes.split(|byte| *byte == MARK);
+        self.text(parts.next().unwrap_or_default());
+        for part in parts {
+            let digits = part.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+            let id = part[..digits].iter().fold(0, |id, digit| id << 8 | u64::from(*digit));
+            let place = self.place_of(id);
+            self.write_u64(!(place as u64));
+            self.text(&part[digits..]);
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u16(&mut self, number: u16) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        let hash = (self.hash ^ self.hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash ^ hash >> 32
+    }
+}

@@ -1,0 +1,25 @@
+//! The protocol without servers: a model of it to explore, a simulation of its use, and its cost in requests.
+#![cfg(feature = "check")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "what finds a mistake in itself fails by panicking")]
+
+pub mod costs;
+pub mod kit;
+pub mod migration;
+pub mod model;
+pub mod sequenced;
+pub mod sessions;
+pub mod simulation;
+
+/// The models with their questions.
+pub fn models() -> Vec<kit::Asked> {
+    vec![
+        kit::Asked::new("election", model::questions(), model::larger()),
+        kit::Asked::new("sessions", sessions::model::questions(), sessions::model::larger()),
+        kit::Asked::new("sequenced", sequenced::questions(), sequenced::larger()),
+        kit::Asked::new("migration", migration::questions(), migration::larger()),
+    ]
+}
+
+/// A third of the time of an exploration goes to the allocator of the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

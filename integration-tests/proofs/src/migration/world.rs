@@ -1,0 +1,209 @@
+//! The two locks, and the processes that compete for one of them or for both.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Election, Purpose, Rules};
+use leaderelection::lock::JobId;
+use leaderelection::migration::view::{Half, Versions, View};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+
+use super::phase::Phase;
+use super::promise::Violation;
+use super::setup::{NAMES, RETRY, Setup, UNIT, job};
+use crate::kit::{Ids, Late};
+
+/// The moment of the writes before the beginning, which is further back than any lease.
+const LONG_AGO: i8 = -10;
+
+/// A record in one of the locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stored {
+    /// The record.
+    pub record: Arc<LeaderElectionRecord>,
+    /// The version.
+    pub version: Version,
+    /// The moment of the write, if the locks tell ages.
+    pub written: Option<i8>,
+}
+
+impl Stored {
+    pub(super) fn is_held(&self) -> bool {
+        !self.record.is_released()
+    }
+
+    /// Returns `true` if the record says that the job is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.record.is_done(&job())
+    }
+
+    /// Returns the promise that a write breaks which replaces this record.
+    pub(super) fn broken_by(&self, record: &LeaderElectionRecord) -> Option<Violation> {
+        let begins = !record.is_released() && record.leader_transitions > self.record.leader_transitions;
+        match self.is_done() {
+            true if begins => Some(Violation::Repetition),
+            true if !record.is_done(&job()) => Some(Violation::LostMark),
+            _ => None,
+        }
+    }
+
+    pub(super) fn shown(&self, now: u8) -> VersionedRecord {
+        let age = self.written.map(|written| UNIT * (i32::from(now) - i32::from(written)).unsigned_abs());
+        VersionedRecord::new((*self.record).clone(), self.version.clone()).with_age(age)
+    }
+}
+
+/// A write to one of the locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Put {
+    /// The lock.
+    pub half: Half,
+    /// The record.
+    pub record: Arc<LeaderElectionRecord>,
+    /// The version that the write replaces; `None` if it creates the object.
+    pub expected: Option<Version>,
+}
+
+/// A call of a process, and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// A read of the locks; the outer `None` stands for a lock that was not read yet.
+    Look(Box<[Option<Option<VersionedRecord>>; 2]>),
+    /// A write.
+    Write {
+        /// The purpose.
+        purpose: Purpose,
+        /// The writes that are left, in their order.
+        left: Vec<Put>,
+        /// The versions of the writes that have landed.
+        written: Versions,
+    },
+    /// A write that gives back the first half of a write, and the error of the second half.
+    Return(Put, StoreErrorKind),
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The locks that the process uses.
+    pub phase: Phase,
+    /// The state machine of the election.
+    pub election: Election,
+    /// The process's knowledge of both locks.
+    pub view: View,
+    /// The job for which the process competes.
+    pub job: Option<JobId>,
+    /// The call that is under way.
+    pub call: Option<Call>,
+    /// `true` if the process was asked to stop, to begin anew in the next phase.
+    pub stops: bool,
+}
+
+/// A state of the model.
+#[derive(Clone, Debug, Hash)]
+pub struct World {
+    /// The time.
+    pub now: u8,
+    /// The locks, the old one first.
+    pub locks: [Option<Stored>; 2],
+    /// The processes.
+    pub nodes: Vec<Node>,
+    /// The writes for whose answers nobody waits.
+    pub late: Vec<Late<(), Put>>,
+    /// The faults so far.
+    pub faults: u8,
+    /// The crashes so far.
+    pub crashes: u8,
+    /// The releases by an operator so far.
+    pub releases: u8,
+    /// The token of the last term that began.
+    pub highest: Option<u64>,
+    /// The phase of the process that led last.
+    pub led: Option<Phase>,
+    /// The units since a process led, or since the last event that a gap may follow.
+    pub idle: u8,
+    /// The first broken promise.
+    pub(super) violation: Option<Violation>,
+    /// The ids and versions that were used.
+    pub ids: Ids,
+}
+
+impl Node {
+    pub(super) fn new(setup: &Setup, index: usize, phase: Phase) -> Self {
+        let mut rules = Rules::new(
+            NAMES[index],
+            UNIT * u32::from(setup.leases[index]),
+            UNIT * u32::from(setup.deadlines[index]),
+            UNIT * u32::from(RETRY),
+        );
+        (rules.release_on_cancel, rules.reclaim_own_identity) = (true, setup.reclaims);
+        rules.store_clock_slack = setup.ages.then_some(Duration::ZERO);
+        if setup.takes_back {
+            (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
+        }
+        let (election, view, job) = (Election::new(rules), View::new(NAMES[index]), setup.job_id());
+        Self { phase, election, view, job, call: None, stops: false }
+    }
+}
+
+impl World {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let mut ids = Ids::default();
+        let mut locks = setup.tokens.map(|token| {
+            let token = token?;
+            let mut record = LeaderElectionRecord::new("", UNIT);
+            record.leader_transitions = token;
+            Some(Stored { record: Arc::new(record), version: ids.version(), written: setup.ages.then_some(LONG_AGO) })
+        });
+        if let Some((half, index, token)) = setup.left
+            && let Some(lock) = &mut locks[place(half)]
+        {
+            let record = Arc::make_mut(&mut lock.record);
+            (record.holder_identity, record.leader_transitions) = (NAMES[index].to_owned(), token);
+            (record.lease_duration, record.write_id) = (UNIT * u32::from(setup.leases[index]), Some(ids.unused()));
+        }
+        let nodes = (0..setup.phases.len()).map(|index| Node::new(setup, index, setup.phases[index])).collect();
+        let mut world = Self {
+            now: 0,
+            locks,
+            nodes,
+            late: Vec::new(),
+            faults: 0,
+            crashes: 0,
+            releases: 0,
+            highest: setup.first_token(),
+            led: None,
+            idle: 0,
+            violation: None,
+            ids,
+        };
+        let last = world.nodes.len() - 1;
+        if setup.takes_back {
+            world.lead_first(setup, last);
+        }
+        (0..last).for_each(|index| world.begin(index));
+        if !setup.takes_back {
+            world.begin(last);
+        }
+        world
+    }
+
+    pub(super) fn moment(&self) -> LocalInstant {
+        LocalInstant::default() + UNIT * u32::from(self.now)
+    }
+
+    /// The number of processes that lead now.
+    #[must_use]
+    pub fn leaders(&self) -> usize {
+        let now = self.moment();
+        self.nodes.iter().filter(|node| node.election.leading(now).is_some()).count()
+    }
+}
+
+pub(super) fn place(half: Half) -> usize {
+    match half {
+        Half::Old => 0,
+        Half::New => 1,
+    }
+}

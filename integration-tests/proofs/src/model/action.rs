@@ -1,0 +1,132 @@
+//! The steps that are possible from a state.
+
+use super::node::Answered;
+use super::peer::Word;
+use super::setup::Setup;
+use super::world::{Spoilt, World};
+use crate::kit::{Flight, Work};
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Advances all clocks, each by its rate.
+    Tick,
+    /// Delivers a write whose sender no longer waits for the answer.
+    ArriveLate(usize),
+    /// Deletes the object, as an operator can.
+    Delete,
+    /// Replaces the record by something that is none.
+    Spoil,
+    /// Puts the record back.
+    Repair,
+    /// Asks the leader to hand over to a node, as an operator can.
+    RequestTransfer(usize),
+    /// Lets an event happen to a node.
+    Node(usize, Deed),
+}
+
+/// An event that happens to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Deed {
+    /// The node reads its clock and does what is due.
+    Poll,
+    /// The node's request reaches the store.
+    Arrive,
+    /// The node gets the answer.
+    Answer,
+    /// The node no longer waits for the answer. The request may still arrive.
+    GiveUp,
+    /// The store refused the node's request before the request had any effect.
+    Refuse,
+    /// The store applied the node's write, and the answer is a conflict, as after a second try of an SDK or a proxy.
+    LieConflict,
+    /// The store applied the node's write, and the answer is a refusal.
+    LieRefused,
+    /// The store refused the node's request before the request had any effect, and asks the node to wait.
+    RefuseAndAskToWait,
+    /// The answer is an error that leaves the outcome open, and asks the node to wait.
+    FailAndAskToWait,
+    /// The node is asked to end its term or its candidacy.
+    Stop,
+    /// The node is asked to step down.
+    StepDown,
+    /// The work of the node's term is polled for the first time.
+    BeginWork,
+    /// The work of the node's term has ended, after the term itself.
+    WorkStopped,
+    /// The work of the node's term, a job, has succeeded.
+    Succeed,
+    /// The work of the node's term has failed.
+    Fail,
+    /// The node competes again for a job that it has found done.
+    CompeteAgain,
+    /// The node crashes and starts again with the same identity.
+    Crash,
+    /// The node gets the other timings of the setup, or its first timings again.
+    Reconfigure,
+    /// The node hears the word of a peer, which may be a lie.
+    Hear(Word),
+}
+
+impl World {
+    pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
+        actions.push(Action::Tick);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let mut push = |deed| actions.push(Action::Node(index, deed));
+            push(Deed::Poll);
+            match self.net.get(index, &()) {
+                None => {}
+                Some(Flight::Sent(_)) => {
+                    [Deed::Arrive, Deed::GiveUp, Deed::Refuse].into_iter().for_each(&mut push);
+                    setup.waits.then(|| push(Deed::RefuseAndAskToWait));
+                }
+                Some(Flight::Answered(Answered { applied, .. })) => {
+                    [Deed::Answer, Deed::GiveUp].into_iter().for_each(&mut push);
+                    setup.waits.then(|| push(Deed::FailAndAskToWait));
+                    if *applied && setup.lies {
+                        [Deed::LieConflict, Deed::LieRefused].into_iter().for_each(&mut push);
+                    }
+                }
+            }
+            match node.seat.work {
+                Work::None => {}
+                Work::Pending => push(Deed::BeginWork),
+                Work::Running | Work::Dropped | Work::Abandoned if setup.has_job(index) => {
+                    [Deed::Succeed, Deed::Fail].into_iter().for_each(&mut push);
+                }
+                Work::Running if node.seat.leads && setup.fails => push(Deed::Fail),
+                Work::Running if node.seat.leads => {}
+                Work::Running | Work::Dropped | Work::Abandoned => push(Deed::WorkStopped),
+            }
+            if node.rests {
+                push(Deed::CompeteAgain);
+            }
+            if setup.stops && !node.waits {
+                push(Deed::Stop);
+            }
+            if setup.stops && node.seat.leads {
+                push(Deed::StepDown);
+            }
+            if self.reconfigured < setup.reconfigures {
+                push(Deed::Reconfigure);
+            }
+            if setup.crashes {
+                push(Deed::Crash);
+            }
+            self.words(setup, index).for_each(|word| push(Deed::Hear(word)));
+        }
+        actions.extend((0..self.net.late.len()).map(Action::ArriveLate));
+        if setup.deletion && !self.deleted && self.cell.is_some() {
+            actions.push(Action::Delete);
+        }
+        if setup.spoils && self.spoilt == Spoilt::NotYet && self.cell.is_some() {
+            actions.push(Action::Spoil);
+        }
+        if self.spoilt == Spoilt::Now {
+            actions.push(Action::Repair);
+        }
+        if self.transferred < setup.transfers && self.cell.is_some() && self.spoilt != Spoilt::Now {
+            actions.extend((0..self.nodes.len()).map(Action::RequestTransfer));
+        }
+    }
+}

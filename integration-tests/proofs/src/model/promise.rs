@@ -1,0 +1,60 @@
+//! The promises that a step may break.
+
+use crate::kit::promises;
+
+promises! {
+    /// Two terms had one token, or the first write of a term landed with a token that was not larger than those of
+    /// all terms whose first write had landed before.
+    ///
+    /// With clocks within their bound, the terms also begin in this order. Without the bound, a late answer may
+    /// begin a term after the next term has begun. The late term has the smaller token, and the fence refuses it.
+    Tokens = "tokens",
+    /// A term that had ended was valid again.
+    Revival = "no revival",
+    /// A term was given up as taken over although the record still was the term's own.
+    SpuriousLoss = "no spurious loss",
+    /// A write replaced the valid lease of another node.
+    Erasure = "no erasure",
+    /// A lease was released while the work still ran.
+    EarlyRelease = "no early release",
+    /// The work of a term ran on when its lease was over, although the machine had looked at the clock.
+    Overrun = "no overrun",
+    /// A candidacy was over although its work still ran and had not been given up.
+    EarlyEnd = "no early end",
+    /// A candidate that had been asked to stop competed for another term.
+    Disobedience = "no disobedience",
+    /// A node announced another leader before it ended its own term.
+    Order = "stop before the next leader",
+    /// A candidate created the record anew before the end of a lease that it had seen.
+    Haste = "no haste",
+    /// A request was sent before the time that the store had asked for.
+    Hurry = "no hurry",
+    /// A clash of identities was reported, but neither another process nor an earlier process of this candidate
+    /// wrote the object under the same identity.
+    FalseClash = "no false clash",
+    /// A term or its work began for a job whose mark had landed.
+    Repetition = "once per job",
+    /// A mark landed for work that had not succeeded, or by another write than the release of its term.
+    FalseMark = "no false mark",
+    /// A write dropped the mark.
+    LostMark = "no lost mark",
+    /// Work had succeeded, and its candidate released the lease without the mark, or ended its candidacy without a release
+    /// although the lease was still its own.
+    MissingMark = "no missing mark",
+    /// A candidate said that the job was done before a mark had landed.
+    FalseReport = "no false report of a job",
+    /// A word that was no news changed the state of a candidate.
+    Echo = "no echo",
+    /// A term went on, or its lease was kept, although its work had failed.
+    Futility = "no futility",
+    /// A candidate took a free lease before the time of its rank.
+    Pushing = "no pushing",
+    /// A candidate asked for the lease without a better rank, or before its settle time was over.
+    Insolence = "no insolence",
+    /// The count of requests was lost, or did not grow by a request.
+    Oblivion = "no oblivion",
+    /// A candidate would read later than two retry periods from now, although its leader may be silent from now on.
+    Trust = "no trust in silence",
+    /// A candidate whose read showed no renewal would read later than a retry period from now.
+    Sloth = "no sloth",
+}

@@ -1,0 +1,23 @@
+//! A deterministic simulation of members that lead many locks through sessions.
+//!
+//! Five nodes and fifty locks. Requests have the same faults as in the [simulation of a single
+//! lock](crate::simulation), and nodes are frozen, cut off, crash, stop, and join again, with clocks of different rates.
+//! Members have unequal timings at times, and operators change locks. Listings are slow, or tell no versions.
+//! The simulation drives the state machine itself, with simulated time: all choices come from one seed.
+//!
+//! An oracle that knows true time checks every promise during the run: see [`Property`].
+
+mod balance;
+mod campaign;
+mod driver;
+mod judge;
+mod node;
+mod operator;
+mod oracle;
+mod store;
+mod trouble;
+mod world;
+
+pub use campaign::{Campaign, Outcome};
+pub use oracle::{Property, Stats};
+pub use world::{Run, run};

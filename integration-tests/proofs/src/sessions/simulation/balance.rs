@@ -1,0 +1,147 @@
+//! The shares of members, with balance: after the end of all faults, a member leaves, and a member joins.
+
+use std::hash::Hasher;
+use std::time::Duration;
+
+use siphasher::sip::SipHasher24;
+
+use leaderelection::sessions::machine::Input;
+
+use super::oracle::Property;
+use super::world::{Event, LOCKS, World};
+use crate::simulation::scenario::{NODES, Timings};
+
+/// A change of the members that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The node whose process leaves, and then joins.
+    node: usize,
+    has_joined: bool,
+    /// The leader of each lock before the change.
+    before: Vec<Option<Leader>>,
+}
+
+/// The leader of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Leader {
+    process: u64,
+    identity: String,
+    token: u64,
+}
+
+impl Change {
+    /// Returns `true` if no process may start on this node.
+    pub(super) fn keeps_out(&self, node: usize) -> bool {
+        self.node == node && !self.has_joined
+    }
+}
+
+impl World {
+    /// The duration of a leave and a join; zero if the run has none.
+    pub(super) fn change_takes(&self) -> Duration {
+        let changes = self.balance && self.scenario.clocks_bounded && self.scenario.other_timings.is_none();
+        if changes { self.leave_takes() + self.join_takes() } else { Duration::ZERO }
+    }
+
+    pub(super) fn plan_change(&mut self, from: Duration) {
+        if !self.change_takes().is_zero() {
+            self.at(from, Event::Leave);
+            self.at(from + self.leave_takes(), Event::Join);
+            self.at(from + self.change_takes(), Event::Joined);
+        }
+    }
+
+    /// The longest time until every lock of a member that leaves has another leader: two looks at its session, a look at all
+    /// locks, and the waits of all ranks.
+    fn leave_takes(&self) -> Duration {
+        let Timings { lease, retry, .. } = self.scenario.timings;
+        self.by_the_slowest_clock(lease * 2 + retry * 12)
+    }
+
+    /// The longest time until a member that joins has its share: three leases, if the retry period is short enough. The others
+    /// search for new sessions, the session settles, its first in order is handed over to it, and it looks at the locks.
+    fn join_takes(&self) -> Duration {
+        let Timings { lease, retry, .. } = self.scenario.timings;
+        let noticed = self.rules("", self.scenario.timings).look_around.min(lease * 2);
+        let local = (noticed.max(lease + retry) + retry * 6).max(lease * 3);
+        self.by_the_slowest_clock(local)
+    }
+
+    fn by_the_slowest_clock(&self, local: Duration) -> Duration {
+        local.mul_f64(1e6 / self.scenario.rates.0 as f64)
+    }
+
+    /// Lets a member leave.
+    pub(super) fn leave(&mut self) {
+        let alive: Vec<usize> = (0..NODES).filter(|node| self.nodes[*node].process.is_some()).collect();
+        let node = self.dice.pick(&alive);
+        let before = self.leaders();
+        self.change = Some(Change { node, has_joined: false, before });
+        self.oracle.log(self.now, || format!("node {node} leaves"));
+        if let Some(process) = &mut self.nodes[node].process {
+            process.stopped_at = Some(self.now);
+        }
+        self.step(node, Input::Stop);
+    }
+
+    /// Checks what a leave has moved, and lets a member join.
+    pub(super) fn join(&mut self) {
+        self.check();
+        let now = self.leaders();
+        let Some(Change { node, before, .. }) = self.change.take() else { return };
+        for (lock, (before, now)) in before.iter().zip(&now).enumerate() {
+            let was_its = before.as_ref().is_some_and(|leader| self.node_of(leader.process).is_none());
+            self.oracle.demand(was_its || before == now, Property::MovesNoMore, || {
+                format!("a leave moves lock {lock} from {before:?} to {now:?}")
+            });
+        }
+        self.change = Some(Change { node, has_joined: true, before: now });
+        self.start(node);
+    }
+
+    /// Checks the share of the member that has joined, and what else has moved.
+    pub(super) fn joined(&mut self) {
+        self.check();
+        let now = self.leaders();
+        let Some(Change { node, before, .. }) = self.change.take() else { return };
+        let members: Vec<String> =
+            self.nodes.iter().filter_map(|node| Some(node.process.as_ref()?.identity.clone())).collect();
+        let joined = self.nodes[node].process.as_ref().map(|process| process.identity.clone());
+        for (lock, (before, now)) in before.iter().zip(&now).enumerate() {
+            let first = first_of(&members, lock);
+            let leader = now.as_ref().map(|leader| &leader.identity);
+            if first == joined {
+                self.oracle.demand(leader == first.as_ref(), Property::ShareInTime, || {
+                    format!("{first:?} has joined and is the first of lock {lock}, which {now:?} leads")
+                });
+            } else {
+                let was_first = before.as_ref().map(|leader| &leader.identity) == first.as_ref();
+                let has_reason = !was_first && leader == first.as_ref();
+                self.oracle.demand(has_reason || before == now, Property::MovesNoMore, || {
+                    format!("a join moves lock {lock} from {before:?} to {now:?}, and {first:?} is its first")
+                });
+            }
+        }
+    }
+
+    fn leaders(&self) -> Vec<Option<Leader>> {
+        let of = |lock| {
+            self.nodes.iter().find_map(|node| {
+                let (process, token) = (node.process.as_ref()?, node.leading(self.now, lock)?);
+                Some(Leader { process: process.number, identity: process.identity.clone(), token })
+            })
+        };
+        (0..LOCKS).map(of).collect()
+    }
+}
+
+/// Returns the first of these members in the order of a lock, computed anew from the description of that order.
+fn first_of(members: &[String], lock: usize) -> Option<String> {
+    fn digest(key: u64, bytes: &[u8]) -> u64 {
+        let mut hasher = SipHasher24::new_with_keys(key, 0);
+        hasher.write(bytes);
+        hasher.finish()
+    }
+    let name = digest(0, format!("shard-{lock}").as_bytes()).to_be_bytes();
+    members.iter().max_by_key(|member| digest(digest(0, member.as_bytes()), &name)).cloned()
+}

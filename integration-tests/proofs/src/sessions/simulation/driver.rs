@@ -1,0 +1,274 @@
+//! The processes: their steps, and what a driver does with the effects.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use leaderelection::StoreErrorKind;
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{EndReason, Failure, Request, WorkEnd};
+use leaderelection::sessions::machine::{Effect, Input, LockId, Member, PeerRequest};
+
+use super::node::{Ids, Process, Seat, Target, Work};
+use super::oracle::Property;
+use super::store::{Ask, Key, Reply};
+use super::world::{Event, LOCKS, World};
+use crate::simulation::faults::Fate;
+use crate::simulation::scenario::{NODES, Timings};
+
+impl World {
+    pub(super) fn start(&mut self, node: usize) {
+        if self.nodes[node].process.is_some() || self.change.as_ref().is_some_and(|change| change.keeps_out(node)) {
+            return;
+        }
+        self.processes += 1;
+        let number = self.processes;
+        let identity = if self.scenario.new_identity_on_restart { format!("p{number}") } else { format!("n{node}") };
+        let timings = self.scenario.timings_of_a_process(&mut self.dice);
+        let mut member = Member::new(self.rules(&identity, timings));
+        for lock in 0..LOCKS {
+            member.add_lock(&format!("shard-{lock}"));
+        }
+        self.nodes[node].process = Some(Process {
+            number,
+            identity: identity.clone(),
+            timings,
+            member,
+            seats: vec![Seat { leads: None, ended: None, work: Work::None }; LOCKS as usize],
+            in_flight: BTreeMap::new(),
+            lease_end: None,
+            stopped_at: None,
+            wakes_at: None,
+            ids: Ids {
+                process: number,
+                drawn: 0,
+                dice: self.dice.fork(),
+                time: self.nodes[node].clock.wall_at(self.now),
+            },
+        });
+        self.oracle.log(self.now, || format!("p{number} starts on node {node} as {identity}"));
+        self.step(node, Input::Begin);
+        for lock in 0..LOCKS {
+            self.compete(node, lock, Duration::ZERO);
+        }
+    }
+
+    pub(super) fn compete(&mut self, node: usize, lock: u32, stand_back: Duration) {
+        self.step(node, Input::Compete { lock: LockId(lock), stand_back, ends_with_work: false });
+    }
+
+    /// Takes one step of a process, and carries out its effects.
+    pub(super) fn step(&mut self, node: usize, input: Input) {
+        let local = self.nodes[node].local(self.now);
+        let time = self.nodes[node].clock.wall_at(self.now);
+        let Some(process) = &mut self.nodes[node].process else { return };
+        process.ids.time = time;
+        process.member.handle(local, input, &mut process.ids);
+        while let Some(effect) = self.nodes[node].process.as_mut().and_then(|process| process.member.next()) {
+            self.carry_out(node, effect);
+        }
+        let Some(process) = &self.nodes[node].process else { return };
+        let overruns = process.lease_end.is_some_and(|end| local >= end)
+            && process.seats.iter().any(|seat| seat.work == Work::Running);
+        self.oracle.demand(!overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
+        if let Some(at) = process.member.wake_at() {
+            let (at, number) = (self.nodes[node].true_at(at), process.number);
+            let at = at.max(self.now + Duration::from_nanos(1));
+            if process.wakes_at != Some(at) {
+                self.at(at, Event::Wake { process: number, at });
+            }
+            if let Some(process) = &mut self.nodes[node].process {
+                process.wakes_at = Some(at);
+            }
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, node: usize, effect: Effect) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let number = process.number;
+        match effect {
+            Effect::Own { session, request } => {
+                let session = session.to_string();
+                self.send(node, Target::Own(session.clone()), ask(Key::Session(session), request));
+            }
+            Effect::Lock { lock, request } => self.send(node, Target::Lock(lock.0), ask(Key::Lock(lock.0), request)),
+            Effect::Peer { session, request } => {
+                let key = Key::Session(session.to_string());
+                let ask = match request {
+                    PeerRequest::Look => Ask::Read(key),
+                    PeerRequest::End(write) => Ask::Write(key, write),
+                    PeerRequest::Delete(version) => Ask::Delete(key, version),
+                };
+                self.send(node, Target::Peer(session.to_string()), ask);
+            }
+            Effect::ListSessions => self.send(node, Target::Sessions, Ask::ListSessions),
+            Effect::ListLocks => self.send(node, Target::Locks, Ask::ListLocks),
+            Effect::Start { lock, term, reason } => {
+                self.oracle
+                    .log(self.now, || format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
+                let seat = &mut process.seats[lock.0 as usize];
+                let revived = seat.ended >= Some(term.fencing_token) || seat.leads.is_some();
+                (seat.leads, seat.work) = (Some(term.fencing_token), Work::Running);
+                self.oracle.stats.terms += 1;
+                self.oracle.is_led(self.now, lock.0 as usize);
+                self.oracle.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
+                self.extend(node, term.valid_until);
+            }
+            Effect::Extend { valid_until } => self.extend(node, valid_until),
+            Effect::Stop { lock, fencing_token, reason, .. } => {
+                self.oracle.log(self.now, || format!("p{number} stops leading {}: {reason}", lock.0));
+                let seat = &mut process.seats[lock.0 as usize];
+                seat.ended = seat.ended.max(seat.leads.take());
+                self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
+                let lease = self.scenario.timings.lease;
+                let lasts = match self.dice.below(4) {
+                    0 if self.change.is_none() => self.dice.up_to(lease * 2),
+                    _ => self.dice.up_to(Duration::from_millis(50)),
+                };
+                self.at(self.now + lasts, Event::WorkEnds { process: number, lock: lock.0, token: fencing_token });
+                self.is_left(lock.0);
+            }
+            Effect::DropWork { lock } => {
+                // Some work cannot be dropped at once.
+                if let Some(token) = process.seats[lock.0 as usize].ended
+                    && self.dice.chance(0.9)
+                {
+                    self.at(self.now, Event::WorkEnds { process: number, lock: lock.0, token });
+                }
+                if let Some(process) = &mut self.nodes[node].process {
+                    let seat = &mut process.seats[lock.0 as usize];
+                    if seat.work == Work::Running {
+                        seat.work = Work::Abandoned;
+                    }
+                }
+            }
+            Effect::Abandon { lock } => process.seats[lock.0 as usize].work = Work::Abandoned,
+            Effect::Finished { lock, outcome } if process.stopped_at.is_none() => {
+                let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
+                let stand_back = if gave_up { self.scenario.timings.lease } else { Duration::ZERO };
+                self.compete(node, lock.0, stand_back);
+            }
+            Effect::Ended => {
+                let works = process.seats.iter().any(|seat| seat.leads.is_some());
+                self.oracle.demand(!works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
+                self.oracle.log(self.now, || format!("p{number} has ended"));
+                self.nodes[node].process = None;
+                let at = self.now + self.dice.up_to(self.scenario.timings.lease * 3);
+                self.at(at, Event::Start(node));
+            }
+            Effect::Fact(fact) => self.oracle.log(self.now, || format!("p{number}: {fact:?}")),
+            _ => {}
+        }
+    }
+
+    /// Notes a window that was opened or moved, and checks that no other process leads the same locks.
+    pub(super) fn extend(&mut self, node: usize, valid_until: LocalInstant) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let Timings { lease, deadline, .. } = process.timings;
+        process.lease_end = Some(valid_until + (lease - deadline));
+        for lock in 0..LOCKS {
+            let leading = self.nodes[node].leading(self.now, lock);
+            let seat = self.nodes[node].process.as_ref().map(|process| process.seats[lock as usize]);
+            let believed = seat.is_some_and(|seat| seat.leads.is_some());
+            let revived = leading.is_some() && seat.is_some_and(|seat| seat.ended >= leading);
+            self.oracle.demand(!revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
+            let counts = leading.is_none_or(|token| self.oracle.counts(lock, token));
+            if !believed || !counts || !self.scenario.clocks_bounded {
+                continue;
+            }
+            let others = self.leads_beside(Some(node), lock);
+            self.oracle.demand(others.is_none(), Property::Exclusion, || {
+                format!("nodes {node} and {others:?} lead lock {lock}")
+            });
+        }
+    }
+
+    pub(super) fn end_work(&mut self, node: usize, lock: u32, token: u64) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let seat = &mut process.seats[lock as usize];
+        if seat.work != Work::None && seat.leads.is_none() && seat.ended == Some(token) {
+            seat.work = Work::None;
+            self.step(node, Input::WorkEnded { lock: LockId(lock), end: WorkEnd::Complete });
+        }
+    }
+
+    pub(super) fn send(&mut self, node: usize, target: Target, ask: Ask) {
+        self.oracle.stats.requests += 1;
+        self.drawn += 1;
+        let id = self.drawn;
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let (number, Timings { timeout, .. }) = (process.number, process.timings);
+        if let Ask::Write(key, write) = &ask {
+            self.oracle.stats.writes += 1;
+            let works = |seat: &Seat| seat.work == Work::Running;
+            let early = write.record.is_released()
+                && match &target {
+                    Target::Own(_) => process.seats.iter().any(works),
+                    Target::Lock(lock) => works(&process.seats[*lock as usize]),
+                    _ => false,
+                };
+            self.oracle.demand(!early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
+        }
+        process.in_flight.insert(target.clone(), (id, ask.clone()));
+        let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
+        let mut fate = if self.change.is_some() {
+            Fate::quick(&mut self.dice)
+        } else if self.dice.chance(share) {
+            Fate::bad(&self.scenario, &mut self.dice)
+        } else {
+            Fate::good(&self.scenario, &mut self.dice)
+        };
+        // A listing of many objects takes its time, and ends within the request timeout.
+        if let (true, Ask::ListSessions | Ask::ListLocks, Some(arrives)) = (self.lists_slowly, &ask, fate.arrives) {
+            let longest = timeout.mul_f64(0.9e6 / self.scenario.rates.1 as f64);
+            fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));
+        }
+        let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
+        let late = Event::Return { process: number, target: target.clone(), id, reply: ask.failed(ambiguous) };
+        let gives_up = self.nodes[node].true_at(self.nodes[node].local(self.now) + timeout);
+        self.at(gives_up, late);
+        let is_cut_off = self.nodes[node].link_down_until > self.now || self.outage_until > self.now;
+        if let Some(arrives) = fate.arrives.filter(|_| !is_cut_off) {
+            let first = Event::Arrive { process: number, target, id, ask, fate, is_second: false };
+            self.at(self.now + arrives, first);
+        }
+    }
+
+    /// Notes that a term of a lock is over.
+    pub(super) fn is_left(&mut self, lock: u32) {
+        if self.leads_beside(None, lock).is_none() {
+            self.oracle.unled_since[lock as usize].get_or_insert(self.now);
+        }
+    }
+
+    /// Returns another node that leads a lock in a term that no operator has ended.
+    pub(super) fn leads_beside(&self, node: Option<usize>, lock: u32) -> Option<usize> {
+        let leads = |other: usize| self.nodes[other].leading(self.now, lock);
+        (0..NODES)
+            .find(|other| Some(*other) != node && leads(*other).is_some_and(|token| self.oracle.counts(lock, token)))
+    }
+}
+
+fn ask(key: Key, request: Request) -> Ask {
+    match request {
+        Request::Look => Ask::Read(key),
+        Request::Write(write) => Ask::Write(key, write),
+    }
+}
+
+/// The input that an answer is for its process. `tells_versions` is that of the listings.
+pub(super) fn input(target: &Target, reply: Reply, tells_versions: bool) -> Input {
+    let told = |version| Some(version).filter(|_| tells_versions);
+    match (target, reply) {
+        (Target::Own(session), Reply::Object(answer)) => Input::Own { session: session.as_str().into(), answer },
+        (Target::Peer(session), Reply::Object(answer)) => Input::Peer { session: session.as_str().into(), answer },
+        (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session: session.as_str().into(), result },
+        (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: LockId(*lock), answer },
+        (Target::Sessions, Reply::Sessions(listing)) => Input::Sessions(
+            listing.map(|listed| listed.into_iter().map(|(id, version)| (id.as_str().into(), told(version))).collect()),
+        ),
+        (Target::Locks, Reply::Locks(listing)) => Input::Locks(
+            listing.map(|listed| listed.into_iter().map(|(lock, version)| (LockId(lock), told(version))).collect()),
+        ),
+        (target, reply) => unreachable!("{reply:?} for {target:?}"),
+    }
+}

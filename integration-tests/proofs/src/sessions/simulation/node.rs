@@ -1,0 +1,125 @@
+//! A node and its process, with a clock of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use leaderelection::clock::LocalInstant;
+use leaderelection::election::{Draw, Jitter, Stamp};
+use leaderelection::sessions::machine::{DrawSession, LockId, Member};
+
+use super::store::Ask;
+use crate::simulation::clock::Course;
+use crate::simulation::dice::Dice;
+use crate::simulation::scenario::Timings;
+
+/// The subject of a request, of which one is in flight.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    Own(String),
+    Peer(String),
+    Sessions,
+    Lock(u32),
+    Locks,
+}
+
+/// The work of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    None,
+    Running,
+    /// The work runs although nobody waits for it any more.
+    Abandoned,
+}
+
+/// A process's view of one lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    pub(super) leads: Option<u64>,
+    pub(super) ended: Option<u64>,
+    pub(super) work: Work,
+}
+
+/// A process.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// The number of the process, which no other process of the run has.
+    pub(super) number: u64,
+    pub(super) identity: String,
+    pub(super) timings: Timings,
+    pub(super) member: Member,
+    pub(super) seats: Vec<Seat>,
+    pub(super) in_flight: BTreeMap<Target, (u64, Ask)>,
+    pub(super) lease_end: Option<LocalInstant>,
+    /// The moment in true time at which the process was asked to stop.
+    pub(super) stopped_at: Option<Duration>,
+    /// The moment in true time of the next look at the clock.
+    pub(super) wakes_at: Option<Duration>,
+    pub(super) ids: Ids,
+}
+
+/// A machine.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) clock: Course,
+    pub(super) process: Option<Process>,
+    /// The end of a freeze of the process.
+    pub(super) frozen_until: Duration,
+    pub(super) link_down_until: Duration,
+    /// The end of a time in which every read of another session, and every listing of the sessions, shows no object.
+    pub(super) blind_until: Duration,
+}
+
+impl Node {
+    pub(super) fn local(&self, now: Duration) -> LocalInstant {
+        self.clock.local_at(now)
+    }
+
+    /// Returns the first moment at which the clock shows `local` or more.
+    pub(super) fn true_at(&self, local: LocalInstant) -> Duration {
+        self.clock.true_at(local)
+    }
+
+    /// Returns the token of the term of a lock that is valid now.
+    pub(super) fn leading(&self, now: Duration, lock: u32) -> Option<u64> {
+        let process = self.process.as_ref()?;
+        process.member.leading(self.local(now), LockId(lock)).map(|term| term.fencing_token)
+    }
+
+    /// Returns `true` if the process's session has this ID, and is valid now.
+    pub(super) fn has_valid_session(&self, now: Duration, session: &str) -> bool {
+        let session_of = |process: &Process| {
+            process.member.session(self.local(now)).is_some_and(|(id, is_open)| **id == *session && is_open)
+        };
+        self.process.as_ref().is_some_and(session_of)
+    }
+}
+
+/// The names and the chance of a process.
+#[derive(Debug)]
+pub(super) struct Ids {
+    pub(super) process: u64,
+    pub(super) drawn: u64,
+    pub(super) dice: Dice,
+    /// The wall time of the process.
+    pub(super) time: DateTime<Utc>,
+}
+
+impl Draw for Ids {
+    fn jitter(&mut self) -> Jitter {
+        Jitter::new(u32::try_from(self.dice.below(1 << 32)).unwrap_or_default())
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        self.drawn += 1;
+        Stamp { write_id: format!("p{}-{}", self.process, self.drawn), time: self.time }
+    }
+}
+
+impl DrawSession for Ids {
+    fn session(&mut self) -> Arc<str> {
+        self.drawn += 1;
+        format!("s{}-{}", self.process, self.drawn).into()
+    }
+}

@@ -1,0 +1,82 @@
+//! The operators of the locks, who write and delete without a session.
+
+use std::time::Duration;
+
+use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::MAX_LEADER_TRANSITIONS;
+
+use super::store::Key;
+use super::world::{Event, LOCKS, World};
+use crate::simulation::scenario::NODES;
+
+impl World {
+    /// Asks a leader to hand over, takes a lock away from its leader, or writes a token that has no successor, by mistake.
+    pub(super) fn intervene(&mut self, lasts: Duration) {
+        let lock = u32::try_from(self.dice.below(LOCKS.into())).unwrap_or_default();
+        let Some(mut record) =
+            self.store.lock(lock).filter(|record| record.leader_transitions < MAX_LEADER_TRANSITIONS)
+        else {
+            return;
+        };
+        self.oracle.stats.interventions += 1;
+        let token = record.leader_transitions;
+        match self.dice.below(4) {
+            0 | 1 => {
+                let node = self.dice.below(NODES as u64);
+                self.oracle.log(self.now, || format!("an operator asks for n{node} to lead {lock}"));
+                record.preferred_holder = Some(format!("n{node}"));
+                self.store.put(Key::Lock(lock), &record);
+            }
+            2 => {
+                self.oracle.log(self.now, || format!("an operator releases {lock} with {token}"));
+                self.release(lock, record, token);
+            }
+            _ => {
+                self.oracle.log(self.now, || format!("an operator spoils {lock} with {token}"));
+                self.release(lock, record, MAX_LEADER_TRANSITIONS);
+                self.spoilt.push((lock, token));
+                self.at(self.now + lasts, Event::Repair);
+            }
+        }
+    }
+
+    /// Releases a lock. Its leader may lead on beside the next one, until it looks at the lock.
+    fn release(&mut self, lock: u32, record: LeaderElectionRecord, token: u64) {
+        let deposed = &mut self.oracle.deposed[lock as usize];
+        *deposed = (*deposed).max(Some(record.leader_transitions));
+        let mut released = LeaderElectionRecord::new("", Duration::from_secs(1));
+        (released.leader_transitions, released.unknown) = (token, record.unknown);
+        self.store.put(Key::Lock(lock), &released);
+    }
+
+    /// Puts all tokens right.
+    pub(super) fn repair(&mut self) {
+        for (lock, token) in std::mem::take(&mut self.spoilt) {
+            if let Some(record) = self.store.lock(lock)
+                && record.leader_transitions == MAX_LEADER_TRANSITIONS
+            {
+                self.oracle.log(self.now, || format!("an operator puts {lock} right"));
+                let deposed = self.oracle.deposed[lock as usize];
+                self.release(lock, record, token);
+                self.oracle.deposed[lock as usize] = deposed;
+            }
+        }
+    }
+
+    /// Deletes locks which every member has seen under a leader, and plans the next deletion. Nothing else goes wrong then,
+    /// because a member that joins between the two would create the lock with its first token.
+    pub(super) fn delete(&mut self) {
+        let settled = self.longest_without_leader();
+        self.at(self.now + settled, Event::Delete);
+        if self.calm || self.now < settled {
+            return;
+        }
+        for lock in 0..LOCKS {
+            if self.dice.chance(0.3) {
+                self.oracle.stats.interventions += 1;
+                self.oracle.log(self.now, || format!("an operator deletes {lock}"));
+                self.store.remove(&Key::Lock(lock));
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! One run: a queue of events in true time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use leaderelection::election;
+use leaderelection::sessions::machine::{Input, Rules};
+
+use super::balance::Change;
+use super::driver::input;
+use super::node::{Node, Target};
+use super::oracle::{Oracle, Property, Stats};
+use super::store::{Ask, Reply, Store};
+use crate::simulation::clock::Course;
+use crate::simulation::dice::Dice;
+use crate::simulation::faults::Fate;
+use crate::simulation::scenario::{NODES, Scenario, Timings, Trouble};
+
+/// The duration of a run.
+pub(super) const RUN_LENGTH: Duration = Duration::from_secs(40 * 60);
+/// The usual pause between two looks at all locks.
+const LOOK_AROUND: Duration = Duration::from_secs(30);
+/// The number of locks.
+pub(super) const LOCKS: u32 = 50;
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed.
+    pub seed: u64,
+    /// The statistics.
+    pub stats: Stats,
+    /// The promise that was broken, and how.
+    pub violation: Option<(Property, String)>,
+    /// The last events.
+    pub story: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// The node's process looks at its clock.
+    Wake {
+        process: u64,
+        at: Duration,
+    },
+    Arrive {
+        process: u64,
+        target: Target,
+        id: u64,
+        ask: Ask,
+        fate: Fate,
+        is_second: bool,
+    },
+    Return {
+        process: u64,
+        target: Target,
+        id: u64,
+        reply: Reply,
+    },
+    WorkEnds {
+        process: u64,
+        lock: u32,
+        token: u64,
+    },
+    Start(usize),
+    Trouble,
+    /// An operator puts right what was spoilt.
+    Repair,
+    /// An operator deletes locks.
+    Delete,
+    /// Faults begin, or end.
+    Calm(bool),
+    /// A member leaves.
+    Leave,
+    /// The leave is over, and a member joins.
+    Join,
+    /// The member that joined must have its share.
+    Joined,
+    /// Every lock must have a leader.
+    Check,
+    MustHaveEnded(u64),
+    End,
+}
+
+pub(super) struct World {
+    pub(super) now: Duration,
+    /// The events to come, by moment, and by number if several come at one moment.
+    pub(super) queue: BTreeMap<(Duration, u64), Box<Event>>,
+    pub(super) drawn: u64,
+    pub(super) scenario: Scenario,
+    pub(super) balance: bool,
+    pub(super) lists: bool,
+    /// Every listing takes almost the request timeout.
+    pub(super) lists_slowly: bool,
+    /// Listings tell the versions of the objects.
+    pub(super) tells_versions: bool,
+    /// Operators change locks.
+    pub(super) operates: bool,
+    /// Operators delete locks, and nothing else goes wrong.
+    pub(super) deletes: bool,
+    /// The locks whose tokens have no successor, with their last tokens.
+    pub(super) spoilt: Vec<(u32, u64)>,
+    pub(super) dice: Dice,
+    pub(super) store: Store,
+    pub(super) nodes: Vec<Node>,
+    pub(super) oracle: Oracle,
+    pub(super) calm: bool,
+    /// The change of the members that is under way while nothing else happens.
+    pub(super) change: Option<Change>,
+    pub(super) outage_until: Duration,
+    pub(super) processes: u64,
+    pub(super) is_over: bool,
+}
+
+/// Runs one seed, and remembers the last `lines` events.
+#[must_use]
+pub fn run(seed: u64, lines: usize) -> Run {
+    let mut dice = Dice::new(seed);
+    let mut scenario = Scenario::draw(&mut dice);
+    // A second process with one identity does not open a session while the first has one.
+    scenario.sharing_identity = 0;
+    // A leader looks at all locks in time if its clock is not much slower than that of whoever creates the lock anew.
+    let shortest = scenario.all_timings().map(|timings| timings.lease).min().unwrap_or_default();
+    let clocks_agree =
+        LOOK_AROUND.mul_f64(scenario.rates.1 as f64 / scenario.rates.0 as f64) < LOOK_AROUND + shortest / 2;
+    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5) && clocks_agree;
+    scenario.operator_deletes = false;
+    let nodes = (0..NODES)
+        .map(|_| Node {
+            clock: Course::draw(RUN_LENGTH, scenario.rates, &mut dice),
+            process: None,
+            frozen_until: Duration::ZERO,
+            link_down_until: Duration::ZERO,
+            blind_until: Duration::ZERO,
+        })
+        .collect();
+    let mut world = World {
+        now: Duration::ZERO,
+        queue: BTreeMap::new(),
+        drawn: 0,
+        balance: dice.chance(0.5),
+        lists: dice.chance(0.5),
+        lists_slowly: dice.chance(0.2),
+        tells_versions: dice.chance(0.8),
+        operates: !deletes && dice.chance(0.5),
+        deletes,
+        spoilt: Vec::new(),
+        scenario,
+        store: Store::default(),
+        nodes,
+        oracle: Oracle::new(LOCKS as usize, lines),
+        calm: false,
+        change: None,
+        outage_until: Duration::ZERO,
+        processes: 0,
+        is_over: false,
+        dice,
+    };
+    world.begin();
+    while !world.is_over && world.oracle.violation.is_none() {
+        let Some(((at, _), event)) = world.queue.pop_first() else { break };
+        world.now = at;
+        world.happens(*event);
+    }
+    Run { seed, stats: world.oracle.stats, violation: world.oracle.violation.clone(), story: world.oracle.story() }
+}
+
+impl World {
+    pub(super) fn begin(&mut self) {
+        for node in 0..NODES {
+            let at = self.dice.up_to(self.scenario.timings.lease * 4);
+            self.at(at, Event::Start(node));
+        }
+        self.at(Duration::ZERO, Event::Trouble);
+        if self.deletes {
+            self.at(Duration::ZERO, Event::Delete);
+        }
+        // The faults stop for long enough to see that every lock has a leader: twice, if there is time.
+        let longest = self.longest_without_leader();
+        let change = self.change_takes();
+        let parts = if longest + change < RUN_LENGTH / 3 { 2 } else { 1 };
+        for part in 1..=parts {
+            let end = RUN_LENGTH / parts * part;
+            let check = end.saturating_sub(change);
+            self.at(check.saturating_sub(longest), Event::Calm(true));
+            self.at(check, Event::Check);
+            self.plan_change(check);
+            self.at(end, Event::Calm(false));
+        }
+        self.at(RUN_LENGTH, Event::End);
+    }
+
+    /// The longest time until every lock has a leader after the last fault: a freeze, a pause that the store asked for, the
+    /// lease of a session that crashed, and that of a session under the same identity before another opens; then looks at all
+    /// sessions and locks, and the waits of all ranks, with a few requests that take as long as they may.
+    pub(super) fn longest_without_leader(&self) -> Duration {
+        let (scenario, timeout) = (&self.scenario, self.scenario.longest(|timings| timings.timeout));
+        let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
+        let look_around = self.rules("", self.scenario.timings).look_around;
+        let local = lease * 11 + retry * 40 + look_around * 3 + timeout * 12;
+        local.mul_f64(1e6 / self.scenario.rates.0 as f64)
+    }
+
+    pub(super) fn rules(&self, identity: &str, Timings { lease, deadline, retry, .. }: Timings) -> Rules {
+        let mut rules = Rules::new(election::Rules::new(identity, lease, deadline, retry));
+        rules.balance = self.balance;
+        rules.reads_per_listing = if self.lists { 2 } else { 100 };
+        rules
+    }
+
+    pub(super) fn at(&mut self, at: Duration, event: Event) {
+        self.drawn += 1;
+        self.queue.insert((at.max(self.now), self.drawn), Box::new(event));
+    }
+
+    pub(super) fn node_of(&self, process: u64) -> Option<usize> {
+        self.nodes.iter().position(|node| node.process.as_ref().is_some_and(|alive| alive.number == process))
+    }
+
+    /// Returns the node of a process that runs; puts the event off if the process is frozen.
+    pub(super) fn awake(&mut self, process: u64, event: &Event) -> Option<usize> {
+        let node = self.node_of(process)?;
+        let until = self.nodes[node].frozen_until;
+        if until > self.now {
+            self.at(until, event.clone());
+            return None;
+        }
+        Some(node)
+    }
+
+    pub(super) fn happens(&mut self, event: Event) {
+        match &event {
+            Event::Wake { process, at } => {
+                if let Some(node) = self.awake(*process, &event)
+                    && let Some(process) = &mut self.nodes[node].process
+                    && process.wakes_at.take_if(|wakes_at| wakes_at == at).is_some()
+                {
+                    self.step(node, Input::Tick);
+                }
+            }
+            Event::Arrive { process, target, id, ask, fate, is_second } => {
+                self.arrive(*process, target, *id, ask, *fate, *is_second);
+            }
+            Event::Return { process, target, id, reply } => {
+                if let Some(node) = self.awake(*process, &event)
+                    && let Some(process) = &mut self.nodes[node].process
+                    && process.in_flight.get(target).is_some_and(|(now, _)| now == id)
+                {
+                    process.in_flight.remove(target);
+                    let input = input(target, reply.clone(), self.tells_versions);
+                    self.step(node, input);
+                }
+            }
+            Event::WorkEnds { process, lock, token } => {
+                if let Some(node) = self.awake(*process, &event) {
+                    self.end_work(node, *lock, *token);
+                }
+            }
+            Event::Start(node) => self.start(*node),
+            Event::Trouble => self.trouble(),
+            Event::Repair => self.repair(),
+            Event::Delete => self.delete(),
+            Event::Calm(calm) => self.set_calm(*calm),
+            Event::Check => self.check(),
+            Event::Leave => self.leave(),
+            Event::Join => self.join(),
+            Event::Joined => self.joined(),
+            Event::MustHaveEnded(process) => {
+                let ended = self.node_of(*process).is_none();
+                self.oracle.demand(ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
+            }
+            Event::End => self.is_over = true,
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! A machine, the processes that run on it one after the other, and their faults.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::election::Rules;
+use leaderelection::{
+    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, Leadership, ObjectLock,
+    ObjectStoreBasedLock, RunError,
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::dice::Dice;
+use super::faults::Link;
+use super::gate::Gated;
+use super::job::Host;
+use super::listener;
+use super::oracle::Newcomer;
+use super::scenario::{NODES, Scenario, Timings, Trouble};
+use super::standstill::ProcessClock;
+use super::store::{Client, Connection};
+use super::timeline::{Event, ProcessId};
+use super::two_locks::TwoLocks;
+use super::work::Worker;
+use super::world::World;
+
+/// The longest pause of a process between two terms, and between two lives when nothing goes wrong.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// An event that happens to a process.
+#[derive(Clone, Copy, Debug)]
+enum Fortune {
+    Cancel,
+    StepDown,
+    Transfer,
+    Reconfigure(Timings),
+    Crash,
+    Freeze { lasts: Duration, timers_too: bool },
+    Network { link: Link, lasts: Duration },
+}
+
+/// The time of the event.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    After(Duration),
+    AfterNextRequest(Duration),
+    AfterNextStart(Duration),
+}
+
+/// The way in which a process uses its elector.
+#[derive(Clone, Copy, Debug)]
+enum Usage {
+    Campaign,
+    Run,
+    RunWhileLeading,
+    RunOnce,
+}
+
+/// Runs one process after the other until the end of the run.
+pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
+    let timings = world.scenario.timings;
+    let mut lives = 0;
+    sleep(dice.up_to(timings.retry)).await;
+    loop {
+        let process = Process::start(&world, node, lives, &mut dice);
+        process.live(&mut dice).await;
+        lives += 1;
+        sleep(dice.up_to(SHORT)).await;
+        if dice.chance(0.7) {
+            let absent = dice.delay(&timings, timings.lease * 2);
+            tokio::select! {
+                biased;
+                () = world.until_calm(true) => {}
+                () = sleep(absent) => {}
+            }
+        }
+    }
+}
+
+/// One process of a candidate.
+struct Process {
+    world: Arc<World>,
+    node: usize,
+    id: ProcessId,
+    elector: Arc<DefaultLeaderElector>,
+    handle: LeaderHandle,
+    cancel: CancellationToken,
+    worker: Worker,
+    usage: Usage,
+}
+
+impl Process {
+    fn start(world: &Arc<World>, node: usize, lives: u32, dice: &mut Dice) -> Self {
+        let (id, clock) = (world.oracle(|oracle, _| oracle.next_process()), world.nodes[node].clock.clone());
+        let identity = identity(&world.scenario, node, lives);
+        let calls = Arc::default();
+        let shared_dice = Arc::new(Mutex::new(dice.fork()));
+        let worker =
+            Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
+        let client = Client::Process { node, id };
+        let locks = world.oracle(|oracle, _| oracle.next_locks(dice));
+        let lock: Arc<dyn ObjectStoreBasedLock> = match locks {
+            [_, ..] => Arc::new(TwoLocks::new(world, (locks, client), &identity)),
+            [] => Arc::new(ObjectLock::new(Connection::new(world, client), "lock", identity.clone())),
+        };
+        let timings = world.scenario.timings_of_a_process(dice);
+        let Timings { lease, deadline, retry, timeout, follower } = timings;
+        let takes_back = world.scenario.has_ranks && dice.chance(0.7);
+        let infrequent_interval = world.scenario.peers.map(|peers| peers.infrequent_interval);
+        let config = LeaderElectionConfig::builder(lock, worker.callbacks())
+            .lease_duration(lease)
+            .renew_deadline(deadline)
+            .retry_period(retry)
+            .request_timeout(timeout)
+            .release_on_cancel(dice.chance(0.5))
+            .reclaim_own_identity(world.scenario.reclaim_own_identity)
+            .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
+            .name(listener::name_of(id))
+            .rank(world.scenario.rank_of(node))
+            .take_back(takes_back)
+            .settle_doublings(world.scenario.settle_doublings)
+            .infrequent_interval(infrequent_interval.unwrap_or(Rules::INFREQUENT_INTERVAL))
+            .seed(dice.number());
+        // Other timings need not suit the interval.
+        let config =
+            if follower > retry && !world.scenario.reconfigures { config.follower_interval(follower) } else { config };
+        let trusted = world.scenario.store_clock_slack.filter(|_| dice.chance(0.8));
+        let config = trusted
+            .into_iter()
+            .fold(config, LeaderElectionConfigBuilder::trust_store_clock)
+            .build()
+            .expect("scenarios have valid timings");
+        let elector = Arc::new(DefaultLeaderElector::new(config));
+        world.peers.listens(node, id, &elector);
+        let handle = elector.handle();
+        let twin = node < world.scenario.sharing_identity;
+        let usage = match world.scenario.nights {
+            true if dice.chance(0.85) => Usage::RunOnce,
+            _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
+        };
+        let campaigns = matches!(usage, Usage::Campaign) && !world.scenario.calls_twice;
+        let handle_of_newcomer = handle.clone();
+        let newcomer = Newcomer {
+            node,
+            locks,
+            identity,
+            timings,
+            twin,
+            takes_back,
+            campaigns,
+            clock,
+            handle: handle_of_newcomer,
+            calls,
+        };
+        world.oracle(|oracle, now| oracle.began(now, newcomer));
+        let cancel = CancellationToken::new();
+        Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
+    }
+
+    /// Runs the process until it ends or crashes.
+    async fn live(self, dice: &mut Dice) {
+        let (world, id) = (Arc::clone(&self.world), self.id);
+        let candidate = self.compete(dice.fork());
+        let look = {
+            let world = Arc::clone(&world);
+            move || world.oracle(|oracle, now| oracle.look(now, id))
+        };
+        let before = {
+            let world = Arc::clone(&world);
+            move || world.let_another_task_run_at_times(id)
+        };
+        let mut candidate = Gated::new(world.nodes[self.node].gate.clone(), candidate, before, look);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut candidate => return world.oracle(|oracle, now| oracle.ended(now, id)),
+                fortune = self.fortune(dice) => match fortune {
+                    Fortune::Crash => break,
+                    other => self.suffer(other, dice),
+                },
+            }
+        }
+        drop(candidate);
+        drop(self.elector);
+        world.oracle(|oracle, now| oracle.crashed(now, id));
+        world.unfreeze(self.node, id);
+        world.set_link(self.node, id, Link::Up);
+    }
+
+    /// Simulates the program around the elector.
+    fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
+        let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
+        let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
+        let second = self.call_a_second_time(dice.fork());
+        let host = Host {
+            world: Arc::clone(&world),
+            process: id,
+            elector: Arc::clone(&elector),
+            cancel: cancel.clone(),
+            worker: worker.clone(),
+        };
+        let main = async move {
+            if let Usage::Campaign = usage {
+                elector.campaign(cancel).await.expect("no check of the store is demanded");
+                return;
+            }
+            while !cancel.is_cancelled() {
+                let (token, reason) = if let Usage::Run = usage {
+                    let outcome = elector.run(cancel.clone()).await.expect("no check of the store is demanded");
+                    (outcome.fencing_token(), outcome.reason().cloned())
+                } else if let Usage::RunOnce = usage {
+                    host.compete(&mut dice).await
+                } else {
+                    let worker = worker.clone();
+                    let work = move |leadership: Leadership| {
+                        let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
+                        async move {
+                            let _ = work.await;
+                            token
+                        }
+                    };
+                    let result = elector.run_while_leading(cancel.clone(), work).await;
+                    world.oracle(|oracle, now| oracle.output(now, id, &result));
+                    match result {
+                        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
+                        _ => (None, None),
+                    }
+                };
+                world.log(Some(id), Event::RunEnded { token, reason });
+                sleep(dice.up_to(SHORT)).await;
+            }
+        };
+        async move {
+            tokio::join!(main, second);
+        }
+    }
+
+    /// Calls the elector at times while it is in use already, and cancels that call a while later.
+    fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
+        let (world, id, elector, cancel, usage) =
+            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone(), self.usage);
+        async move {
+            if !world.scenario.calls_twice || matches!(usage, Usage::RunOnce) {
+                return;
+            }
+            let timings = world.scenario.timings;
+            while !cancel.is_cancelled() {
+                let own = cancel.child_token();
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    () = sleep(dice.up_to(timings.lease * 8)) => {}
+                }
+                let mut call = pin!(elector.run(own.clone()));
+                let ended = tokio::select! {
+                    biased;
+                    _ = &mut call => true,
+                    () = sleep(dice.delay(&timings, timings.lease * 2)) => false,
+                };
+                if !ended {
+                    world.oracle(|oracle, now| oracle.caller_cancelled(now, id));
+                    own.cancel();
+                    let _ = call.await;
+                    world.oracle(|oracle, _| oracle.caller_returned(id));
+                }
+            }
+        }
+    }
+
+    /// Waits for the next event of this process.
+    async fn fortune(&self, dice: &mut Dice) -> Fortune {
+        let machine = &self.world.nodes[self.node];
+        let timings = &self.world.scenario.timings;
+        loop {
+            if self.world.scenario.operator_deletes {
+                return std::future::pending().await;
+            }
+            let fortune = Fortune::draw(&self.world.scenario, dice);
+            let due = Due::draw(&self.world.scenario, dice);
+            self.world.until_calm(false).await;
+            let happens = async {
+                match due {
+                    Due::After(gap) => sleep(gap).await,
+                    Due::AfterNextRequest(gap) => {
+                        sleep(timings.retry).await;
+                        machine.sends.notified().await;
+                        sleep(gap).await;
+                    }
+                    Due::AfterNextStart(gap) => {
+                        machine.starts_work.notified().await;
+                        sleep(gap).await;
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.world.until_calm(true) => {}
+                () = happens => return fortune,
+            }
+        }
+    }
+
+    fn suffer(&self, fortune: Fortune, dice: &mut Dice) {
+        let (world, id, node) = (&self.world, self.id, self.node);
+        let is_frozen = world.nodes[node].gate.is_closed();
+        match fortune {
+            // These events need a running process.
+            Fortune::Cancel | Fortune::StepDown | Fortune::Transfer | Fortune::Reconfigure(_) if is_frozen => {}
+            Fortune::Reconfigure(timings) => {
+                world.oracle(|oracle, now| oracle.reconfigured(now, id, timings));
+                self.handle.reconfigure(timings.checked()).expect("scenarios have valid timings");
+            }
+            Fortune::Cancel => {
+                world.oracle(|oracle, now| oracle.cancelled(now, id));
+                self.cancel.cancel();
+            }
+            Fortune::StepDown => {
+                world.oracle(|oracle, _| oracle.gives_up(id));
+                let led = self.handle.step_down();
+                world.oracle(|oracle, now| oracle.stepped_down(now, id, led));
+            }
+            Fortune::Transfer => {
+                let to = any_identity(&world.scenario, dice);
+                world.oracle(|oracle, _| oracle.gives_up(id));
+                let led = self.handle.transfer_to(&to).is_ok();
+                world.oracle(|oracle, now| oracle.handed_over(now, id, to, led));
+            }
+            Fortune::Freeze { lasts, timers_too } => world.freeze(node, id, lasts, timers_too),
+            Fortune::Network { link, lasts } => {
+                world.set_link(node, id, link);
+                let world = Arc::clone(world);
+                tokio::spawn(async move {
+                    sleep(lasts).await;
+                    world.set_link(node, id, Link::Up);
+                });
+            }
+            Fortune::Crash => {}
+        }
+    }
+}
+
+impl Fortune {
+    fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+        let timings = &scenario.timings;
+        let lasts = dice.delay(timings, timings.lease * 2);
+        if scenario.reconfigures && dice.chance(0.4) {
+            return Self::Reconfigure(scenario.timings_of_a_process(dice));
+        }
+        let kinds = if scenario.trouble == Trouble::None { 3 } else { 9 };
+        match dice.below(kinds) {
+            0 => Self::Cancel,
+            1 => Self::StepDown,
+            2 => Self::Transfer,
+            3 | 4 => Self::Crash,
+            5 | 6 => Self::Freeze { lasts, timers_too: dice.chance(0.3) },
+            7 => Self::Network { link: Link::Down, lasts },
+            _ => Self::Network { link: Link::Deaf, lasts },
+        }
+    }
+}
+
+impl Due {
+    fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
+        let timings = &scenario.timings;
+        let usual_gap = timings.lease * if scenario.trouble == Trouble::Much { 6 } else { 40 };
+        match dice.below(4) {
+            0 | 1 => Self::After(dice.up_to(usual_gap)),
+            2 => Self::AfterNextRequest(dice.delay(timings, timings.timeout)),
+            _ => Self::AfterNextStart(dice.delay(timings, timings.lease * 2)),
+        }
+    }
+}
+
+/// The first identity of some node. The node's process may have another identity by now, or be dead.
+pub(super) fn any_identity(scenario: &Scenario, dice: &mut Dice) -> String {
+    let nodes: Vec<_> = (0..NODES).collect();
+    identity(scenario, dice.pick(&nodes), 0)
+}
+
+fn identity(scenario: &Scenario, node: usize, lives: u32) -> String {
+    if node < scenario.sharing_identity {
+        "twin".to_owned()
+    } else if scenario.new_identity_on_restart {
+        format!("node-{node}-{lives}")
+    } else {
+        format!("node-{node}")
+    }
+}

@@ -1,0 +1,124 @@
+//! The operator of the lock, who intervenes from outside by an unreliable network.
+
+use std::sync::Arc;
+
+use leaderelection::admin::{AdminError, force_release, recreate, request_transfer};
+use leaderelection::clock::TokioClock;
+use leaderelection::lock::{Bounded, MAX_LEADER_TRANSITIONS, TimeLimit};
+use leaderelection::{LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _};
+use tokio::time::sleep;
+
+use super::dice::Dice;
+use super::node;
+use super::oracle::Told;
+use super::store::{Client, Connection};
+use super::timeline::PlanId;
+use super::world::World;
+
+/// The lock as the operator reaches it.
+type Lock = Bounded<ObjectLock<Connection>>;
+
+/// One decision of the operator about one term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Plan {
+    /// The holder of the term is to hand over.
+    Transfer { of: u64, holder: String, to: String },
+    /// The lease is taken away from the holder of the term.
+    Release { of: u64, holder: String },
+    /// The object is created anew, with this token.
+    Recreate { token: u64 },
+}
+
+/// Intervenes at times.
+pub(super) async fn intervene_at_times(world: Arc<World>, mut dice: Dice) {
+    let scenario = &world.scenario;
+    if !scenario.operator_transfers && !scenario.operator_releases && !scenario.operator_deletes {
+        return std::future::pending().await;
+    }
+    let (lease, insists) = (scenario.timings.lease, scenario.operator_insists);
+    loop {
+        if !insists {
+            world.until_calm(false).await;
+        }
+        sleep(dice.up_to(if insists { lease / 2 } else { lease * 8 })).await;
+        if insists || !world.is_calm() {
+            intervene(&world, &mut dice).await;
+        }
+    }
+}
+
+async fn intervene(world: &Arc<World>, dice: &mut Dice) {
+    let (scenario, plan) = (&world.scenario, world.oracle(|oracle, _| oracle.next_plan()));
+    let lock = lock(world, plan);
+    let Ok(found) = lock.get().await else { return };
+    // The operator decides about what was read, however old it is by then.
+    if dice.chance(0.3) {
+        sleep(dice.delay(&scenario.timings, scenario.timings.lease * 2)).await;
+    }
+    match found.map(|found| found.record) {
+        // Somebody else puts such a record right.
+        Some(seen) if seen.leader_transitions == MAX_LEADER_TRANSITIONS => {}
+        None if scenario.operator_deletes => create_anew(world, &lock, plan).await,
+        Some(seen) if scenario.operator_releases && (!scenario.operator_transfers || dice.chance(0.5)) => {
+            let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
+            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Release { of, holder }));
+            let is_goal = |after: &LeaderElectionRecord| after.leader_transitions > of || after.is_released();
+            let done = force_release(&lock, &seen).await;
+            let told = told(done.as_ref().map(|done| done.before == done.after || is_goal(&done.after)));
+            world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+        }
+        Some(seen) if scenario.operator_transfers => {
+            let to = node::any_identity(scenario, dice);
+            let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
+            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Transfer { of, holder, to: to.clone() }));
+            let done = request_transfer(&lock, &seen, &to).await;
+            let told = told(done.as_ref().map(|done| done.before == done.after || done.after.holder_identity == to));
+            world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+        }
+        _ => {}
+    }
+}
+
+async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
+    let token = world.oracle(|oracle, _| oracle.highest_token());
+    world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Recreate { token }));
+    let recreated = recreate(lock, token).await;
+    let told = told(recreated.as_ref().map(|record| record.leader_transitions > token));
+    world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+}
+
+fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
+    let connection = Connection::new(world, Client::Operator(plan));
+    let limit = TimeLimit::new(world.scenario.timings.timeout).on_clock(TokioClock::new());
+    Bounded::new(ObjectLock::new(connection, "lock", "operator"), limit)
+}
+
+/// The result as the operator understands it. `is_reached` tells that the aim was reached without a write.
+fn told(result: Result<bool, &AdminError>) -> Told {
+    match result {
+        Ok(is_reached) => Told::Done { is_reached },
+        Err(AdminError::Unknown { .. }) => Told::Unknown,
+        Err(_) => Told::NotDone,
+    }
+}
+
+/// Deletes the object at times, each time after all candidates have seen that it is held. Another operator may create it
+/// anew soon.
+pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
+    if !world.scenario.operator_deletes {
+        return std::future::pending().await;
+    }
+    loop {
+        world.until_calm(false).await;
+        sleep(world.scenario.longest_without_leader() + dice.up_to(world.scenario.timings.lease * 4)).await;
+        if !world.is_calm() {
+            world.object.lock().unwrap().delete();
+            world.oracle(|oracle, now| oracle.deleted(now));
+            if dice.chance(0.7) {
+                sleep(dice.up_to(world.scenario.timings.lease)).await;
+                let plan = world.oracle(|oracle, _| oracle.next_plan());
+                create_anew(&world, &lock(&world, plan), plan).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The checks of the lease that a better candidate takes back (rule 24).
+
+use std::time::Duration;
+
+use leaderelection::LeaderElectionRecord;
+
+use super::{Oracle, Property};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::timeline::{ProcessId, RequestId, Sent};
+
+impl Oracle {
+    /// Records that the process has just started, or that its term has ended.
+    pub(in crate::simulation) fn settles_anew(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &mut self.processes[process];
+        watched.well_since = watched.clock.local_at(now);
+        watched.unwell_at = watched.well_since;
+    }
+
+    /// Records that a read of the process has failed, which costs it a lease at least.
+    pub(in crate::simulation) fn is_unwell(&mut self, now: TrueTime, process: ProcessId) {
+        let watched = &mut self.processes[process];
+        watched.unwell_at = watched.clock.local_at(now);
+        watched.well_since = (watched.well_since + watched.timings.lease).min(watched.unwell_at);
+    }
+
+    pub(super) fn remember_request_for_lease(&mut self, now: TrueTime, by: ProcessId, request: RequestId, sent: Sent) {
+        let watched = &mut self.processes[by];
+        if let Sent::Ask { .. } = sent {
+            let well_for = watched.clock.local_at(now).saturating_since(watched.well_since);
+            watched.asks.push((request, well_for));
+        }
+    }
+
+    fn settle(&self, lease: Duration, take_backs: u8) -> Duration {
+        lease * (1 << take_backs.min(self.scenario.settle_doublings))
+    }
+
+    /// Checks a request that has landed.
+    pub(super) fn asked_for_lease(
+        &mut self,
+        now: TrueTime,
+        by: ProcessId,
+        request: RequestId,
+        record: &LeaderElectionRecord,
+    ) {
+        let before = self.object.take_backs().map_or(0, |(count, _)| count);
+        let (named, leader) = self.object.count_request(record);
+        let watched = &self.processes[by];
+        let rank = self.scenario.rank_of(watched.node);
+        let leaders = leader.map_or(0, |leader| self.scenario.rank_of(self.processes[leader].node));
+        let settle = self.settle(watched.timings.lease, before);
+        let well_for = watched.asks.iter().find(|(ask, _)| *ask == request).map(|(_, well_for)| *well_for);
+        let what = if rank >= leaders || !watched.takes_back {
+            Some(format!("with rank {rank} for the lease of rank {leaders}"))
+        } else if well_for.is_none_or(|well_for| well_for < settle) {
+            Some(format!("after {well_for:?} without a failure, and not {settle:?}, after {before} requests"))
+        } else if record.take_backs != (before + 1).min(self.scenario.settle_doublings) {
+            Some(format!("and counts {} requests after {before}", record.take_backs))
+        } else {
+            named.filter(|named| *named != record.holder_identity).map(|named| format!("although it names {named:?}"))
+        };
+        let identity = watched.identity.clone();
+        self.stats.take_backs += 1;
+        if let Some(what) = what {
+            self.violated(now, Property::AsksWhenSettled, format!("p{by} asks {what}"));
+        }
+        self.asked_for(now, identity);
+    }
+
+    /// Checks that a write keeps the count of requests, unless its term has lasted for long.
+    pub(super) fn check_count_of_requests(
+        &mut self,
+        now: TrueTime,
+        by: ProcessId,
+        sent: TrueTime,
+        record: &LeaderElectionRecord,
+    ) {
+        let Some((before, began)) = self.object.take_backs().filter(|(before, _)| record.take_backs != *before) else {
+            return;
+        };
+        let watched = &self.processes[by];
+        let led_for = watched.clock.local_at(sent).saturating_since(watched.clock.local_at(began));
+        let longest = self.settle(watched.timings.lease, u8::MAX) * 2;
+        let renews = !record.is_released() && self.object.is_held_by(by, record.leader_transitions);
+        if renews && record.take_backs == 0 && led_for >= longest {
+            self.stats.forgiven += 1;
+            return;
+        }
+        let counts = record.take_backs;
+        let what = format!("p{by} counts {counts} requests after {before}, {led_for:?} after the start of its term");
+        self.violated(now, Property::AsksWhenSettled, what);
+    }
+
+    /// Checks that no leader of a worse rank leads on beside a candidate that asks. Nothing went wrong since `calm_since`.
+    pub(in crate::simulation) fn check_best_leads(&mut self, now: TrueTime, calm_since: TrueTime) {
+        let (Some(leader), Some((take_backs, began))) = (self.object.leader(), self.object.take_backs()) else {
+            return;
+        };
+        let leaders = &self.processes[leader];
+        let by_slowest = |local: Duration| local.mul_f64(1e6 / self.scenario.rates.0 as f64);
+        let lease = leaders.timings.lease;
+        let leads = leaders.open.as_ref().is_some_and(|open| open.leadership.is_valid());
+        if self.scenario.operator_insists || !leads || now < began + by_slowest(lease * 2) {
+            return;
+        }
+        let settled_by = |since: TrueTime| {
+            since + self.scenario.longest_without_leader() + by_slowest(self.settle(lease, take_backs) + lease)
+        };
+        let better = self.live_but(leader).find(|(process, watched)| {
+            self.scenario.rank_of(watched.node) < self.scenario.rank_of(leaders.node)
+                && watched.takes_back
+                && watched.campaigns
+                && !watched.cancelled
+                && watched.identity != leaders.identity
+                && !self.jobs.hosts.contains(process)
+                && now >= settled_by(calm_since.max(watched.clock.true_at(watched.unwell_at)))
+        });
+        if let Some((better, _)) = better {
+            let what = format!("p{leader} leads beside p{better}, whose rank is better, after {take_backs} requests");
+            self.violated(now, Property::TakenBackInTime, what);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The checks of a move from one lock to another (rules M1 to M9).
+
+use leaderelection::LeaderElectionRecord;
+use leaderelection::lock::{JobId, REMEMBERED_JOBS};
+use leaderelection::migration::view::Half;
+
+use super::object::ObjectHistory;
+use super::{Oracle, Property};
+use crate::simulation::clock::TrueTime;
+use crate::simulation::dice::Dice;
+use crate::simulation::timeline::{ProcessId, RequestId};
+
+/// The rollout that is under way in a move.
+#[derive(Debug, Default)]
+pub(super) struct Rollout {
+    number: usize,
+    /// A candidate of both locks has led since all candidates use both.
+    both_led: bool,
+}
+
+impl Oracle {
+    /// The locks that the next process uses. A rollout may begin whenever a process does, and the last one after a leader of
+    /// both locks alone (rule M8).
+    pub(in crate::simulation) fn next_locks(&mut self, dice: &mut Dice) -> &'static [Half] {
+        let Some(rollouts) = self.scenario.rollouts else { return &[] };
+        let Rollout { number, both_led } = &mut self.rollout;
+        let may_begin = match *number {
+            0 => true,
+            1 => *both_led,
+            _ => false,
+        };
+        if dice.chance(0.1) && may_begin {
+            *number += 1;
+        }
+        rollouts[*number]
+    }
+
+    pub(super) fn note_leader_of_both(&mut self) {
+        self.rollout.both_led |= self.live.iter().all(|live| self.processes[*live].locks.len() == 2);
+    }
+
+    /// Records a write that takes effect in one of the two locks. Each lock by itself is written as if there was no other. A
+    /// write counts for the election when it has landed in all locks that its writer uses, and a release when it has landed in
+    /// one of them: its writer leads no more.
+    pub(in crate::simulation) fn wrote_half(
+        &mut self,
+        now: TrueTime,
+        (by, half): (ProcessId, Half),
+        (request, sent): (RequestId, TrueTime),
+        record: &LeaderElectionRecord,
+    ) {
+        let (this, other, token) = (half as usize, 1 - half as usize, record.leader_transitions);
+        if self.halves[this].is_request(record) {
+            return self.asked_in_half(now, (by, half), request, record);
+        }
+        // Half a release is written again with the other half, and a half that was given back is taken again by its own term.
+        let again = self.halves[this].was_released_by(by, token);
+        if let Err((property, what)) = self.check_write(Some(half), by, sent, record)
+            && !again
+        {
+            self.violated(now, property, format!("p{by}'s write into the {half:?} lock: {what}"));
+        }
+        self.check_marks_of_half(now, (by, this), request, record);
+        let uses = self.processes[by].locks;
+        let is_release = self.processes[by].releases.contains(&request);
+        let lands = match record.is_released() {
+            // The half that a candidate gives back is no release of a term.
+            true => is_release && self.object.is_last_led_by(by, token),
+            false => uses.len() == 1 || self.halves[other].shows(record),
+        };
+        self.halves[this].remember(Some(by), (sent, now), record);
+        if lands {
+            // A request that has reached one lock is counted there, whatever is written into the other.
+            let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
+            let mut whole = record.clone();
+            whole.take_backs = counts.unwrap_or_default();
+            self.wrote(now, by, (request, sent), &whole);
+            // A candidate that uses one lock only counts from the first of the two halves.
+            if let Some(first) = self.halves[other].applied().filter(|_| self.halves[other].shows(record)) {
+                self.object.is_known_since(first);
+            }
+        } else {
+            // Both halves may have landed before one of them is given back.
+            let is_given_back = record.is_released() && !is_release;
+            self.object.is_broken_by(by, token + u64::from(is_given_back));
+        }
+    }
+
+    /// Checks a write of a candidate into the lock, or in a move into one of the two.
+    pub(super) fn check_write(
+        &self,
+        half: Option<Half>,
+        by: ProcessId,
+        sent: TrueTime,
+        record: &LeaderElectionRecord,
+    ) -> Result<(), (Property, String)> {
+        let (writer, object) = (&self.processes[by], half.map_or(&self.object, |half| &self.halves[half as usize]));
+        let reclaims = self.scenario.reclaim_own_identity;
+        let fastest = self.scenario.store_clock_slack.map(|_| self.scenario.rates.1);
+        // A candidate waits for others by what it reads: one lock of the two, or what both show together.
+        let reads_it = half.is_some() == (writer.locks.len() == 1);
+        let rank = if reads_it { self.scenario.rank_of(writer.node) } else { 0 };
+        object.check(writer, by, sent, record, (reclaims, rank), fastest)?;
+        // A candidate of both is not always shown a name that stands in one of them.
+        if writer.locks.len() == 2 || !reads_it { Ok(()) } else { object.check_courtesy(writer, by, sent, record) }
+    }
+
+    /// Records a request for the lease that takes effect in one of the two locks. It counts from the first of them.
+    fn asked_in_half(
+        &mut self,
+        now: TrueTime,
+        (by, half): (ProcessId, Half),
+        request: RequestId,
+        record: &LeaderElectionRecord,
+    ) {
+        let asker = self.processes[by].identity.clone();
+        self.halves[half as usize].count_request(record);
+        self.halves[half as usize].asked_for(now, &asker);
+        if self.object.is_request(record) && !self.object.prefers(&asker) {
+            self.asked_for_lease(now, by, request, record);
+        }
+    }
+
+    /// Checks the marks of a write into one of the two locks: it loses none that it replaces, and invents none.
+    fn check_marks_of_half(
+        &mut self,
+        now: TrueTime,
+        (by, this): (ProcessId, usize),
+        request: RequestId,
+        record: &LeaderElectionRecord,
+    ) {
+        let begins = !record.is_released() && !self.object.has_begun(by, record.leader_transitions);
+        if begins && let Some(job) = self.job_of(request).filter(|job| self.halves[this].is_done(job)) {
+            let what = format!("p{by} takes a lock for {job}, and the lock says that the job is done");
+            return self.violated(now, Property::OncePerJob, what);
+        }
+        self.remember_mark(by, record);
+        let marks = record.completed_jobs();
+        let lost = |job: &&String| !marks.contains(job) && marks.len() < REMEMBERED_JOBS;
+        let wrong = self.halves[this].jobs().iter().find(lost).map(|job| format!("loses the mark of {job}"));
+        let invented = || marks.iter().find(|job| !self.is_marked(job)).map(|job| format!("invents a mark of {job}"));
+        if let Some(what) = wrong.or_else(invented) {
+            self.violated(now, Property::OncePerJob, format!("p{by}'s write {what}"));
+        }
+    }
+
+    /// The lock, or in a move those of the two that the process uses.
+    pub(super) fn locks_of(&self, process: ProcessId) -> impl Iterator<Item = &ObjectHistory> {
+        let uses = self.processes[process].locks;
+        let only = uses.is_empty().then_some(&self.object);
+        only.into_iter().chain(uses.iter().map(|half| &self.halves[*half as usize]))
+    }
+
+    /// Returns `true` if a lock that the process uses says that the job is done.
+    pub(super) fn says_done(&self, process: ProcessId, job: &JobId) -> bool {
+        self.locks_of(process).any(|lock| lock.is_done(job))
+    }
+}

@@ -1,0 +1,151 @@
+//! A run: the one history of a seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::set_default_local_recorder;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::dice::Dice;
+use super::job;
+use super::listener::Listener;
+use super::node;
+use super::operator;
+use super::oracle::{Property, Stats, Violation};
+use super::peers;
+use super::scenario::{NODES, Scenario};
+use super::sequenced;
+use super::stranger;
+use super::vandal;
+use super::world::World;
+
+/// The shortest duration of a run, in simulated time.
+pub const RUN_LENGTH: Duration = Duration::from_secs(30 * 60);
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The amount of simulated time.
+    pub simulated: Duration,
+    /// The broken promise, if there is one.
+    pub violation: Option<Violation>,
+    /// The statistics of the run.
+    pub stats: Stats,
+    /// A fingerprint that is equal for runs with the same history.
+    pub fingerprint: u64,
+    /// The conditions and the last events, for people; empty unless requested or unless a promise was broken.
+    pub story: String,
+}
+
+/// The way in which the lock is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// One object, which is written on a condition.
+    #[default]
+    OneObject,
+    /// One object per write, in a store that can only create.
+    Sequenced,
+    /// Two locks, each one object, in a move from one to the other.
+    TwoLocks,
+}
+
+/// Runs the history of `seed`, and returns its last `lines` events even without a violation.
+#[must_use]
+pub fn run(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
+    // A multi-threaded runtime or a running clock would allow several histories.
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(history(layout, seed, lines))
+}
+
+/// The conditions of a seed, on one line.
+pub(super) fn conditions(layout: Layout, seed: u64) -> String {
+    format!("{:?}", draw(layout, &mut Dice::new(seed)))
+}
+
+fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
+    match layout {
+        Layout::OneObject => Scenario::draw(dice),
+        Layout::Sequenced => Scenario::draw_sequenced(dice),
+        Layout::TwoLocks => Scenario::draw_two_locks(dice),
+    }
+}
+
+async fn history(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
+    const LINES_OF_A_FAILURE: usize = 120;
+
+    let mut dice = Dice::new(seed);
+    let scenario = draw(layout, &mut dice);
+    let conditions = format!("{scenario:#?}\n");
+    let world = World::new(scenario, RUN_LENGTH, &mut dice);
+    let listener = Listener::new(&world);
+    let _listening = set_default_local_recorder(&listener);
+    let mut tasks = JoinSet::new();
+    for node in 0..NODES {
+        tasks.spawn(node::live(Arc::clone(&world), node, dice.fork()));
+    }
+    tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
+    tasks.spawn(operator::delete_at_times(Arc::clone(&world), dice.fork()));
+    tasks.spawn(operator::intervene_at_times(Arc::clone(&world), dice.fork()));
+    let clock = world.stranger.clone();
+    tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
+    tasks.spawn(job::let_nights_pass(Arc::clone(&world), dice.fork()));
+    tasks.spawn(peers::lie_without_end(Arc::clone(&world), dice.fork()));
+    tasks.spawn(sequenced::sweep_without_end(Arc::clone(&world), dice.fork()));
+    tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
+    tokio::select! {
+        biased;
+        () = world.violated() => {}
+        ended = tasks.join_next() => {
+            let what = ended.and_then(Result::err).map_or("a node ended".to_owned(), |error| error.to_string());
+            world.oracle(|oracle, now| oracle.violated(now, Property::NoPanic, what));
+        }
+        () = alternate(&world, &mut dice) => end(&world, tasks).await,
+    }
+    world.oracle(|oracle, now| {
+        let violation = oracle.violation().cloned();
+        let lines = lines.or(violation.is_some().then_some(LINES_OF_A_FAILURE));
+        Run {
+            seed,
+            simulated: now,
+            violation,
+            stats: oracle.stats,
+            fingerprint: oracle.timeline.fingerprint(),
+            story: lines.map(|lines| conditions + &oracle.story(lines)).unwrap_or_default(),
+        }
+    })
+}
+
+/// Alternates between a period of faults and a period without faults, after which a leader must exist.
+async fn alternate(world: &World, dice: &mut Dice) {
+    let lease = world.scenario.timings.lease;
+    while world.now() < RUN_LENGTH {
+        world.set_calm(false);
+        sleep(dice.between(lease * 8, lease * 40)).await;
+        world.set_calm(true);
+        let straggling = world.last_straggler().saturating_sub(world.now());
+        let calm_since = world.now() + straggling;
+        sleep_until(Instant::now() + straggling + world.scenario.longest_without_leader()).await;
+        world.oracle(|oracle, now| {
+            oracle.check_has_leader(now);
+            oracle.check_cancelled_are_gone(now);
+        });
+        sleep(dice.between(lease * 2, lease * 4)).await;
+        world.oracle(|oracle, now| {
+            oracle.check_has_leader(now);
+            oracle.check_all_know_the_leader(now);
+            oracle.check_best_leads(now, calm_since);
+        });
+    }
+}
+
+/// Ends all tasks, and checks that every process has ended.
+async fn end(world: &World, mut tasks: JoinSet<()>) {
+    tasks.shutdown().await;
+    // Time passes only when no task can run.
+    sleep(Duration::from_millis(1)).await;
+    world.oracle(|oracle, now| oracle.check_all_stopped(now));
+}

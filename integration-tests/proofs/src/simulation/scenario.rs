@@ -1,0 +1,382 @@
+//! The conditions that a seed determines.
+
+use std::time::Duration;
+
+use leaderelection::lock::MAX_LEADER_TRANSITIONS;
+use leaderelection::migration::view::Half;
+
+use super::clock::Rate;
+use super::dice::Dice;
+
+/// The number of candidates in every run.
+pub(crate) const NODES: usize = 5;
+
+/// The usual limit for the duration of a request and its answer.
+pub(crate) const QUICK: Duration = Duration::from_millis(60);
+
+/// The least difference of lease and deadline that a configuration may have, in milliseconds.
+const LEAST_MARGIN: u64 = 8;
+
+/// The timings of a candidate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timings {
+    pub(crate) lease: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) timeout: Duration,
+    /// The shortest pause between a candidate's reads while the leader renews.
+    pub(crate) follower: Duration,
+}
+
+/// The conditions of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) timings: Timings,
+    /// The timings of some candidates, because timings are changed at one candidate after the other.
+    pub(crate) other_timings: Option<Timings>,
+    /// Processes get the other timings while they run, again and again.
+    pub(crate) reconfigures: bool,
+    /// Candidates have unequal ranks, and most ask for the lease of a worse one.
+    pub(crate) has_ranks: bool,
+    /// The number of times that the wait before such a request doubles at most.
+    pub(crate) settle_doublings: u8,
+    /// A candidate of another library competes at times, whose records have no write id.
+    pub(crate) has_stranger: bool,
+    /// The slowest and the fastest rate of a clock.
+    pub(crate) rates: (Rate, Rate),
+    /// The ratio of the rates keeps to the bound under which leaders exclude each other.
+    pub(crate) clocks_bounded: bool,
+    pub(crate) trouble: Trouble,
+    /// The number of nodes that share one identity.
+    pub(crate) sharing_identity: usize,
+    pub(crate) new_identity_on_restart: bool,
+    pub(crate) reclaim_own_identity: bool,
+    /// Versions are a hash of the content, like most ETags, instead of a counter.
+    pub(crate) versions_by_content: bool,
+    pub(crate) callbacks_panic: bool,
+    /// Somebody replaces the record at times by something that is none, and puts it back later.
+    pub(crate) is_spoilt: bool,
+    /// Other tasks keep the only thread for a while at times, between the polls of candidates and their work.
+    pub(crate) shares_thread: bool,
+    /// A process calls its elector a second time at times, and cancels that call.
+    pub(crate) calls_twice: bool,
+    /// The object exists from the start, without a holder and with this token.
+    pub(crate) first_token: Option<u64>,
+    /// An operator deletes the object at times, and may create it anew. Deletion is outside the promise, but candidates that
+    /// saw the lease must still wait for its expiry. In such a run there are therefore no other faults and no new
+    /// candidates.
+    pub(crate) operator_deletes: bool,
+    /// An operator asks the leader at times to hand over to some node, which may be dead.
+    pub(crate) operator_transfers: bool,
+    /// An operator takes the lease away from its holder at times, dead or not.
+    pub(crate) operator_releases: bool,
+    /// The operator intervenes again and again, and goes on after the end of the faults.
+    pub(crate) operator_insists: bool,
+    /// Some candidates compete for jobs that have to succeed only once.
+    pub(crate) nights: bool,
+    /// The store tells how old the object is, and most candidates believe it with this slack.
+    pub(crate) store_clock_slack: Option<Duration>,
+    /// Leaders tell the other candidates of their writes.
+    pub(crate) peers: Option<Peers>,
+    /// The store can only create, and the lock has one object per write.
+    pub(crate) sequenced: Option<Sequenced>,
+    /// The service moves from one lock to another.
+    pub(crate) rollouts: Option<Rollouts>,
+}
+
+/// The locks that candidates use in each rollout of a move.
+pub(crate) type Rollouts = [&'static [Half]; 3];
+
+const BOTH: &[Half] = &[Half::Old, Half::New];
+const FORWARD: Rollouts = [&[Half::Old], BOTH, &[Half::New]];
+const BACK: Rollouts = [&[Half::New], BOTH, &[Half::Old]];
+const STAYS: Rollouts = [BOTH; 3];
+
+/// A lock in a store that can only create.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequenced {
+    /// The number of newest objects that a write keeps.
+    pub(crate) keep: u64,
+    /// Somebody removes all objects but the newest as soon as there are any.
+    pub(crate) sweeps: bool,
+    /// A creation may be delivered twice. Then a read may show for a while what is older.
+    pub(crate) repeats: bool,
+}
+
+/// The number of requests by which a call of a sequenced lock may be longer than a call with one request.
+const PARTS: u32 = 16;
+
+/// The same for a lock made of two: both halves of a write, and the half that is given back.
+const PARTS_OF_TWO: u32 = 3;
+
+/// The channel by which candidates hear from leaders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peers {
+    pub(crate) infrequent_interval: Duration,
+    /// Leaders say nothing while nothing goes wrong.
+    pub(crate) mute_in_calm: bool,
+    pub(crate) liar: Option<Liar>,
+}
+
+/// A process that says what no leader says, without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liar {
+    /// It says the last word of a leader again and again, as a leader does that cannot write any more.
+    Repeats,
+    /// It names writes that nobody has made.
+    Invents,
+    /// It says anything: old words, words with larger numbers, writes that have not landed, other terms, ends.
+    Mixes,
+}
+
+/// The amount of faults in the periods with faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// No faults, not even a crash. Candidates still stop, start and step down.
+    None,
+    /// A fault in every fiftieth request, and few other faults.
+    Little,
+    /// All kinds of faults.
+    Much,
+}
+
+impl Trouble {
+    /// The share of requests with a fault.
+    pub(crate) fn of_requests(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Little => 0.02,
+            Self::Much => 0.25,
+        }
+    }
+
+    /// The share of looks at the wall clock at which everything stands still.
+    pub(crate) fn of_looks(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Little => 0.0002,
+            Self::Much => 0.003,
+        }
+    }
+}
+
+impl Trouble {
+    /// The share of polls before which another task keeps the thread.
+    pub(super) fn of_polls(self) -> f64 {
+        self.of_looks() / 2.0
+    }
+}
+
+impl Scenario {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let timings = Timings::draw(dice);
+        let other_timings = dice.chance(0.25).then(|| Timings::draw(dice));
+        let clocks_bounded = dice.chance(0.85);
+        let rates = match other_timings {
+            _ if !clocks_bounded => (200_000, 4_000_000),
+            Some(other) if other.narrower_than(&timings) => other.bounded_rates(dice),
+            _ => timings.bounded_rates(dice),
+        };
+        let sharing_identity = if dice.chance(0.2) { dice.pick(&[2, 3, NODES]) } else { 0 };
+        let new_identity_on_restart = dice.chance(0.3);
+        let trouble = dice.pick(&[Trouble::None, Trouble::Little, Trouble::Little, Trouble::Much, Trouble::Much]);
+        let (operator_transfers, operator_releases) = (dice.chance(0.3), dice.chance(0.15));
+        let operator_deletes =
+            trouble == Trouble::None && other_timings.is_none() && timings.all_see_a_lease(rates) && dice.chance(0.3);
+        let operator_insists = (operator_transfers || operator_releases) && !operator_deletes && dice.chance(0.3);
+        let has_ranks = !operator_deletes && other_timings.is_none() && dice.chance(0.4);
+        Self {
+            timings,
+            other_timings,
+            has_ranks,
+            settle_doublings: dice.pick(&[0, 1, 2, 6]),
+            reconfigures: other_timings.is_some_and(|other| other.lease != timings.lease) && dice.chance(0.6),
+            // Every request to hand over restarts a lease whose record has no write id, because it looks like a renewal.
+            has_stranger: trouble != Trouble::None && !operator_insists && dice.chance(0.2),
+            rates,
+            clocks_bounded,
+            trouble,
+            sharing_identity,
+            new_identity_on_restart,
+            // This is client-go's behaviour, which is safe only for identities that are stable and unique.
+            reclaim_own_identity: sharing_identity == 0 && dice.chance(0.2),
+            versions_by_content: dice.chance(0.5),
+            callbacks_panic: dice.chance(0.2),
+            is_spoilt: trouble != Trouble::None && dice.chance(0.3),
+            shares_thread: dice.chance(0.3),
+            calls_twice: dice.chance(0.2),
+            // There are tokens enough for a run.
+            first_token: dice.chance(0.2).then_some(MAX_LEADER_TRANSITIONS - 100_000),
+            operator_deletes,
+            operator_transfers: !operator_deletes && operator_transfers,
+            operator_releases: !operator_deletes && operator_releases,
+            operator_insists,
+            // All candidates must see a lease before the object is deleted.
+            nights: !operator_deletes && dice.chance(0.3),
+            // Candidates wait after a deletion from when the lease was written, if they know that moment.
+            store_clock_slack: (!operator_deletes && dice.chance(0.4))
+                .then(|| Duration::from_secs(dice.pick(&[1, 1, 2, 5, 20]))),
+            // All candidates must read a lease before the object is deleted.
+            peers: (!operator_deletes && dice.chance(0.4)).then(|| Peers::draw(&timings, dice)),
+            sequenced: None,
+            rollouts: None,
+        }
+    }
+
+    /// Draws conditions for a sequenced lock.
+    pub(crate) fn draw_sequenced(dice: &mut Dice) -> Self {
+        let scenario = Self::draw(dice);
+        let (keep, sweeps) = (dice.pick(&[1, 1, 2, 2, 5, 40]), dice.chance(0.8));
+        Self { sequenced: Some(Sequenced { keep, sweeps, repeats: dice.chance(0.5) }), ..scenario }
+    }
+
+    /// Draws conditions for a move from one lock to another. What operators, other libraries and peers do with one lock, they
+    /// do there.
+    pub(crate) fn draw_two_locks(dice: &mut Dice) -> Self {
+        let scenario = Self::draw(dice);
+        let rollouts = dice.pick(&[FORWARD, BACK, STAYS]);
+        Self {
+            rollouts: Some(rollouts),
+            // Nobody of both locks asks a leader of one of them.
+            has_ranks: scenario.has_ranks && rollouts == STAYS,
+            has_stranger: false,
+            is_spoilt: false,
+            operator_deletes: false,
+            operator_transfers: false,
+            operator_releases: false,
+            operator_insists: false,
+            peers: None,
+            ..scenario
+        }
+    }
+
+    /// The part of a call's time that one request may take.
+    pub(crate) fn parts(&self) -> u32 {
+        match (self.sequenced, self.rollouts) {
+            (Some(_), _) => PARTS,
+            (None, Some(_)) => PARTS_OF_TWO,
+            (None, None) => 1,
+        }
+    }
+
+    /// The longest of a duration in all timings.
+    pub(crate) fn longest(&self, of: fn(Timings) -> Duration) -> Duration {
+        self.all_timings().map(of).max().unwrap_or_default()
+    }
+
+    pub(crate) fn all_timings(&self) -> impl Iterator<Item = Timings> {
+        std::iter::once(self.timings).chain(self.other_timings)
+    }
+
+    /// The timings with this lease, if processes get other timings while they run. No two of them have the same lease.
+    pub(crate) fn timings_of_lease(&self, lease: Duration) -> Option<Timings> {
+        self.all_timings().find(|timings| self.reconfigures && timings.lease == lease)
+    }
+
+    /// The rank of the processes of a node.
+    pub(crate) fn rank_of(&self, node: usize) -> u8 {
+        if self.has_ranks { [0, 1, 3, 1, 0][node % NODES] } else { 0 }
+    }
+
+    /// Draws the timings of a new process.
+    pub(crate) fn timings_of_a_process(&self, dice: &mut Dice) -> Timings {
+        self.other_timings.filter(|_| dice.chance(0.5)).unwrap_or(self.timings)
+    }
+
+    /// The longest time without a leader after the last fault and the last late write.
+    ///
+    /// This is the worst case, by a candidate's own clock. Just before the end of the faults, the candidate was
+    /// told to leave the store alone (for a lease, or for the eleven retry periods of a refused candidate) or
+    /// to stand back after a step-down (a lease). The candidate waits for a request in flight (a timeout). Its
+    /// next read is due after at most a follower interval and 1.2 retry periods and shows a write that the candidate did
+    /// not know (a timeout). The candidate waits for the expiry of that lease, plus the spread of a twentieth of a retry
+    /// period. One write wins (a timeout): the candidate's write or the one with which it collides. If the
+    /// preferred candidate does not come, the wait is one lease longer, and it is longer by the worst rank. A candidate
+    /// believes a liar for two infrequent intervals at most. The time is longest by the slowest clock. A restart and the
+    /// grain of the timers take less than a second.
+    pub(crate) fn longest_without_leader(&self) -> Duration {
+        let (lease, retry) = (self.longest(|timings| timings.lease), self.longest(|timings| timings.retry));
+        let (timeout, follower) = (self.longest(|timings| timings.timeout), self.longest(|timings| timings.follower));
+        let told_to_wait = lease.max(retry * 11);
+        let ranks = retry * (0..NODES).map(|node| self.rank_of(node)).max().unwrap_or_default().into();
+        let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
+        let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + follower + retry.mul_f64(3.4));
+        let local = told_to_wait
+            + timeout
+            + follower
+            + retry.mul_f64(1.2)
+            + timeout
+            + believes
+            + lease * 2
+            + retry / 20
+            + ranks
+            + timeout;
+        local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
+    }
+}
+
+impl Peers {
+    fn draw(timings: &Timings, dice: &mut Dice) -> Self {
+        let lease = timings.lease;
+        Self {
+            infrequent_interval: dice.pick(&[lease / 2, lease * 2, lease * 2, lease * 10]),
+            mute_in_calm: dice.chance(0.5),
+            liar: dice.pick(&[None, None, Some(Liar::Repeats), Some(Liar::Invents), Some(Liar::Mixes)]),
+        }
+    }
+}
+
+impl Timings {
+    pub(crate) fn checked(self) -> leaderelection::Timings {
+        let Self { lease, deadline, retry, timeout, .. } = self;
+        leaderelection::Timings::new(lease, deadline, retry)
+            .and_then(|timings| timings.with_request_timeout(timeout))
+            .expect("scenarios have valid timings")
+    }
+
+    fn draw(dice: &mut Dice) -> Self {
+        let ms = Duration::from_millis;
+        if dice.chance(0.5) {
+            let follower = ms(dice.pick(&[2_000, 2_000, 2_000, 8_000]));
+            return Self { lease: ms(15_000), deadline: ms(10_000), retry: ms(2_000), timeout: ms(2_500), follower };
+        }
+        let lease = ms(dice.pick(&[8_000, 15_000, 30_000, 60_000, 90_000]));
+        let deadline = match dice.below(5) {
+            0 => lease - ms(dice.pick(&[LEAST_MARGIN, 40, 300])),
+            _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
+        };
+        let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
+        let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
+        let longest = lease.saturating_sub(retry.mul_f64(1.2) + ms(1)).max(retry);
+        let follower = if dice.chance(0.6) { retry } else { dice.between(retry, longest) };
+        Self { lease, deadline, retry, timeout, follower }
+    }
+
+    /// Returns `true` if a lease that every candidate has seen lasts, by the fastest clock, until the slowest
+    /// leader has read the object once more.
+    fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
+        let Self { lease, retry, follower, .. } = *self;
+        lease.mul_f64(1e6 / fastest as f64) > (follower + retry.mul_f64(2.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
+    }
+
+    /// Returns `true` if lease / deadline is less than that of `other`.
+    fn narrower_than(&self, other: &Self) -> bool {
+        self.lease.as_millis() * other.deadline.as_millis() < other.lease.as_millis() * self.deadline.as_millis()
+    }
+
+    /// Draws rates whose ratio is at most lease / deadline, and often exactly that.
+    fn bounded_rates(&self, dice: &mut Dice) -> (Rate, Rate) {
+        let slowest = dice.pick(&[1_000_000, 1_000_000, 800_000, 1_234_567]);
+        let fastest_allowed = u128::from(slowest) * self.lease.as_millis() / self.deadline.as_millis();
+        let fastest_allowed = Rate::try_from(fastest_allowed).unwrap_or(slowest);
+        match dice.below(4) {
+            0 => (slowest, slowest),
+            1 => (slowest, dice.within(slowest, fastest_allowed)),
+            _ => (slowest, fastest_allowed),
+        }
+    }
+}
+
+fn whole_millis(duration: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,314 @@
+//! A store that can only create, as one client of a sequenced lock reaches it, and a sweeper of its own.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::{StoreError, Version, VersionedObject};
+use leaderelection_sequenced::steps::{Ask, Number, Told};
+use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, SequencedStore};
+use tokio::time::sleep;
+
+use super::carry::{self, Answer, Request};
+use super::clock::TrueTime;
+use super::dice::Dice;
+use super::faults::{Falsehood, Fate, Refusal, Reply};
+use super::numbers::Stored;
+use super::object::{State, parse};
+use super::oracle::Property;
+use super::scenario::QUICK;
+use super::store::{CONFLICT, Client};
+use super::timeline::{Event, RequestId};
+use super::world::World;
+
+/// The key of the lock.
+pub(super) const KEY: &str = "lock";
+
+/// The way of one client to the objects of the lock.
+#[derive(Clone, Debug)]
+pub(super) struct Wire {
+    world: Arc<World>,
+    client: Client,
+    call: Arc<Mutex<Call>>,
+}
+
+/// The call of the sequenced store that is under way. A client makes one call at a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Call {
+    id: RequestId,
+    sent: TrueTime,
+    /// The highest number when the call began.
+    highest: u64,
+    /// The answer to some request was no true one.
+    was_deceived: bool,
+    /// A read was told that there is no object although there is one.
+    was_blinded: bool,
+}
+
+/// A request about one object, or for a listing.
+#[derive(Clone)]
+struct Part {
+    wire: Wire,
+    call: Call,
+    ask: Ask,
+}
+
+impl Wire {
+    pub(super) fn new(world: &Arc<World>, client: Client) -> Self {
+        Self { world: Arc::clone(world), client, call: Arc::default() }
+    }
+
+    /// The store of this client, which remembers what it has seen until its process ends.
+    pub(super) fn store(self, keep: u64) -> SequencedStore<Self> {
+        SequencedStore::new(self).keep(keep)
+    }
+
+    /// Begins a call.
+    pub(super) fn begin(&self, id: RequestId) {
+        let highest = self.world.object.lock().unwrap().numbers().highest();
+        *self.call.lock().unwrap() = Call { id, sent: self.world.now(), highest, ..Call::default() };
+    }
+
+    /// Returns `true` if all answers of this call were true ones.
+    pub(super) fn was_honest(&self) -> bool {
+        !self.call.lock().unwrap().was_deceived
+    }
+
+    /// Checks the result of a read, and returns the state that it shows.
+    pub(super) fn saw(&self, found: Option<VersionedObject>) -> Option<State> {
+        let call = *self.call.lock().unwrap();
+        let mut object = self.world.object.lock().unwrap();
+        let numbers = object.numbers();
+        let may_be_old = call.was_blinded || self.world.scenario.sequenced.is_some_and(|sequenced| sequenced.repeats);
+        let Some(found) = found else {
+            if !may_be_old && !numbers.was_absent_since(call.highest) {
+                self.violated(Property::OneHistory, "a read finds no lock, although there was one all the time");
+            }
+            return None;
+        };
+        let number = number(&found.version);
+        if number < call.highest && !may_be_old {
+            let what = format!("a read shows number {number}, and {} was there when it began", call.highest);
+            self.violated(Property::OneHistory, &what);
+        }
+        let Some(state) = numbers.state(number).filter(|state| state.object.body == found.body).cloned() else {
+            let what = format!("a read shows a content as number {number} that never was the lock's");
+            self.violated(Property::OneHistory, &what);
+            return None;
+        };
+        Some(State { object: found, ..state })
+    }
+
+    /// Checks a write that is acknowledged.
+    pub(super) fn wrote(&self, version: &Version, body: &Bytes) {
+        let number = number(version);
+        let counts = {
+            let mut object = self.world.object.lock().unwrap();
+            object.numbers().state(number).is_some_and(|state| state.object.body == *body)
+        };
+        if !counts {
+            let what = format!("a write is acknowledged as number {number}, which is another write's");
+            self.violated(Property::OneHistory, &what);
+        }
+    }
+
+    fn violated(&self, property: Property, what: &str) {
+        let what = format!("{:?}: {what}", self.client);
+        self.world.oracle(|oracle, now| oracle.violated(now, property, what));
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Told, StoreError> {
+        let fate = self.fate(&ask);
+        let call = *self.call.lock().unwrap();
+        carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(|Refusal { kind, retry_after }| {
+            StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
+        })
+    }
+
+    /// Draws the fate of a request. Listings and removals are never answered falsely, because the store's contract
+    /// rules that out.
+    fn fate(&self, ask: &Ask) -> Fate {
+        let fate = self.world.fate(self.client);
+        let repeats = self.world.scenario.sequenced.is_some_and(|sequenced| sequenced.repeats);
+        match (ask, fate.reply) {
+            (Ask::Create(..), Reply::OfSecond) if !repeats => Fate { again: None, reply: Reply::Honest, ..fate },
+            (Ask::Create(..), _) if !repeats => Fate { again: None, ..fate },
+            (Ask::List(_) | Ask::Remove(_), Reply::False(_)) => Fate { reply: Reply::Honest, ..fate },
+            _ => fate,
+        }
+    }
+}
+
+impl Request for Part {
+    type Done = Told;
+
+    fn world(&self) -> &Arc<World> {
+        &self.wire.world
+    }
+
+    fn client(&self) -> Client {
+        self.wire.client
+    }
+
+    fn is_read(&self) -> bool {
+        !matches!(self.ask, Ask::Create(..))
+    }
+
+    fn apply(&self) -> Answer<Told> {
+        let Self { wire: Wire { world, client, .. }, call, ask } = self;
+        let mut object = world.object.lock().unwrap();
+        let highest = object.numbers().highest();
+        let (event, answer) = match ask {
+            Ask::List(after) => {
+                let listed = object.numbers().list().map(Number::new).filter(|number| Some(*number) > *after);
+                (Event::Lists { highest }, Ok(Told::Numbers(listed.collect())))
+            }
+            Ask::Read(number) => {
+                let now = object.header();
+                let found = object.numbers().read(number.get()).cloned();
+                let is_there = found.is_some();
+                let content = found.map(|Stored { content, written }| {
+                    let age = now.zip(written).map(|(now, written)| now.saturating_sub(written));
+                    Content::new(content).with_age(age)
+                });
+                (Event::ReadsNumber { number: number.get(), is_there }, Ok(Told::Content(content)))
+            }
+            Ask::Remove(number) => {
+                object.numbers().remove(number.get());
+                if number.get() == highest {
+                    self.wire.violated(Property::HighestStays, &format!("number {highest} is removed"));
+                }
+                (Event::Removes { number: number.get() }, Ok(Told::Done))
+            }
+            Ask::Create(number, _) if object.numbers().contains(number.get()) => {
+                (Event::FindsNumber { number: number.get() }, Err(CONFLICT))
+            }
+            Ask::Create(number, content) if number.get() <= highest => {
+                let written = object.header();
+                object.numbers().create_late(number.get(), Stored { content: content.clone(), written });
+                world.oracle(|oracle, _| oracle.stats.late_creations += 1);
+                (Event::CreatesLate { number: number.get() }, Ok(Told::Done))
+            }
+            Ask::Create(number, _) if number.get() > highest + 1 => {
+                let what = format!("number {} is created, and the highest is {highest}", number.get());
+                self.wire.violated(Property::OneHistory, &what);
+                return Err(CONFLICT);
+            }
+            Ask::Create(number, content) => {
+                let body = content.slice(..content.len() - 1);
+                if body.is_empty() {
+                    self.wire.violated(Property::NoErasure, "the lock is deleted");
+                    return Err(CONFLICT);
+                }
+                let record = parse(&body);
+                object.replace(body, record.holder_identity.clone());
+                world.oracle(|oracle, now| oracle.wrote_by(now, *client, (call.id, call.sent), &record));
+                (Event::Creates { number: number.get(), write: object.newest() }, Ok(Told::Done))
+            }
+        };
+        world.oracle(|oracle, now| oracle.log(now, client.process(), event));
+        if let Ask::Create(..) = ask {
+            world.created.notify_waiters();
+        }
+        answer
+    }
+
+    fn deceive(&self, Falsehood { applied, .. }: Falsehood) -> Answer<Told> {
+        if let Ask::Read(_) = self.ask {
+            let mut call = self.wire.call.lock().unwrap();
+            if call.id == self.call.id {
+                call.was_blinded = true;
+            }
+            if let Some(process) = self.wire.client.process() {
+                self.wire.world.oracle(|oracle, _| oracle.deceived(process, self.call.id));
+            }
+            return Ok(Told::Content(None));
+        }
+        if applied {
+            let _ = self.apply();
+        }
+        Err(CONFLICT)
+    }
+
+    fn answered(&self, _answer: &Answer<Told>, honest: bool) {
+        let mut call = self.wire.call.lock().unwrap();
+        if call.id == self.call.id && !honest {
+            call.was_deceived = true;
+        }
+    }
+}
+
+/// Removes everything but the highest number that a listing has shown, oldest first, as soon as there is something to
+/// remove.
+pub(super) async fn sweep_without_end(world: Arc<World>, mut dice: Dice) {
+    if !world.scenario.sequenced.is_some_and(|sequenced| sequenced.sweeps) {
+        return std::future::pending().await;
+    }
+    let timings = world.scenario.timings;
+    let wire = Wire::new(&world, Client::Sweeper);
+    loop {
+        let created = world.created.notified();
+        // A sweep may have ended early.
+        tokio::select! {
+            biased;
+            () = created => {}
+            () = sleep(timings.lease) => {}
+        }
+        let late = dice.delay(&timings, timings.lease);
+        sleep(dice.pick(&[Duration::ZERO, Duration::ZERO, QUICK, late])).await;
+        let sweep = async {
+            let Ok(Told::Numbers(mut numbers)) = wire.ask(Ask::List(None)).await else { return };
+            numbers.sort_unstable();
+            numbers.pop();
+            for number in numbers {
+                // What is newer stays as long as something older stays.
+                if wire.ask(Ask::Remove(number)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(timings.timeout, sweep).await;
+    }
+}
+
+fn number(version: &Version) -> u64 {
+    version.as_str().parse().expect("a version is a number")
+}
+
+/// Returns the number in the key of an object.
+fn number_in(key: &str) -> Number {
+    let digits = key.rsplit_once('/').map(|(_, digits)| digits);
+    Number::new(digits.and_then(|digits| digits.parse().ok()).expect("a key ends in a number"))
+}
+
+#[async_trait]
+impl CreateOnlyStore for Wire {
+    async fn read(&self, key: &str) -> Result<Option<Content>, StoreError> {
+        match self.ask(Ask::Read(number_in(key))).await? {
+            Told::Content(content) => Ok(content),
+            _ => unreachable!("a read is answered with what was read"),
+        }
+    }
+
+    async fn create(&self, key: &str, content: Bytes) -> Result<(), StoreError> {
+        self.ask(Ask::Create(number_in(key), content)).await.map(drop)
+    }
+
+    async fn list(&self, _prefix: &str, after: Option<&str>) -> Result<Vec<Entry>, StoreError> {
+        match self.ask(Ask::List(after.map(number_in))).await? {
+            Told::Numbers(numbers) => {
+                Ok(numbers.into_iter().map(|number| Entry::new(format!("{KEY}/{:020}", number.get()), None)).collect())
+            }
+            _ => unreachable!("a listing is answered with what was listed"),
+        }
+    }
+
+    async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        self.ask(Ask::Remove(number_in(key))).await.map(drop)
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("simulated:{key}")
+    }
+}

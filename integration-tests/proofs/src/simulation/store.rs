@@ -1,0 +1,349 @@
+//! The unreliable way to the object.
+
+use std::sync::{Arc, Mutex};
+
+use super::carry::{self, Answer, Request};
+use super::clock::TrueTime;
+use super::faults::{Falsehood, Refusal};
+use super::object::{Object, State, parse};
+use super::oracle::Property;
+use super::scenario::Sequenced;
+use super::sequenced::{KEY, Wire};
+use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent, Shown};
+use super::two_locks::Part;
+use super::world::World;
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::migration::view::Half;
+use leaderelection::store::ListedObject;
+use leaderelection::{
+    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+use leaderelection_sequenced::SequencedStore;
+
+/// The store as one process reaches it.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    world: Arc<World>,
+    client: Client,
+    /// The calls of a store that can only create; `None` for a store that writes on a condition.
+    sequenced: Option<SequencedStore<Wire>>,
+    /// The lock of the two, and the call of both that is under way; `None` for the only lock.
+    part: Option<Part>,
+}
+
+/// The sender of requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Client {
+    /// A candidate.
+    Process { node: usize, id: ProcessId },
+    /// The operator, for one intervention.
+    Operator(PlanId),
+    /// A candidate of another library.
+    Stranger,
+    /// The sweeper of a store that can only create.
+    Sweeper,
+}
+
+impl Client {
+    pub(super) fn process(self) -> Option<ProcessId> {
+        match self {
+            Self::Process { id, .. } => Some(id),
+            Self::Operator(_) | Self::Stranger | Self::Sweeper => None,
+        }
+    }
+}
+
+pub(super) const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
+
+#[derive(Clone)]
+enum Op {
+    Get,
+    Put { body: Bytes, precondition: Precondition, record: Box<LeaderElectionRecord> },
+}
+
+#[derive(Debug)]
+enum Done {
+    Got(Option<State>),
+    Put { version: Version, holder: String },
+}
+
+/// A request in flight.
+#[derive(Clone)]
+struct Parcel {
+    way: Connection,
+    op: Op,
+    id: RequestId,
+    sent: TrueTime,
+}
+
+impl Connection {
+    pub(super) fn new(world: &Arc<World>, client: Client) -> Self {
+        let sequenced = world.scenario.sequenced.map(|Sequenced { keep, .. }| Wire::new(world, client).store(keep));
+        Self { world: Arc::clone(world), client, sequenced, part: None }
+    }
+
+    /// The way to one of two locks.
+    pub(super) fn to(part: Part, world: &Arc<World>, client: Client) -> Self {
+        Self { world: Arc::clone(world), client, sequenced: None, part: Some(part) }
+    }
+
+    fn half(&self) -> Option<Half> {
+        self.part.as_ref().map(|part| part.half)
+    }
+
+    fn object(&self) -> &Mutex<Object> {
+        match &self.part {
+            Some(Part { half: Half::New, .. }) => &self.world.new_object,
+            _ => &self.world.object,
+        }
+    }
+
+    /// Records that a call begins: a read, or a write of this record, which creates the object or not.
+    pub(super) fn begins(&self, written: Option<(&LeaderElectionRecord, bool)>) -> RequestId {
+        let sent = written.map_or(Sent::Read, |(record, creates)| {
+            let token = record.leader_transitions;
+            match creates {
+                true => Sent::Create { token },
+                false if record.is_released() => Sent::Release { token },
+                false if self.asks(record) => Sent::Ask { token },
+                false => Sent::Update { token },
+            }
+        });
+        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.client.process(), sent));
+        self.leaves();
+        id
+    }
+
+    /// Tells those who wait for a request of this node.
+    fn leaves(&self) {
+        if let Client::Process { node, .. } = self.client {
+            self.world.nodes[node].sends.notify_waiters();
+        }
+    }
+
+    /// Records an answer to a candidate: what a read has shown, if it was one that a candidate can use, and the holder; or the
+    /// holder that was written.
+    pub(super) fn ends(&self, is_read: bool, answer: Result<(Option<Shown>, &str), Refusal>) {
+        let Some(process) = self.client.process() else { return };
+        self.world.oracle(|oracle, now| match answer {
+            Err(refusal) => {
+                oracle.is_disturbed(process);
+                if is_read {
+                    oracle.is_unwell(now, process);
+                }
+                oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default());
+            }
+            Ok((shown, holder)) => {
+                match shown {
+                    Some(shown) => {
+                        oracle.looked(now, process, shown);
+                        oracle.read(process, shown);
+                    }
+                    // A candidate reads slowly after something that is no record.
+                    None if is_read => oracle.is_disturbed(process),
+                    None => {}
+                }
+                oracle.heard(process, holder);
+            }
+        });
+    }
+
+    async fn call(&self, op: Op) -> Result<Done, StoreError> {
+        if let Some(part) = &self.part {
+            self.leaves();
+            let (id, sent) = part.call();
+            let parcel = Parcel { way: self.clone(), op, id, sent };
+            let answer = carry::send(parcel, self.world.fate(self.client)).await;
+            if let Ok(Done::Got(found)) = &answer {
+                part.shows(found.as_ref().map_or(0, |state| state.number));
+            }
+            return answer.map_err(error);
+        }
+        let is_read = matches!(op, Op::Get);
+        let id = self.begins(match &op {
+            Op::Get => None,
+            Op::Put { record, precondition, .. } => Some((&**record, *precondition == Precondition::Absent)),
+        });
+        let mut says = None;
+        if let (Client::Process { node, id }, Op::Put { record, .. }) = (self.client, &op) {
+            says = self.world.sends_write((node, id), record);
+        }
+        let answer = match &self.sequenced {
+            None => {
+                let parcel = Parcel { way: self.clone(), op, id, sent: self.world.now() };
+                carry::send(parcel, self.world.fate(self.client)).await
+            }
+            Some(store) => self.ask_one_by_one(store, op, id).await,
+        };
+        if let (Some(says), Ok(Done::Put { .. })) = (says, &answer) {
+            self.world.say(says);
+        }
+        self.ends(
+            is_read,
+            match &answer {
+                Err(refusal) => Err(*refusal),
+                Ok(Done::Got(None)) => Ok((Some([0; 2]), "")),
+                Ok(Done::Got(Some(state))) => {
+                    let is_record = state.object.body.starts_with(b"{");
+                    Ok((is_record.then_some([state.number, 0]), &state.holder))
+                }
+                Ok(Done::Put { holder, .. }) => Ok((None, holder)),
+            },
+        );
+        answer.map_err(error)
+    }
+
+    /// Returns `true` if the write of a candidate leaves the record to another.
+    fn asks(&self, record: &LeaderElectionRecord) -> bool {
+        let holder = &record.holder_identity;
+        self.client
+            .process()
+            .is_some_and(|process| self.world.oracle(|oracle, _| oracle.identity_of(process)) != *holder)
+    }
+
+    /// Sends the requests of a sequenced lock, each with a fate of its own.
+    async fn ask_one_by_one(&self, store: &SequencedStore<Wire>, op: Op, id: RequestId) -> Result<Done, Refusal> {
+        let wire = store.objects();
+        wire.begin(id);
+        let answer = match op {
+            Op::Get => store.get(KEY).await.map(|found| Done::Got(wire.saw(found))),
+            Op::Put { body, precondition, record } => {
+                let written = store.put(KEY, body.clone(), &precondition).await;
+                written.map(|version| {
+                    wire.wrote(&version, &body);
+                    Done::Put { version, holder: record.holder_identity }
+                })
+            }
+        };
+        let answer = answer.map_err(|error| Refusal { kind: error.kind(), retry_after: error.retry_after() });
+        let error = answer.as_ref().err().copied();
+        // A write that others have overtaken has to be looked at.
+        let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+        self.heard(id, error, wire.was_honest() && is_plain);
+        answer
+    }
+
+    /// Records an answer that reaches the sender.
+    pub(super) fn heard(&self, id: RequestId, error: Option<Refusal>, honest: bool) {
+        self.world.oracle(|oracle, now| {
+            oracle.answered(now, self.client.process(), id, error, honest);
+            let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+            if let (Client::Operator(plan), true) = (self.client, is_lie) {
+                oracle.lied_to_operator(plan);
+            }
+        });
+    }
+}
+
+impl Request for Parcel {
+    type Done = Done;
+
+    fn world(&self) -> &Arc<World> {
+        &self.way.world
+    }
+
+    fn client(&self) -> Client {
+        self.way.client
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self.op, Op::Get)
+    }
+
+    fn apply(&self) -> Answer<Done> {
+        let Self { way, op, id, sent } = self;
+        let (Connection { world, client, .. }, half) = (way, way.half());
+        let mut object = way.object().lock().unwrap();
+        let (effect, done) = match op {
+            Op::Get => {
+                let found = object.now().cloned();
+                (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.show(found))))
+            }
+            Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
+                None => (Effect::Conflict { newest: object.newest() }, Err(CONFLICT)),
+                Some(version) => {
+                    let holder = record.holder_identity.clone();
+                    (Effect::Wrote { write: object.newest() }, Ok(Done::Put { version, holder }))
+                }
+            },
+        };
+        world.oracle(|oracle, now| {
+            oracle.arrived(now, client.process(), (*id, half), effect);
+            let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, op) else { return };
+            match (half, client) {
+                (Some(half), Client::Process { id: by, .. }) => {
+                    oracle.wrote_half(now, (*by, half), (*id, *sent), record)
+                }
+                _ => oracle.wrote_by(now, *client, (*id, *sent), record),
+            }
+        });
+        done
+    }
+
+    fn deceive(&self, Falsehood { applied, age }: Falsehood) -> Answer<Done> {
+        if let Op::Get = self.op {
+            let Connection { world, client, .. } = &self.way;
+            let mut object = self.way.object().lock().unwrap();
+            let shown = age.and_then(|age| object.earlier(age)).cloned();
+            let shown = object.show(shown);
+            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
+            world.oracle(|oracle, now| {
+                oracle.arrived(now, client.process(), (self.id, self.way.half()), effect);
+                if let Some(process) = client.process() {
+                    oracle.deceived(process, self.id);
+                }
+            });
+            return Ok(Done::Got(shown));
+        }
+        if applied {
+            let _ = self.apply();
+        }
+        Err(CONFLICT)
+    }
+
+    fn answered(&self, answer: &Answer<Done>, honest: bool) {
+        match &self.way.part {
+            Some(_) if honest => {}
+            Some(part) => part.is_deceived(self.id),
+            None => self.way.heard(self.id, answer.as_ref().err().copied(), honest),
+        }
+    }
+}
+
+fn error(Refusal { kind, retry_after }: Refusal) -> StoreError {
+    StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
+}
+
+#[async_trait]
+impl ConditionalStore for Connection {
+    async fn get(&self, _key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        match self.call(Op::Get).await? {
+            Done::Got(found) => Ok(found.map(|state| state.object)),
+            Done::Put { .. } => unreachable!("a read is answered with what was read"),
+        }
+    }
+
+    async fn put(&self, _key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let record = parse(&body);
+        let op = Op::Put { body, precondition: precondition.clone(), record: Box::new(record) };
+        match self.call(op).await? {
+            Done::Put { version, .. } => Ok(version),
+            Done::Got(_) => unreachable!("a write is answered with a version"),
+        }
+    }
+
+    async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
+        let what = format!("{:?} deletes the object", self.client);
+        self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
+        std::future::pending().await
+    }
+
+    async fn list(&self, _prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        format!("simulated:{key}")
+    }
+}

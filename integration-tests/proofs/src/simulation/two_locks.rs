@@ -1,0 +1,132 @@
+//! The lock of a service that moves from one lock to another, as one candidate reaches it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leaderelection::migration::view::Half;
+use leaderelection::{
+    LeaderElectionRecord, LockError, Migration, ObjectLock, ObjectStoreBasedLock, StoreErrorKind, Version,
+    VersionedRecord,
+};
+
+use super::clock::TrueTime;
+use super::faults::Refusal;
+use super::store::{Client, Connection};
+use super::timeline::{RequestId, Shown, WriteNumber};
+use super::world::World;
+
+/// A call of both locks that is under way. A candidate makes one call at a time.
+#[derive(Debug, Default)]
+struct Call {
+    id: RequestId,
+    sent: TrueTime,
+    /// The answer to some request was no true one.
+    was_deceived: bool,
+    shown: Shown,
+}
+
+/// The part of a candidate's calls that goes to one of the locks.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) half: Half,
+    call: Arc<Mutex<Call>>,
+}
+
+impl Part {
+    /// The number of the call that is under way, and the moment at which it began.
+    pub(super) fn call(&self) -> (RequestId, TrueTime) {
+        let call = self.call.lock().unwrap();
+        (call.id, call.sent)
+    }
+
+    /// Records the write that a read has shown.
+    pub(super) fn shows(&self, number: WriteNumber) {
+        self.call.lock().unwrap().shown[self.half as usize] = number;
+    }
+
+    /// Records that the answer to a request was no true one.
+    pub(super) fn is_deceived(&self, id: RequestId) {
+        let mut call = self.call.lock().unwrap();
+        call.was_deceived |= call.id == id;
+    }
+}
+
+/// The lock of a candidate: one of the two locks, or both.
+#[derive(Debug)]
+pub(super) struct TwoLocks {
+    lock: Box<dyn ObjectStoreBasedLock>,
+    /// The way of the calls, which the oracle sees.
+    way: Connection,
+    world: Arc<World>,
+    call: Arc<Mutex<Call>>,
+}
+
+impl TwoLocks {
+    pub(super) fn new(world: &Arc<World>, (locks, client): (&[Half], Client), identity: &str) -> Self {
+        let call = Arc::default();
+        let lock = |half| {
+            let part = Part { half, call: Arc::clone(&call) };
+            ObjectLock::new(Connection::to(part, world, client), "lock", identity)
+        };
+        let lock: Box<dyn ObjectStoreBasedLock> = match locks {
+            [half] => Box::new(lock(*half)),
+            _ => Box::new(Migration::new(lock(Half::Old), lock(Half::New)).expect("one identity")),
+        };
+        Self { lock, way: Connection::new(world, client), world: Arc::clone(world), call }
+    }
+
+    async fn call<T>(
+        &self,
+        written: Option<(&LeaderElectionRecord, bool)>,
+        call: impl Future<Output = Result<T, LockError>>,
+        holder: impl FnOnce(&T) -> String,
+    ) -> Result<T, LockError> {
+        let id = self.way.begins(written);
+        *self.call.lock().unwrap() = Call { id, sent: self.world.now(), ..Call::default() };
+        let answer = call.await;
+        let (was_deceived, shown) = {
+            let call = self.call.lock().unwrap();
+            (call.was_deceived, call.shown)
+        };
+        let refusal = |error: &LockError| Refusal { kind: error.kind(), retry_after: error.retry_after() };
+        let refused = answer.as_ref().err().map(refusal);
+        let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);
+        self.way.heard(id, refused, !was_deceived && is_plain);
+        let is_read = written.is_none();
+        let holder = answer.as_ref().map(holder).map_err(refusal);
+        let shown = is_read.then_some(shown);
+        self.way.ends(is_read, holder.as_deref().map(|holder| (shown, holder)).map_err(|refusal| *refusal));
+        answer
+    }
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for TwoLocks {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        let holder = |found: &Option<VersionedRecord>| {
+            found.as_ref().map_or_else(String::new, |found| found.record.holder_identity.clone())
+        };
+        self.call(None, self.lock.get(), holder).await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.call(Some((record, true)), self.lock.create(record), |_| record.holder_identity.clone()).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.call(Some((record, false)), self.lock.update(record, expected), |_| record.holder_identity.clone()).await
+    }
+
+    fn identity(&self) -> &str {
+        self.lock.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.lock.describe()
+    }
+
+    fn max_lease_duration(&self) -> Duration {
+        self.lock.max_lease_duration()
+    }
+}

@@ -1,0 +1,296 @@
+//! The state that the nodes of a run share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::migration::view::Half;
+use leaderelection::{LeaderElectionRecord, Precondition};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::clock::{NodeClock, TrueTime};
+use super::dice::Dice;
+use super::faults::{Fate, Link, Outage};
+use super::gate::Gate;
+use super::object::Object;
+use super::oracle::Oracle;
+use super::peers::Channel;
+use super::scenario::{NODES, Scenario, Trouble};
+use super::standstill::stand_still;
+use super::store::Client;
+use super::store_clock::StoreClocks;
+
+use super::timeline::{Event, ProcessId};
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) scenario: Scenario,
+    pub(super) nodes: Vec<Node>,
+    /// The clock of a candidate of another library.
+    pub(super) stranger: NodeClock,
+    /// The lock's object; in a move, that of the old lock.
+    pub(super) object: Mutex<Object>,
+    /// The object of the new lock.
+    pub(super) new_object: Mutex<Object>,
+    pub(super) peers: Channel,
+    /// Tells the sweeper of a new object.
+    pub(super) created: Notify,
+    origin: Instant,
+    /// The choices of the requests' fates.
+    fates: Mutex<Dice>,
+    standstills: Mutex<Dice>,
+    outage: Mutex<Option<Outage>>,
+    /// The moment of the last effect of all requests sent so far.
+    last_straggler: Mutex<TrueTime>,
+    oracle: Mutex<Oracle>,
+    violated: CancellationToken,
+    calm: AtomicBool,
+    /// The number of nights that have passed.
+    pub(super) night: AtomicU64,
+    /// A `Notify` wakes waiting tasks in the order in which they began to wait; a `watch` channel does not.
+    calm_changed: Notify,
+}
+
+/// One machine, which survives a crash of its process.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) clock: NodeClock,
+    pub(super) gate: Gate,
+    pub(super) sends: Notify,
+    pub(super) starts_work: Notify,
+    link: Mutex<Link>,
+    frozen: Mutex<Option<Freeze>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Freeze {
+    process: ProcessId,
+    since: TrueTime,
+    timers_too: bool,
+}
+
+impl World {
+    pub(super) fn new(scenario: Scenario, length: Duration, dice: &mut Dice) -> Arc<Self> {
+        let origin = Instant::now();
+        let node = |_| Node {
+            clock: NodeClock::draw(origin, length, scenario.rates, dice),
+            gate: Gate::default(),
+            sends: Notify::new(),
+            starts_work: Notify::new(),
+            link: Mutex::default(),
+            frozen: Mutex::default(),
+        };
+        let nodes = (0..NODES).map(node).collect();
+        let stranger = NodeClock::draw(origin, length, scenario.rates, dice);
+        let clocks = |dice: &mut Dice| {
+            scenario.store_clock_slack.map(|slack| {
+                let clock = NodeClock::draw(origin, length, scenario.rates, dice);
+                StoreClocks::draw(clock, slack, dice)
+            })
+        };
+        let mut object = Object::new(&scenario, clocks(dice));
+        let mut new_object = Object::new(&scenario, scenario.rollouts.and_then(|_| clocks(dice)));
+        let mut oracle = Oracle::new(scenario.clone());
+        if let Some(token) = scenario.first_token {
+            let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+            record.leader_transitions = token;
+            // The lock that is in use before a move.
+            let half = scenario.rollouts.map_or(Half::Old, |rollouts| rollouts[0][0]);
+            let object = if half == Half::Old { &mut object } else { &mut new_object };
+            object.put(&record.to_json().into(), &Precondition::Absent, &record);
+            oracle.planted(half, &record);
+        }
+        Arc::new(Self {
+            nodes,
+            stranger,
+            object: Mutex::new(object),
+            new_object: Mutex::new(new_object),
+            peers: Channel::new(dice.fork()),
+            created: Notify::new(),
+            origin,
+            fates: Mutex::new(dice.fork()),
+            standstills: Mutex::new(dice.fork()),
+            outage: Mutex::default(),
+            last_straggler: Mutex::default(),
+            oracle: Mutex::new(oracle),
+            violated: CancellationToken::new(),
+            calm: AtomicBool::new(false),
+            night: AtomicU64::new(0),
+            calm_changed: Notify::new(),
+            scenario,
+        })
+    }
+
+    pub(super) fn now(&self) -> TrueTime {
+        self.origin.elapsed()
+    }
+
+    /// Calls the oracle. The run ends if the oracle finds a broken promise.
+    pub(super) fn oracle<T>(&self, ask: impl FnOnce(&mut Oracle, TrueTime) -> T) -> T {
+        let mut oracle = self.oracle.lock().unwrap();
+        let answer = ask(&mut oracle, self.now());
+        if oracle.violation().is_some() {
+            self.violated.cancel();
+        }
+        answer
+    }
+
+    pub(super) fn log(&self, process: Option<ProcessId>, event: Event) {
+        self.oracle(|oracle, now| oracle.log(now, process, event));
+    }
+
+    pub(super) async fn violated(&self) {
+        self.violated.cancelled().await;
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn until_calm(&self, calm: bool) {
+        loop {
+            let changed = self.calm_changed.notified();
+            if self.is_calm() == calm {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Begins a period with faults, or a period without faults, which repairs all existing faults.
+    pub(super) fn set_calm(&self, calm: bool) {
+        self.log(None, Event::Calm(calm));
+        if calm {
+            self.set_outage(None);
+            for (number, node) in self.nodes.iter().enumerate() {
+                *node.link.lock().unwrap() = Link::Up;
+                let frozen = node.frozen.lock().unwrap().map(|freeze| freeze.process);
+                if let Some(process) = frozen {
+                    self.unfreeze(number, process);
+                }
+            }
+        }
+        self.calm.store(calm, Ordering::Relaxed);
+        self.calm_changed.notify_waiters();
+    }
+
+    pub(super) fn fate(&self, client: Client) -> Fate {
+        let fate = {
+            let mut dice = self.fates.lock().unwrap();
+            let share = match client {
+                _ if self.is_calm() => 0.0,
+                Client::Process { .. } => self.scenario.trouble.of_requests(),
+                Client::Operator(_) | Client::Stranger | Client::Sweeper => Trouble::Much.of_requests(),
+            };
+            if dice.chance(share) {
+                Fate::bad(&self.scenario, &mut dice)
+            } else {
+                Fate::good(&self.scenario, &mut dice)
+            }
+        };
+        let fate = if self.link(client) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
+        if let Some(arrives) = fate.arrives {
+            let last = self.now() + arrives + fate.again.unwrap_or_default();
+            let mut last_straggler = self.last_straggler.lock().unwrap();
+            *last_straggler = last.max(*last_straggler);
+        }
+        fate
+    }
+
+    pub(super) fn last_straggler(&self) -> TrueTime {
+        *self.last_straggler.lock().unwrap()
+    }
+
+    pub(super) fn outage(&self) -> Option<Outage> {
+        *self.outage.lock().unwrap()
+    }
+
+    pub(super) fn set_outage(&self, outage: Option<Outage>) {
+        let before = std::mem::replace(&mut *self.outage.lock().unwrap(), outage);
+        if before != outage {
+            self.log(None, Event::Store(outage));
+        }
+    }
+
+    pub(super) fn link(&self, client: Client) -> Link {
+        match client {
+            Client::Process { node, .. } => *self.nodes[node].link.lock().unwrap(),
+            Client::Operator(_) | Client::Stranger | Client::Sweeper => Link::Up,
+        }
+    }
+
+    pub(super) fn set_link(&self, node: usize, process: ProcessId, link: Link) {
+        *self.nodes[node].link.lock().unwrap() = link;
+        self.log(Some(process), Event::Network(link));
+    }
+
+    /// Stops a process for a while. Its clock goes on, but its timers may stand still.
+    pub(super) fn freeze(self: &Arc<Self>, node: usize, process: ProcessId, lasts: Duration, timers_too: bool) {
+        let machine = &self.nodes[node];
+        if !machine.gate.close() {
+            return;
+        }
+        *machine.frozen.lock().unwrap() = Some(Freeze { process, since: self.now(), timers_too });
+        self.oracle(|oracle, now| oracle.frozen(now, process, Event::Frozen { lasts, timers_too }));
+        let world = Arc::clone(self);
+        tokio::spawn(async move {
+            sleep(lasts).await;
+            world.unfreeze(node, process);
+        });
+    }
+
+    /// Lets `process` continue, if it is the frozen process of this node.
+    pub(super) fn unfreeze(&self, node: usize, process: ProcessId) {
+        let machine = &self.nodes[node];
+        let freeze = machine.frozen.lock().unwrap().take_if(|freeze| freeze.process == process);
+        let Some(Freeze { since, timers_too, .. }) = freeze else { return };
+        if timers_too {
+            machine.clock.timers_stood_since(since);
+        }
+        self.oracle(|oracle, now| oracle.went_on(now, process, timers_too));
+        machine.gate.open();
+    }
+
+    /// Stops all nodes at times, during a step of `process`. The clocks of the nodes go on.
+    pub(super) fn stand_still_at_times(&self, process: ProcessId) {
+        self.stand_still(process, self.scenario.trouble.of_looks());
+    }
+
+    /// Lets another task keep the only thread for a while at times, when a future of `process` is about to be polled.
+    pub(super) fn let_another_task_run_at_times(&self, process: ProcessId) {
+        if self.scenario.shares_thread {
+            self.stand_still(process, self.scenario.trouble.of_polls());
+        }
+    }
+
+    fn stand_still(&self, process: ProcessId, share: f64) {
+        let mut dice = self.standstills.lock().unwrap();
+        if self.is_calm() || !dice.chance(share) {
+            return;
+        }
+        let timings = &self.scenario.timings;
+        let lasts = dice.delay(timings, timings.lease * 2);
+        self.oracle(|oracle, now| oracle.look_at_window(now, process));
+        stand_still(lasts);
+        self.oracle(|oracle, now| oracle.stood_still(now, process, lasts));
+    }
+
+    /// Takes the store down at times, until the end of the run.
+    pub(super) async fn make_weather(self: Arc<Self>, mut dice: Dice) {
+        let timings = self.scenario.timings;
+        let usual_gap = match self.scenario.trouble {
+            Trouble::None => return std::future::pending().await,
+            Trouble::Little => timings.lease * 40,
+            Trouble::Much => timings.lease * 12,
+        };
+        loop {
+            sleep(dice.up_to(usual_gap)).await;
+            self.until_calm(false).await;
+            self.set_outage(Some(Outage::draw(&self.scenario, &mut dice)));
+            sleep(dice.delay(&timings, timings.lease * 2)).await;
+            self.set_outage(None);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The protocol against every history, and against many of the real elector.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fmt::Display;
+use std::io::{Write, stderr};
+
+use leaderelection_proofs::kit::explore_all;
+use leaderelection_proofs::models;
+
+mod costs;
+mod kit;
+mod migration;
+mod model;
+mod sequenced;
+mod sessions;
+mod simulation;
+
+/// Explores every history of each setup of a model. Fails with the shortest way to what should not be.
+fn keeps_every_promise(model: &str) {
+    let asked = models().into_iter().find(|asked| asked.model == model).expect("a model");
+    let found = explore_all(asked.usual, 2, usize::MAX, |found| report(format!("{model}, {found}")));
+    let bad: Vec<_> = found.iter().filter(|found| !found.is_well()).map(ToString::to_string).collect();
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Says what a test has explored. What `println` prints in a test that passes is kept from the reader.
+fn report(figures: impl Display) {
+    stderr().write_all(format!("{figures}\n").as_bytes()).expect("somebody to read what was explored");
+}

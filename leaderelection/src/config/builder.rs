@@ -1,0 +1,302 @@
+//! The configuration of an elector, checked once.
+
+mod rank;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::config::callbacks::LeaderCallbacks;
+use crate::config::common::{Common, common_setters};
+use crate::config::warning::ConfigWarning;
+use crate::election::Rules;
+use crate::lock::ObjectStoreBasedLock;
+use crate::lock::advertised;
+use crate::lock::bounded::TimeLimit;
+use crate::store::check::{Candidacy, StoreCheck, StoreUnfit};
+use crate::timings::Timings;
+use crate::timings::config_error::ConfigError;
+
+/// A checked configuration: see [`builder`](Self::builder).
+#[derive(Clone, Debug)]
+pub struct LeaderElectionConfig {
+    pub(crate) lock: Arc<dyn ObjectStoreBasedLock>,
+    pub(crate) callbacks: LeaderCallbacks,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) timings: Timings,
+    pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
+    /// `None` is one lease duration.
+    pub(crate) step_down_cool_down: Option<Duration>,
+    /// `None` is one retry period.
+    pub(crate) follower_interval: Option<Duration>,
+    pub(crate) limit: TimeLimit,
+    pub(crate) name: String,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl LeaderElectionConfig {
+    /// Returns a builder of a configuration for `lock`, with client-go's timings: 15 s, 10 s and 2 s.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use leaderelection::{LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+    ///
+    /// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+    /// let error = LeaderElectionConfig::builder(lock, LeaderCallbacks::new())
+    ///     .lease_duration(Duration::from_secs(5))
+    ///     .build()
+    ///     .unwrap_err();
+    /// assert_eq!(error.to_string(), "lease_duration (5s) must be greater than renew_deadline (10s)");
+    /// ```
+    pub fn builder(lock: impl ObjectStoreBasedLock, callbacks: LeaderCallbacks) -> LeaderElectionConfigBuilder {
+        LeaderElectionConfigBuilder {
+            lock: Arc::new(lock),
+            callbacks,
+            common: Common::default(),
+            release_on_cancel: false,
+            reclaim_own_identity: false,
+            store_clock_slack: None,
+            rank: 0,
+            take_back: false,
+            settle_doublings: Rules::SETTLE_DOUBLINGS,
+            advertised: None,
+            advertised_to_clients: None,
+            step_down_cool_down: None,
+            follower_interval: None,
+            infrequent_interval: Rules::INFREQUENT_INTERVAL,
+        }
+    }
+
+    /// The name in logs and metrics; by default the name of the lock.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The durations of the election.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// The settings that are allowed and may cause harm. The elector logs these settings when it first runs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use leaderelection::{LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+    ///
+    /// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+    /// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new())
+    ///     .retry_period(Duration::from_secs(8))
+    ///     .build()?;
+    /// for warning in config.warnings() {
+    ///     assert!(warning.to_string().contains("a single slow request would end a term"));
+    /// }
+    /// # Ok::<(), leaderelection::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn warnings(&self) -> Vec<ConfigWarning> {
+        let (retry_period, request_timeout) = (self.timings.retry_period(), self.timings.request_timeout());
+        let interval = self.lock.object().and_then(|(store, _)| store.min_write_interval());
+        let too_close = interval
+            .filter(|interval| retry_period < *interval)
+            .map(|min_write_interval| ConfigWarning::WritesTooClose { retry_period, min_write_interval });
+        let single_try = self.timings.allow_a_single_try().then(|| ConfigWarning::SingleTry {
+            retry_period,
+            request_timeout,
+            renew_deadline: self.timings.renew_deadline(),
+        });
+        too_close.into_iter().chain(single_try).collect()
+    }
+}
+
+impl LeaderElectionConfig {
+    /// Describes the candidacy `id` to the check of its store.
+    pub(crate) fn candidacy(&self, id: String) -> Result<Candidacy<'_>, StoreUnfit> {
+        // The builder has made sure that there is a store.
+        let nameless = || StoreUnfit { why: "the lock does not name its store".to_owned() };
+        let (store, key) = self.lock.object().ok_or_else(nameless)?;
+        let (request_timeout, pause) = (self.timings.request_timeout(), self.rules.lease_duration);
+        Ok(Candidacy { store, key, id, request_timeout, pause, clock: &self.clock })
+    }
+}
+
+/// The grain of the times that an HTTP store tells, and so the least slack.
+const STORE_CLOCK_GRAIN: Duration = Duration::from_secs(1);
+
+/// Builds a [`LeaderElectionConfig`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LeaderElectionConfigBuilder {
+    lock: Arc<dyn ObjectStoreBasedLock>,
+    callbacks: LeaderCallbacks,
+    common: Common,
+    release_on_cancel: bool,
+    reclaim_own_identity: bool,
+    store_clock_slack: Option<Duration>,
+    rank: u8,
+    take_back: bool,
+    settle_doublings: u8,
+    advertised: Option<String>,
+    advertised_to_clients: Option<String>,
+    step_down_cool_down: Option<Duration>,
+    follower_interval: Option<Duration>,
+    infrequent_interval: Duration,
+}
+
+common_setters!(LeaderElectionConfigBuilder);
+
+impl LeaderElectionConfigBuilder {
+    /// Sets the shortest pause between a candidate's reads while the leader renews its lease. The default is the retry
+    /// period. A candidate reads once per interval, and up to 1.2 retry periods later.
+    ///
+    /// A longer interval saves reads. After a read that shows no renewal, a candidate reads at the pace of the retry period
+    /// again, and it acts on time when the lease that it has observed expires. What a longer interval costs: the end of a
+    /// term and the last renewal before a crash are seen later, by the length of the interval. The sum of the interval and
+    /// 1.2 retry periods must be less than the lease duration.
+    pub fn follower_interval(mut self, follower_interval: Duration) -> Self {
+        self.follower_interval = Some(follower_interval);
+        self
+    }
+
+    /// Decides whether the lease is released when a term ends, so that the next leader need not wait for its expiry.
+    /// The default is `false`, as in client-go.
+    ///
+    /// The lease is released only after the leader's work has ended. After a cancellation, a release that has not
+    /// succeeded within four request timeouts is given up, and the lease runs out by itself.
+    pub fn release_on_cancel(mut self, release_on_cancel: bool) -> Self {
+        self.release_on_cancel = release_on_cancel;
+        self
+    }
+
+    /// Decides whether a candidate takes an unexpired lease under its own identity at once, as client-go does. The
+    /// default is `false`, because two processes that share an identity by mistake would both lead.
+    ///
+    /// For identities that are stable and surely unique, such as a stateful set's pod name, `true` saves a
+    /// restarted leader the wait for its own lease. The restarted leader still begins a new term.
+    pub fn reclaim_own_identity(mut self, reclaim_own_identity: bool) -> Self {
+        self.reclaim_own_identity = reclaim_own_identity;
+        self
+    }
+
+    /// Believes the store about the age of a lease, less `slack`. The default is to believe nothing: a candidate waits
+    /// for a lease duration from its own first look at a renewal.
+    ///
+    /// A store may tell with an answer how old the object is by the store's own clock: an HTTP store by `Date` and
+    /// `Last-Modified`. With this setting, a candidate counts that [age](crate::VersionedObject::age) as time that it has
+    /// waited already. A candidate that starts beside the record of a dead leader then takes over at its first read.
+    ///
+    /// Leaders stay exclusive as long as the store's own clocks agree within `slack` less one second, which is the grain
+    /// of the times in HTTP. Besides, the rate of the store's clock has to keep to the bound of the candidates' clocks (see
+    /// [`lease_duration`](Self::lease_duration)), and no proxy may write a `Date` of its own. No wall clock of a
+    /// candidate's machine is involved, except with a store in a local directory, whose clock it is. On a store that tells
+    /// no age, the setting has no effect, which the log says once. A session does not look at ages.
+    pub fn trust_store_clock(mut self, slack: Duration) -> Self {
+        self.store_clock_slack = Some(slack);
+        self
+    }
+
+    /// Writes `url` into the record while this candidate leads, so that others can reach the leader: see
+    /// [`LeaderHandle::leader_address`](crate::LeaderHandle::leader_address). The default is to write no address.
+    ///
+    /// The URL begins with `https://` or `http://`, and everyone who can read the lock can read it. It is bound to the
+    /// term, so no later leader carries it along. No decision of the election depends on it.
+    pub fn advertise(mut self, url: impl Into<String>) -> Self {
+        self.advertised = Some(url.into());
+        self
+    }
+
+    /// Does the same for the address that clients find: [`LeaderHandle::client_address`](crate::LeaderHandle::client_address).
+    /// The default is that of [`advertise`](Self::advertise), which peers use, too. It can be
+    /// [changed](crate::LeaderHandle::advertise_to_clients) while the elector runs.
+    pub fn advertise_to_clients(mut self, url: impl Into<String>) -> Self {
+        self.advertised_to_clients = Some(url.into());
+        self
+    }
+
+    /// Sets the time for which `campaign` lets other candidates go first after a step-down, a panic, or an error of the
+    /// work. The default is
+    /// one lease duration.
+    pub fn step_down_cool_down(mut self, cool_down: Duration) -> Self {
+        self.step_down_cool_down = Some(cool_down);
+        self
+    }
+
+    /// Sets the longest pause between a candidate's reads while it [hears](crate::peers) from the leader. The default is
+    /// 30 s.
+    ///
+    /// A peer that lies, or that is cut off from the store, delays a takeover to twice this time at most (rule 16 of the
+    /// [protocol](crate::protocol)).
+    #[cfg(feature = "peers")]
+    pub fn infrequent_interval(mut self, infrequent_interval: Duration) -> Self {
+        self.infrequent_interval = infrequent_interval;
+        self
+    }
+
+    /// Checks the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The error names the first invalid field, its value, and the accepted values.
+    pub fn build(self) -> Result<LeaderElectionConfig, ConfigError> {
+        self.check_rank()?;
+        let (lock, common) = (&self.lock, self.common);
+        let (timings, follower_interval) =
+            common.check(lock.identity(), lock.max_lease_duration(), self.follower_interval)?;
+        if self.lock.object().is_some_and(|(_, key)| key.is_empty()) {
+            return Err(ConfigError::new(
+                "key",
+                "(\"\") must not be empty; name the object of the lock, such as locks/scheduler",
+            ));
+        }
+        if let Some(slack) = self.store_clock_slack.filter(|slack| *slack < STORE_CLOCK_GRAIN) {
+            let problem = format!(
+                "({slack:?}) must not be less than {STORE_CLOCK_GRAIN:?}, the grain of the times that stores tell"
+            );
+            return Err(ConfigError::new("trust_store_clock", problem));
+        }
+        if self.infrequent_interval.is_zero() {
+            return Err(ConfigError::new("infrequent_interval", "(0ns) must be greater than zero"));
+        }
+        for (setting, url) in [("advertise", &self.advertised), ("advertise_to_clients", &self.advertised_to_clients)] {
+            url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
+        }
+        if let Some(check) = &common.store_check
+            && self.lock.object().is_none()
+        {
+            let lock = self.lock.describe();
+            let problem = format!("({check:?}) needs a lock that names its store, such as ObjectLock; {lock} does not");
+            return Err(ConfigError::new("store_check", problem));
+        }
+        Ok(LeaderElectionConfig {
+            rules: Arc::new(Rules {
+                identity: self.lock.identity().to_owned(),
+                lease_duration: timings.lease_duration(),
+                renew_deadline: timings.renew_deadline(),
+                retry_period: timings.retry_period(),
+                follower_interval,
+                infrequent_interval: self.infrequent_interval,
+                reclaim_own_identity: self.reclaim_own_identity,
+                release_on_cancel: self.release_on_cancel,
+                release_patience: timings.release_patience(),
+                store_clock_slack: self.store_clock_slack,
+                rank: self.rank,
+                take_back: self.take_back,
+                settle_doublings: self.settle_doublings,
+                advertised: self.advertised,
+                advertised_to_clients: self.advertised_to_clients,
+            }),
+            timings,
+            limit: common.limit(timings),
+            store_check: common.store_check,
+            step_down_cool_down: self.step_down_cool_down,
+            follower_interval: self.follower_interval,
+            name: common.name.unwrap_or_else(|| self.lock.describe()),
+            lock: self.lock,
+            callbacks: self.callbacks,
+            clock: common.clock,
+            seed: common.seed,
+        })
+    }
+}

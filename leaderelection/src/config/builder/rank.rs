@@ -1,0 +1,52 @@
+//! The settings of a candidate that should lead before or after others.
+
+use super::{LeaderElectionConfig, LeaderElectionConfigBuilder};
+use crate::timings::config_error::ConfigError;
+
+impl LeaderElectionConfig {
+    /// The worst [rank](LeaderElectionConfigBuilder::rank) of a candidate.
+    pub const WORST_RANK: u8 = 99;
+}
+
+impl LeaderElectionConfigBuilder {
+    /// Sets the rank of this candidate. The default is 0, the best; 99 is the worst.
+    ///
+    /// A candidate of rank `n` waits `n` retry periods longer than others before it takes a free or expired lease, so that
+    /// the machine or the zone that should lead does. Candidates see the end of a term at different moments, up to 2.2 retry
+    /// periods apart. So the better of two candidates goes first for certain if their ranks differ by three or more and they
+    /// have one retry period R. With a [`follower_interval`](Self::follower_interval) of F, the ranks have to differ by
+    /// more than F / R + 1.25. If only candidates of worse ranks are left, each term without a leader lasts that much longer.
+    ///
+    /// A candidate that a leader or an operator has named as the next leader waits for no rank. Sessions have no ranks.
+    pub fn rank(mut self, rank: u8) -> Self {
+        self.rank = rank;
+        self
+    }
+
+    /// Decides whether this candidate asks a leader of a worse [rank](Self::rank) to hand over. The default is `false`.
+    ///
+    /// The candidate asks once it has followed for one lease duration, of which each failed read costs one. Each request doubles this time for
+    /// the next request, up to 64 lease durations, until a leader has led for 128. The lock counts the requests, so a
+    /// candidate that restarts again and again does not make leadership flap. A candidate for a job does not ask.
+    ///
+    /// A transfer to a candidate of a worse rank lasts until then, too. To keep the lease there, stop this candidate.
+    pub fn take_back(mut self, take_back: bool) -> Self {
+        self.take_back = take_back;
+        self
+    }
+
+    /// Sets the number of times that the time before a request for the lease doubles at most, for tests. The default is 6.
+    #[cfg(feature = "test-util")]
+    pub fn settle_doublings(mut self, settle_doublings: u8) -> Self {
+        self.settle_doublings = settle_doublings;
+        self
+    }
+
+    pub(super) fn check_rank(&self) -> Result<(), ConfigError> {
+        let (rank, worst) = (self.rank, LeaderElectionConfig::WORST_RANK);
+        if rank > worst {
+            return Err(ConfigError::new("rank", format!("({rank}) must be at most {worst}; 0 is the best rank")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! The settings that a lease and a session share: each has its default, its documentation and its check here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::lock::bounded::TimeLimit;
+use crate::lock::identity;
+use crate::store::check::StoreCheck;
+use crate::timings::config_error::ConfigError;
+use crate::timings::{Timings, Unchecked};
+
+/// The settings of a lease or a session, not yet checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) timings: Unchecked,
+    pub(crate) request_timeout_setting: &'static str,
+    pub(crate) store_check: Option<Arc<dyn StoreCheck>>,
+    pub(crate) name: Option<String>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self {
+            timings: Unchecked::default(),
+            request_timeout_setting: "request_timeout",
+            store_check: None,
+            name: None,
+            clock: Arc::new(SystemClock),
+            seed: None,
+        }
+    }
+}
+
+impl Common {
+    /// Checks the settings of the candidate `identity` for a lock whose longest lease is `longest`. The second value is the
+    /// follower interval; `None` is the retry period.
+    pub(crate) fn check(
+        &self,
+        identity: &str,
+        longest: Duration,
+        follower_interval: Option<Duration>,
+    ) -> Result<(Timings, Duration), ConfigError> {
+        let timings = self.timings.clone().check()?;
+        let follower_interval = timings.check_for(longest, follower_interval)?;
+        if let Some(problem) = identity::problem_with(identity) {
+            return Err(ConfigError::new("identity", format!("({:?}) {problem}", identity::excerpt(identity))));
+        }
+        if self.name.as_deref() == Some("") {
+            return Err(ConfigError::new("name", "(\"\") must not be empty"));
+        }
+        Ok((timings, follower_interval))
+    }
+
+    /// The limit of each request.
+    pub(crate) fn limit(&self, timings: Timings) -> TimeLimit {
+        TimeLimit::new(timings.request_timeout())
+            .of_setting(self.request_timeout_setting)
+            .on_shared_clock(Arc::clone(&self.clock))
+    }
+}
+
+/// Gives a builder the setters of its field `common`.
+macro_rules! common_setters {
+    ($builder:ty) => {
+        impl $builder {
+            /// Sets all four durations at once. The default is client-go's timings: 15 s, 10 s and 2 s.
+            pub fn timings(mut self, timings: $crate::Timings) -> Self {
+                self.common.timings = timings.into();
+                self
+            }
+
+            /// Sets the time that others wait after the last observed renewal before they take over. The default is 15 s.
+            ///
+            /// A crashed leader is replaced after about this time. Leaders stay exclusive as long as no clock
+            /// runs faster than another by more than `lease_duration / renew_deadline`.
+            pub fn lease_duration(mut self, lease_duration: std::time::Duration) -> Self {
+                self.common.timings.lease_duration = lease_duration;
+                self
+            }
+
+            /// Sets the time for which one renewal keeps leadership, counted from before the renewal was sent. The default
+            /// is 10 s.
+            pub fn renew_deadline(mut self, renew_deadline: std::time::Duration) -> Self {
+                self.common.timings.renew_deadline = renew_deadline;
+                self
+            }
+
+            /// Sets the pause between renewals, and the shortest pause between reads of another's renewals. The default is
+            /// 2 s.
+            ///
+            /// The retry period decides the number of requests. A leader, or a session, writes once per retry period. A
+            /// candidate for one lock reads once per 1 to 2.2 retry periods.
+            pub fn retry_period(mut self, retry_period: std::time::Duration) -> Self {
+                self.common.timings.retry_period = retry_period;
+                self
+            }
+
+            /// Sets the time after which the outcome of a request counts as unknown. The default is a quarter of the renew
+            /// deadline. The time must be less than half of the renew deadline.
+            ///
+            /// The sum of this time and the retry period should stay below the renew deadline. Otherwise a single slow
+            /// renewal ends leadership. This is allowed, as in client-go, and causes one of an elector's
+            /// [warnings](crate::LeaderElectionConfig::warnings).
+            pub fn request_timeout(mut self, request_timeout: std::time::Duration) -> Self {
+                self.common.timings.request_timeout = Some(request_timeout);
+                self
+            }
+
+            /// Names the setting of the program that holds the request timeout, such as an option of its command line, for
+            /// the error of a request without an answer. The default is `request_timeout`.
+            pub fn request_timeout_setting(mut self, setting: &'static str) -> Self {
+                self.common.request_timeout_setting = setting;
+                self
+            }
+
+            /// Demands that the store pass `check` once, before anybody competes. The default is no check.
+            ///
+            /// On a store that fails, nobody is elected: what runs the election or the session ends with
+            /// [`StoreUnfit`](crate::store::StoreUnfit). An inconclusive check is repeated after a lease duration.
+            ///
+            /// The crate `leaderelection-conformance` has such a check: `ProbeFirst`.
+            pub fn store_check(mut self, check: impl $crate::store::StoreCheck) -> Self {
+                self.common.store_check = Some(std::sync::Arc::new(check));
+                self
+            }
+
+            /// Sets the name in logs, and in the metrics of an elector. The default is the name of the lock, or of the
+            /// session's prefix in its store.
+            pub fn name(mut self, name: impl Into<String>) -> Self {
+                self.common.name = Some(name.into());
+                self
+            }
+
+            /// Sets another clock than the machine's, for tests.
+            pub fn clock(mut self, clock: impl $crate::clock::Clock) -> Self {
+                self.common.clock = std::sync::Arc::new(clock);
+                self
+            }
+
+            /// Fixes all random choices, for tests. Processes with equal seeds would write equal write ids.
+            #[cfg(feature = "test-util")]
+            pub fn seed(mut self, seed: u64) -> Self {
+                self.common.seed = Some(seed);
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use common_setters;

@@ -1,0 +1,12 @@
+//! The settings of an elector: its timings, its callbacks, and all that `build` checks once.
+
+pub(crate) mod builder;
+pub(crate) mod callbacks;
+pub(crate) mod common;
+pub(crate) mod warning;
+pub(crate) mod work_outcome;
+
+pub use builder::{LeaderElectionConfig, LeaderElectionConfigBuilder};
+pub use callbacks::LeaderCallbacks;
+pub use warning::ConfigWarning;
+pub use work_outcome::WorkOutcome;

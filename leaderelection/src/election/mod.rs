@@ -1,0 +1,72 @@
+//! The protocol as a pure state machine: no I/O, no clock, no randomness of its own, no async.
+//!
+//! A driver gives the machine an [`Input`] and the time, by [`Election::handle`], and then carries out every
+//! [`Effect`] that [`Election::next`] returns, in order. The driver calls [`Election::handle`] again when an
+//! answer arrives, when the work ends, when a command is given, and, with [`Input::Tick`], at
+//! [`Election::wake_at`]. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is such a driver. Tests and
+//! model checkers are others.
+//!
+//! The machine owns every decision: the time and the content of a request, the beginning and the end of a term,
+//! the drop of its work, and the release of its lease. A driver knows none of these rules.
+//!
+//! The numbers in comments are those of the rules in [the protocol](crate::protocol).
+//!
+//! ```
+//! use std::time::Duration;
+//! use chrono::DateTime;
+//! use leaderelection::clock::LocalInstant;
+//! use leaderelection::election::{Answer, Draw, Effect, Election, Input, Jitter, Request, Rules, Stamp};
+//!
+//! struct Fixed;
+//! impl Draw for Fixed {
+//!     fn jitter(&mut self) -> Jitter {
+//!         Jitter::default()
+//!     }
+//!     fn stamp(&mut self) -> Stamp {
+//!         Stamp { write_id: "first".to_owned(), time: DateTime::UNIX_EPOCH }
+//!     }
+//! }
+//!
+//! let [lease, deadline, retry] = [15, 10, 2].map(Duration::from_secs);
+//! let mut election = Election::new(Rules::new("node-1", lease, deadline, retry));
+//! let now = LocalInstant::default();
+//! election.handle(now, Input::Begin { stand_back: Duration::ZERO, ends_with_work: false, job: None }, &mut Fixed);
+//! assert_eq!(election.next(), Some(Effect::Send(Request::Look)));
+//! // There is no object yet, so the candidate creates it.
+//! election.handle(now, Input::Answer(Answer::Read(Ok(None))), &mut Fixed);
+//! let write = std::iter::from_fn(|| election.next()).find(|effect| matches!(effect, Effect::Send(_)));
+//! assert!(matches!(write, Some(Effect::Send(Request::Write(_)))));
+//! ```
+
+mod attempts;
+mod candidate;
+mod clash;
+mod effect;
+mod ending;
+mod failure;
+mod hearing;
+mod holder;
+mod input;
+mod job;
+mod limits;
+mod listening;
+mod machine;
+mod new_timings;
+mod pacing;
+mod phase;
+mod reason;
+mod rules;
+mod settling;
+mod take_back;
+mod visit;
+mod visitor;
+
+pub use clash::ClashWatch;
+pub use effect::{Effect, Fact, Operation, Purpose, Request, RunOutcome, Term, Write};
+pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard, WorkEnd};
+pub use machine::Election;
+#[cfg(feature = "migration")]
+pub(crate) use phase::is_annotation;
+pub use reason::{BeginReason, EndReason};
+pub use rules::Rules;
+pub use visitor::Visitor;

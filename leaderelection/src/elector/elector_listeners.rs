@@ -1,0 +1,71 @@
+//! The parts of an elector that listen to its runs and to its terms.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::line::Line;
+use super::listeners::Listeners;
+use super::new_leader::NewLeaderCalls;
+use crate::clock::Clock;
+use crate::config::LeaderElectionConfig;
+use crate::handle::status::StatusWriter;
+use crate::leadership::TermListener;
+
+/// The listeners of an elector whose lock has a lease of its own.
+#[derive(Debug)]
+pub(super) struct ElectorListeners {
+    config: Arc<LeaderElectionConfig>,
+    pub(super) status: StatusWriter,
+    new_leader_calls: NewLeaderCalls,
+    /// Rings when the term has news.
+    pub(super) news: Notify,
+    /// The line to the peers, if anyone has asked for it.
+    pub(super) line: Line,
+}
+
+impl ElectorListeners {
+    pub(super) fn new(config: Arc<LeaderElectionConfig>, status: StatusWriter) -> Self {
+        let new_leader_calls = NewLeaderCalls::new(config.callbacks.on_new_leader.clone());
+        Self { config, status, new_leader_calls, news: Notify::new(), line: Line::default() }
+    }
+}
+
+/// The guard of one run. Dropping it, which also happens with the future of the run, tells the peers that the run is
+/// over.
+#[derive(Debug)]
+pub(super) struct RunGuard(pub(super) Arc<ElectorListeners>);
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.0.line.quiet();
+    }
+}
+
+impl Listeners for ElectorListeners {
+    fn name(&self) -> Arc<str> {
+        self.config.name.as_str().into()
+    }
+
+    fn lock_of_session(&self) -> Option<&str> {
+        None
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.config.clock
+    }
+
+    fn status(&self) -> &StatusWriter {
+        &self.status
+    }
+
+    fn new_leader_calls(&self) -> &NewLeaderCalls {
+        &self.new_leader_calls
+    }
+}
+
+impl TermListener for ElectorListeners {
+    fn wake(&self) {
+        self.news.notify_one();
+    }
+}

@@ -1,0 +1,72 @@
+//! The reads that a follower did not send, because of the leader's messages.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
+
+/// The number of reads that messages have saved.
+#[derive(Debug, Default)]
+pub(super) struct SavedReads {
+    total: Arc<AtomicU64>,
+    since: Mutex<Since>,
+}
+
+/// The time since the last read.
+#[derive(Debug, Default)]
+struct Since {
+    last: Option<LocalInstant>,
+    has_heard: bool,
+}
+
+impl SavedReads {
+    pub(super) fn total(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.total)
+    }
+
+    /// A message of the leader has counted.
+    pub(super) fn heard(&self) {
+        self.with(|since| since.has_heard = true);
+    }
+
+    /// The run is over. The time until the next one begins is no pause between reads.
+    pub(super) fn quiet(&self) {
+        self.with(|since| *since = Since::default());
+    }
+
+    /// A read is sent. Without messages, a follower sends one per `usual_pause`; `None` if this is no follower.
+    pub(super) fn reading(&self, now: LocalInstant, usual_pause: Option<Duration>) {
+        let before = self.with(|since| std::mem::replace(since, Since { last: Some(now), has_heard: false }));
+        let (Some(pause), Some(last), true) = (usual_pause, before.last, before.has_heard) else { return };
+        let usual = now.saturating_since(last).as_nanos() / pause.as_nanos().max(1);
+        // Without peers, the last of these reads would have been this one.
+        let saved = u64::try_from(usual).unwrap_or(u64::MAX).saturating_sub(1);
+        self.total.fetch_add(saved, Ordering::Relaxed);
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Since) -> T) -> T {
+        // No code that could panic runs under the lock.
+        change(&mut self.since.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_between_two_runs_saves_no_reads() {
+        for (is_quiet, total) in [(false, 1799), (true, 0)] {
+            let (saved, pause) = (SavedReads::default(), Some(Duration::from_secs(2)));
+            let first = LocalInstant::from_nanos(1);
+            saved.reading(first, pause);
+            saved.heard();
+            if is_quiet {
+                saved.quiet();
+            }
+            saved.reading(first + Duration::from_secs(3600), pause);
+            assert_eq!(saved.total().load(Ordering::Relaxed), total);
+        }
+    }
+}

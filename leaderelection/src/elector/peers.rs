@@ -1,0 +1,39 @@
+//! The connection of an elector to its peers: followers that get the leader's messages read the store less often.
+//!
+//! The crate `leaderelection-peers` connects electors over HTTP. Another transport needs only this module: the leader's
+//! side passes on what [`PeerLine::led`] shows, and the follower's side gives it to [`PeerLine::hear`]. Rules 15 to 17
+//! of the [protocol](crate::protocol) say what a message counts for. Whatever a peer says, true or not, at most one
+//! candidate leads, and tokens grow. A false message can delay a takeover, up to the bound in rule 16.
+//!
+//! ```
+//! use std::time::Duration;
+//! use leaderelection::peers::Heard;
+//! use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemoryStore::new();
+//! let elector = |identity: &str| {
+//!     let lock = MemoryLock::new(store.clone(), "locks/scheduler", identity);
+//!     LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build().map(DefaultLeaderElector::new)
+//! };
+//! let (leader, follower) = (elector("a")?, elector("b")?);
+//! let (tells, hears) = (leader.peer_line(), follower.peer_line());
+//! let mut led = tells.led();
+//! tokio::spawn(async move { leader.run(Default::default()).await });
+//! // A network would be here.
+//! led.changed().await?;
+//! if let Some(term) = led.borrow_and_update().as_ref() {
+//!     hears.hear(Heard::Landed {
+//!         holder: term.last.record.holder_identity.clone(),
+//!         fencing_token: term.leadership.fencing_token(),
+//!         write_id: term.last.record.write_id.clone().unwrap_or_default(),
+//!         number: term.last.number,
+//!     });
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+pub use super::line::{FollowedTerm, LandedWrite, LedTerm, PeerLine};
+pub use crate::election::Heard;

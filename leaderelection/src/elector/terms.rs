@@ -1,0 +1,186 @@
+//! Terms that callers hold in their hands, in place of work that an elector calls.
+
+use std::future::Future;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use super::term::{EarlierWork, WorkInHand};
+use super::work::StartWork;
+use crate::clock::{Clock, LocalInstant};
+use crate::election::{EndReason, RunOutcome};
+use crate::leadership::Leadership;
+use crate::store::check::StoreUnfit;
+
+/// A term of leadership that its owner holds, with the methods of [`Leadership`].
+///
+/// Whoever has the `Term` does the leader's work. The elector renews the lease on a task of its own meanwhile, on the
+/// runtime on which the term was won; the lock of a session is renewed by the session's run. The work is over when the `Term` is dropped, so drop it soon after
+/// [`lost`](Leadership::lost) completes: until then the elector neither releases the lease nor competes again.
+///
+/// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task
+/// of the elector then calls `on_stop_leading` and releases the lease. A program that ends, or a runtime that is
+/// dropped, does not wait for that task, and the lease may have to run out: [`release`](Self::release) waits.
+///
+/// A `Term` that is dropped by a panic ends for [`EndReason::WorkPanicked`], like work that panics.
+#[derive(Debug)]
+#[must_use = "leadership ends when the term is dropped"]
+pub struct Term {
+    work: WorkInHand,
+    ending: Arc<Ending>,
+}
+
+impl Term {
+    /// Ends leadership at once, and waits until the lease is released, or cannot be released in time.
+    ///
+    /// The wait has a limit: the rest of the lease. Dropping the returned future ends leadership as well, and the
+    /// release continues in the background.
+    pub async fn release(self) {
+        let Self { work, ending } = self;
+        drop(work);
+        ending.over.cancelled().await;
+    }
+}
+
+impl Deref for Term {
+    type Target = Leadership;
+
+    fn deref(&self) -> &Leadership {
+        self.work.leadership()
+    }
+}
+
+/// The end of a term that a caller has held.
+#[derive(Debug, Default)]
+struct Ending {
+    /// The work in the hand of the caller.
+    work: EarlierWork,
+    /// Cancelled when the lease was released, or will not be.
+    over: CancellationToken,
+    /// The moment of an end after which other candidates go first.
+    cools_since: OnceLock<LocalInstant>,
+}
+
+impl Ending {
+    fn ended(&self, outcome: &RunOutcome, clock: &dyn Clock) {
+        if outcome.reason().is_some_and(EndReason::cools_down) {
+            self.cools_since.get_or_init(|| clock.now());
+        }
+    }
+
+    /// The rest of the time for which other candidates go first.
+    fn stand_back(&self, cool_down: Duration, clock: &dyn Clock) -> Duration {
+        self.cools_since.get().map_or(Duration::ZERO, |since| (*since + cool_down).saturating_since(clock.now()))
+    }
+}
+
+/// The terms that an elector gives into the hands of its callers.
+///
+/// Small, because ten thousand electors in one process have one each.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    last: Mutex<Option<Arc<Ending>>>,
+}
+
+impl Terms {
+    /// Returns the next term. `compete` begins a candidacy for one term, which stands back for the given time at first.
+    /// Returns `None` when `cancel` is cancelled, as soon as the lease is released whose term was dropped before.
+    pub(crate) async fn next<R>(
+        &self,
+        cancel: &CancellationToken,
+        clock: &Arc<dyn Clock>,
+        cool_down: impl Fn() -> Duration,
+        compete: impl Fn(StartWork, Duration) -> R,
+    ) -> Result<Option<Term>, StoreUnfit>
+    where
+        R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
+    {
+        let mut ending = self.end_of_last(cancel).await;
+        while !cancel.is_cancelled() {
+            // Counted from the end of the term and not from this call: the caller may have done other things
+            // meanwhile.
+            let stand_back = ending.stand_back(cool_down(), &**clock);
+            match self.compete(clock, false, |work| compete(work, stand_back)).await? {
+                Ok(term) => return Ok(Some(term)),
+                Err(outcome) => {
+                    // Only the end of the last candidacy says whether others go first.
+                    ending = Arc::default();
+                    ending.ended(&outcome, &**clock);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Competes until a term begins, and returns the term, or the outcome of the candidacy without a term.
+    pub(crate) async fn compete<R>(
+        &self,
+        clock: &Arc<dyn Clock>,
+        one_attempt: bool,
+        compete: impl FnOnce(StartWork) -> R,
+    ) -> Result<Result<Term, RunOutcome>, StoreUnfit>
+    where
+        R: Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'static,
+    {
+        let (hand, mut terms) = unbounded_channel();
+        let mut run = Box::pin(compete(StartWork::in_hand(hand, one_attempt)));
+        let work = tokio::select! {
+            biased;
+            // The run is polled first: a term that begins in a poll is then returned by the same poll, so that none
+            // is lost when the caller drops this future.
+            outcome = &mut run => return outcome.map(Err),
+            work = first_valid(&mut terms) => work,
+        };
+        let ending = Arc::new(Ending { work: work.as_earlier(), ..Ending::default() });
+        // Known before the term is out of our hands, so that the next call waits for this term's release.
+        *self.last() = Some(Arc::clone(&ending));
+        let (clock, term) = (Arc::clone(clock), Term { work, ending: Arc::clone(&ending) });
+        // The caller who holds the term polls nothing of ours, and the lease must be renewed all the same.
+        tokio::spawn(async move {
+            // The runtime may drop this task, and nobody may wait for it then.
+            let _over = ending.over.clone().drop_guard();
+            if let Ok(outcome) = run.await {
+                ending.ended(&outcome, &*clock);
+            }
+        });
+        Ok(Ok(term))
+    }
+
+    /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because the program
+    /// that the caller ends would not wait for the release.
+    async fn end_of_last(&self, cancel: &CancellationToken) -> Arc<Ending> {
+        let Some(ending) = self.last().clone() else { return Arc::default() };
+        tokio::select! {
+            () = ending.over.cancelled() => {}
+            () = cancel.cancelled() => {
+                // Whoever gets `None` may end the program, and the lease of a dropped term would have to run out.
+                if ending.work.has_ended() {
+                    ending.over.cancelled().await;
+                }
+            }
+        }
+        ending
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Arc<Ending>>> {
+        // No code that could panic runs under the lock.
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first term that is valid when its caller gets it.
+async fn first_valid(terms: &mut UnboundedReceiver<WorkInHand>) -> WorkInHand {
+    loop {
+        match terms.recv().await.map(WorkInHand::begin) {
+            Some(Some(work)) => return work,
+            // The process stood still between the win and this poll, and the window has closed. The candidacy goes
+            // on.
+            Some(None) => {}
+            // The candidacy has ended, and its outcome is there.
+            None => std::future::pending().await,
+        }
+    }
+}

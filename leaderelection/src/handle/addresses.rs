@@ -1,0 +1,55 @@
+//! The addresses of the leader, by the handle of an elector.
+
+use crate::handle::status::LeaderHandle;
+use crate::timings::config_error::ConfigError;
+
+impl LeaderHandle {
+    /// The address that the leader [advertises](crate::LeaderElectionConfigBuilder::advertise), for requests that only the
+    /// leader may serve; `None` if nobody is known to lead, or if the leader advertises no address.
+    ///
+    /// Everyone who can write the lock can name any address, so send no secret there without knowing who answers.
+    #[must_use]
+    pub fn leader_address(&self) -> Option<String> {
+        self.status().leader_address
+    }
+
+    /// The address that the leader
+    /// [advertises to clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), or else
+    /// [`leader_address`](Self::leader_address).
+    #[must_use]
+    pub fn client_address(&self) -> Option<String> {
+        self.status().client_address
+    }
+
+    /// Changes the address for clients while the elector runs; `None` if the leader is to advertise none. A leader writes it
+    /// with its next renewal, after which every [`client_address`](Self::client_address) shows it. It replaces
+    /// [`advertise_to_clients`](crate::LeaderElectionConfigBuilder::advertise_to_clients), and holds for all later terms.
+    ///
+    /// ```
+    /// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+    /// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new())
+    ///     .advertise("https://10.0.1.42:8443/health/leadership")
+    ///     .advertise_to_clients("https://10.0.1.42/api")
+    ///     .build()?;
+    /// let elector = DefaultLeaderElector::new(config);
+    /// let mut handle = elector.handle();
+    /// tokio::spawn(async move { elector.campaign(Default::default()).await });
+    /// handle.elected().await?;
+    /// // Redirect there whatever only the leader may serve.
+    /// assert_eq!(handle.client_address().as_deref(), Some("https://10.0.1.42/api"));
+    /// handle.advertise_to_clients(Some("https://10.0.1.42:9443/api".to_owned()))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error names the value and the problem. Nothing has changed then. The lock of a session has no address.
+    pub fn advertise_to_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
+        let of_session = || ConfigError::new("advertise_to_clients", "has no effect for the lock of a session");
+        self.tuning().ok_or_else(of_session)?.set_clients(url)
+    }
+}

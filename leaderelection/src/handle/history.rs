@@ -1,0 +1,138 @@
+//! The last changes of leadership, and the reasons for them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::election::{BeginReason, EndReason};
+use crate::handle::observation::LastError;
+
+/// The number of transitions that a [`LeaderHandle`](crate::LeaderHandle) remembers.
+pub const REMEMBERED_TRANSITIONS: usize = 16;
+
+/// A change of leadership, as this process saw the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transition {
+    /// The time at which this process saw the change, by its wall clock. The end of an own term is never later than the
+    /// deadline of that term, even if this process stood still and noticed the end later.
+    pub at: DateTime<Utc>,
+    /// The change.
+    pub change: Change,
+    /// The cause, if the change is the end of an own term because of [`EndReason::RenewDeadline`].
+    pub loss: Option<Loss>,
+}
+
+/// The cause for which a leader did not renew its lease before the renew deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The time from the deadline until this process noticed. A second or more means that the process stood still: it was
+    /// stopped, starved of processor time, or on a machine that slept.
+    pub noticed_after: Duration,
+    /// The last error of a request since the last renewal was sent; `None` if no request has failed since.
+    pub error: Option<LastError>,
+}
+
+/// A change, and the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// This elector began to lead.
+    StartedLeading {
+        /// The new term's token.
+        fencing_token: u64,
+        /// The reason for which the lease was free.
+        reason: BeginReason,
+    },
+    /// This elector stopped leading.
+    StoppedLeading {
+        /// The ended term's token.
+        fencing_token: u64,
+        /// The reason for the end of the term.
+        reason: EndReason,
+    },
+    /// The lock names another leader.
+    LeaderChanged {
+        /// The leader that the lock named before.
+        from: Option<String>,
+        /// The leader that the lock names now.
+        to: Option<String>,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StartedLeading { fencing_token, reason } => {
+                write!(f, "started leading with fencing token {fencing_token}: {reason}")
+            }
+            Self::StoppedLeading { fencing_token, reason } => {
+                write!(f, "stopped leading with fencing token {fencing_token}: {reason}")
+            }
+            Self::LeaderChanged { from: None, to: None } => f.write_str("nobody leads"),
+            Self::LeaderChanged { from: None, to: Some(to) } => write!(f, "{to:?} leads"),
+            Self::LeaderChanged { from: Some(from), to: None } => write!(f, "{from:?} does not lead any more"),
+            Self::LeaderChanged { from: Some(from), to: Some(to) } => write!(f, "{to:?} leads after {from:?}"),
+        }
+    }
+}
+
+/// A [`Change`] as a status keeps it, which shares the names of leaders.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    StartedLeading {
+        fencing_token: u64,
+        reason: BeginReason,
+    },
+    /// Boxed, because a process may lead thousands of locks, and few of their terms have ended.
+    StoppedLeading(Box<Stopped>),
+    LeaderChanged {
+        from: Option<Arc<str>>,
+        to: Option<Arc<str>>,
+    },
+}
+
+impl Kept {
+    fn told(self, at: DateTime<Utc>) -> Transition {
+        let owned = |name: Option<Arc<str>>| name.as_deref().map(str::to_owned);
+        let (change, loss) = match self {
+            Self::StartedLeading { fencing_token, reason } => (Change::StartedLeading { fencing_token, reason }, None),
+            Self::StoppedLeading(stopped) => {
+                let Stopped { fencing_token, reason, loss } = *stopped;
+                (Change::StoppedLeading { fencing_token, reason }, loss)
+            }
+            Self::LeaderChanged { from, to } => (Change::LeaderChanged { from: owned(from), to: owned(to) }, None),
+        };
+        Transition { at, change, loss }
+    }
+}
+
+/// The end of an own term.
+#[derive(Clone, Debug)]
+pub(crate) struct Stopped {
+    pub(crate) fencing_token: u64,
+    pub(crate) reason: EndReason,
+    pub(crate) loss: Option<Loss>,
+}
+
+/// The last transitions, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History(Vec<(DateTime<Utc>, Kept)>);
+
+impl History {
+    pub(crate) fn record(&mut self, at: DateTime<Utc>, change: Kept) {
+        if self.0.len() == REMEMBERED_TRANSITIONS {
+            self.0.remove(0);
+        }
+        // Most locks change their leaders rarely, and a process may have thousands of locks.
+        self.0.reserve_exact(1);
+        self.0.push((at, change));
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<Transition> {
+        self.0.iter().cloned().map(|(at, kept)| kept.told(at)).collect()
+    }
+}

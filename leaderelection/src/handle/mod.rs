@@ -1,0 +1,18 @@
+//! The views of an election for the rest of the process: who leads, whether the leader is healthy, what changed.
+
+pub(crate) mod addresses;
+pub(crate) mod board;
+pub(crate) mod health;
+pub(crate) mod history;
+pub(crate) mod observation;
+pub(crate) mod observe;
+pub(crate) mod reconfigure;
+pub(crate) mod status;
+pub(crate) mod tuning;
+
+pub use crate::election::{BeginReason, Operation};
+pub use health::{HealthCheck, Unhealthy};
+pub use history::{Change, Loss, REMEMBERED_TRANSITIONS, Transition};
+pub use observation::{LastError, ObservedLease};
+pub use observe::{Observation, Observer, observe};
+pub use status::{ElectorDropped, LeaderHandle, LeaderStatus, TransferError};

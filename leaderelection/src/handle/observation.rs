@@ -1,0 +1,219 @@
+//! The last answer of the lock, and its age.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::LocalInstant;
+use crate::election::Operation;
+use crate::lock::LockError;
+use crate::lock::record::{LeaderElectionRecord, PeerAddress};
+use crate::store::{StoreErrorKind, Version};
+
+/// The lease as this process last read or wrote it.
+///
+/// A lease is known to have expired when it has been [unchanged](Self::unchanged_for) for longer than its
+/// duration. A lock that a session holds has the lease of that session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObservedLease {
+    /// The token of the term that holds the lease, or held it last.
+    pub fencing_token: u64,
+    /// The start of the holder's term, by the holder's wall clock.
+    pub acquire_time: Option<DateTime<Utc>>,
+    /// The time of the holder's last renewal, by the holder's wall clock.
+    pub renew_time: Option<DateTime<Utc>>,
+    /// The time for which the lease lasts after a renewal.
+    pub lease_duration: Duration,
+    /// The time since this process first saw this state of the lock, or got a message about a later renewal, by its
+    /// monotonic clock.
+    pub unchanged_for: Duration,
+    /// The time since the last successful answer of the store, by the monotonic clock of this process.
+    pub checked_for: Duration,
+    /// `true` if this process has seen the lock in an earlier state, so that the holder was alive when this process first
+    /// saw the present state. `false` after one read, which does not tell a living holder from a dead one.
+    pub seen_to_change: bool,
+    /// `true` if another process was seen to renew the lease under the identity of this elector. At most one of the two
+    /// leads, and [`LeaderStatus::leader`](crate::LeaderStatus::leader) names neither, unless this elector leads. Always
+    /// `false` for the lock of a session.
+    pub of_namesake: bool,
+}
+
+impl ObservedLease {
+    /// Returns `true` if the lease was seen unchanged for its whole duration. Its holder does not lead then, unless a
+    /// renewal has not been read yet.
+    #[must_use]
+    pub fn has_run_out(&self) -> bool {
+        self.unchanged_for >= self.lease_duration
+    }
+}
+
+/// The last error between an elector and its lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastError {
+    /// The time of the error, by the wall clock of this process.
+    pub at: DateTime<Utc>,
+    /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
+    /// [`ObservedLease`].
+    pub age: Duration,
+    /// The known effect of the failed request.
+    pub kind: StoreErrorKind,
+    /// The request that failed.
+    pub operation: Operation,
+    /// The error and its causes, on one line. The message contains no secrets.
+    pub message: String,
+}
+
+/// An error, and the moment at which the elector learned of the error.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedError {
+    told_at: LocalInstant,
+    error: LastError,
+}
+
+impl RecordedError {
+    pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
+        let (kind, message) = (error.kind(), error.in_full());
+        Self { told_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
+    }
+
+    pub(crate) fn told_at(&self) -> LocalInstant {
+        self.told_at
+    }
+
+    pub(crate) fn at(&self, now: LocalInstant) -> LastError {
+        LastError { age: now.saturating_since(self.told_at), ..self.error.clone() }
+    }
+}
+
+/// The values of a lease in its record, without names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    fencing_token: u64,
+    acquire_time: Option<DateTime<Utc>>,
+    renew_time: Option<DateTime<Utc>>,
+    lease_duration: Duration,
+}
+
+impl From<&LeaderElectionRecord> for Terms {
+    fn from(record: &LeaderElectionRecord) -> Self {
+        Self {
+            fencing_token: record.leader_transitions,
+            acquire_time: record.acquire_time,
+            renew_time: record.renew_time,
+            lease_duration: record.lease_duration,
+        }
+    }
+}
+
+/// One version of the lock, and the moments at which it was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Sighting {
+    terms: Terms,
+    /// The addresses of the holder, if it advertises any in this term.
+    peer: Option<Arc<PeerAddress>>,
+    version: Version,
+    changed_at: LocalInstant,
+    checked_at: LocalInstant,
+    seen_to_change: bool,
+    of_namesake: bool,
+    /// The moment of the leader's message about a renewal that no answer of the lock has shown so far, or `changed_at`.
+    heard_at: LocalInstant,
+    /// The renewals of the session that holds the lock, if one does.
+    session: Option<Arc<SessionRenewal>>,
+}
+
+/// The renewals of a session, which are those of all locks that it holds.
+#[derive(Debug)]
+pub(crate) struct SessionRenewal(Mutex<Renewal>);
+
+/// The last renewal that was seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Renewal {
+    pub(crate) changed_at: LocalInstant,
+    pub(crate) checked_at: LocalInstant,
+    pub(crate) lease_duration: Duration,
+}
+
+#[cfg_attr(not(feature = "sessions"), allow(dead_code, reason = "only sessions have locks without a lease"))]
+impl SessionRenewal {
+    pub(crate) fn new(renewal: Renewal) -> Self {
+        Self(Mutex::new(renewal))
+    }
+
+    pub(crate) fn set(&self, renewal: Renewal) {
+        *self.last() = renewal;
+    }
+
+    fn last(&self) -> MutexGuard<'_, Renewal> {
+        // No code that could panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sighting {
+    /// Creates the sighting of an answer of the lock at `now`. `before` is the previous sighting.
+    pub(crate) fn new(
+        record: &LeaderElectionRecord,
+        version: Version,
+        now: LocalInstant,
+        before: Option<&Self>,
+    ) -> Self {
+        let same = before.filter(|before| before.version == version);
+        let changed_at = same.map_or(now, |same| same.changed_at);
+        let seen_to_change = same.map_or(before.is_some(), |same| same.seen_to_change);
+        let peer = record.peer.clone().filter(|_| record.client_address().is_some());
+        Self {
+            terms: record.into(),
+            peer,
+            version,
+            changed_at,
+            checked_at: now,
+            seen_to_change,
+            of_namesake: false,
+            heard_at: changed_at,
+            session: None,
+        }
+    }
+
+    /// Makes this the sighting of a lease that another process may renew under the identity of this one.
+    pub(crate) fn by_namesake(self, of_namesake: bool) -> Self {
+        Self { of_namesake, ..self }
+    }
+
+    /// Takes note of a message about a renewal. Only the next answer of the lock decides whether it is true.
+    pub(crate) fn heard(&mut self, at: LocalInstant) {
+        self.heard_at = at.max(self.changed_at);
+    }
+
+    /// The addresses that the holder advertises.
+    pub(crate) fn addresses(&self) -> Option<&PeerAddress> {
+        self.peer.as_deref()
+    }
+
+    /// Makes this the sighting of a lock that a session holds.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn held_by(mut self, session: Option<Arc<SessionRenewal>>) -> Self {
+        self.session = session;
+        self
+    }
+
+    pub(crate) fn at(&self, now: LocalInstant) -> ObservedLease {
+        let Terms { fencing_token, acquire_time, renew_time, lease_duration } = self.terms;
+        let own = Renewal { changed_at: self.heard_at, checked_at: self.checked_at, lease_duration };
+        let Renewal { changed_at, checked_at, lease_duration } =
+            self.session.as_ref().map_or(own, |session| *session.last());
+        ObservedLease {
+            fencing_token,
+            acquire_time,
+            renew_time,
+            lease_duration,
+            unchanged_for: now.saturating_since(changed_at),
+            checked_for: now.saturating_since(checked_at.max(self.checked_at)),
+            seen_to_change: self.seen_to_change,
+            of_namesake: self.of_namesake,
+        }
+    }
+}

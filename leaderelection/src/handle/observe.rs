@@ -1,0 +1,174 @@
+//! Watching a lock without competing for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{Stream, unfold};
+
+use crate::clock::{Clock, LocalInstant, SystemClock};
+use crate::handle::observation::{ObservedLease, Sighting};
+use crate::lock::record::LeaderElectionRecord;
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+
+/// Reads `lock` every `period`, for a process that does not compete for it.
+///
+/// An observed lease that runs out is read again at that moment, even if the period is longer. A change that is
+/// undone between two reads is not seen. Each read is one request. Limit the time of a read with
+/// [`Bounded`](crate::lock::Bounded), because the observer waits without end for a read that is never answered.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::handle::observe;
+/// use leaderelection::{LeaderElectionRecord, MemoryLock, MemoryStore, ObjectStoreBasedLock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "node-1");
+/// lock.create(&LeaderElectionRecord::new("node-1", Duration::from_secs(15))).await?;
+/// let mut observer = observe(lock, Duration::from_secs(2));
+/// let seen = observer.next().await?;
+/// assert_eq!(seen.leader(), Some("node-1"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn observe<L: ObjectStoreBasedLock>(lock: L, period: Duration) -> Observer<L> {
+    Observer { lock, period, clock: Arc::new(SystemClock), due: None, last: None }
+}
+
+/// A reader that reads a lock repeatedly: see [`observe`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Observer<L> {
+    lock: L,
+    period: Duration,
+    clock: Arc<dyn Clock>,
+    /// The moment of the next read; `None` is now.
+    due: Option<LocalInstant>,
+    last: Option<Observation>,
+}
+
+impl<L: ObjectStoreBasedLock> Observer<L> {
+    /// Sets another clock than the machine's.
+    pub fn on_clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Waits until the next read is due, and reads. The first read is due at once.
+    ///
+    /// Cancellation safe: a dropped call loses no observation, and does not restart the period.
+    ///
+    /// # Errors
+    ///
+    /// The [`LockError`] of the read. The next call reads again after the period. Observations before an error
+    /// still count: if the version after an error is the same as before, the lease was unchanged all the time.
+    pub async fn next(&mut self) -> Result<Observation, LockError> {
+        if let Some(due) = self.due {
+            self.clock.sleep_until(due).await;
+        }
+        let asked_at = self.clock.now();
+        let result = self.lock.get().await;
+        let answered_at = self.clock.now();
+        self.due = Some(answered_at + self.period);
+        let observation = Observation::new(result?, asked_at, answered_at, self.last.as_ref());
+        let expiry = observation.expires_at().filter(|expiry| *expiry > answered_at);
+        self.due = self.due.into_iter().chain(expiry).min();
+        self.last = Some(observation.clone());
+        Ok(observation)
+    }
+
+    /// The last observation; `None` if no read has succeeded yet.
+    #[must_use]
+    pub fn last(&self) -> Option<&Observation> {
+        self.last.as_ref()
+    }
+
+    /// Returns the observations as an endless stream. Errors do not end the stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Observation, LockError>> + Send + 'static {
+        unfold(self, |mut observer| async move {
+            let observation = observer.next().await;
+            Some((observation, observer))
+        })
+    }
+}
+
+/// The state of a lock as one read showed it. Moments are those of the observer's clock.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Observation {
+    /// The record and its version; `None` if there is no object.
+    pub found: Option<VersionedRecord>,
+    /// The moment at which the read was sent.
+    pub asked_at: LocalInstant,
+    /// The moment at which the read was answered.
+    pub answered_at: LocalInstant,
+    /// The moment at which a read first showed exactly this state.
+    pub first_seen_at: LocalInstant,
+    /// `true` if an earlier read showed another state. Without such a read, the age of this state is unknown.
+    pub was_seen_to_change: bool,
+    sighting: Option<Sighting>,
+}
+
+impl Observation {
+    pub(crate) fn new(
+        found: Option<VersionedRecord>,
+        asked_at: LocalInstant,
+        answered_at: LocalInstant,
+        before: Option<&Self>,
+    ) -> Self {
+        let earlier = before.and_then(|before| before.sighting.as_ref());
+        let sighting =
+            found.as_ref().map(|found| Sighting::new(&found.record, found.version.clone(), answered_at, earlier));
+        let version = |found: &Option<VersionedRecord>| found.as_ref().map(|found| found.version.clone());
+        let same = before.filter(|before| version(&before.found) == version(&found));
+        Self {
+            first_seen_at: same.map_or(answered_at, |same| same.first_seen_at),
+            was_seen_to_change: same.map_or(before.is_some(), |same| same.was_seen_to_change),
+            found,
+            asked_at,
+            answered_at,
+            sighting,
+        }
+    }
+
+    /// The holder of the lease, dead or alive; `None` if there is no holder.
+    #[must_use]
+    pub fn leader(&self) -> Option<&str> {
+        let holder = self.found.as_ref().map(|found| found.record.holder_identity.as_str());
+        holder.filter(|holder| !holder.is_empty())
+    }
+
+    /// The lease, and the age of this observation when the read was answered; `None` if no object exists.
+    #[must_use]
+    pub fn lease(&self) -> Option<ObservedLease> {
+        self.sighting.as_ref().map(|sighting| sighting.at(self.answered_at))
+    }
+
+    /// Returns `true` if no earlier read has shown this state.
+    #[must_use]
+    pub fn is_news(&self) -> bool {
+        self.first_seen_at == self.answered_at
+    }
+
+    /// The age of this state by the store's own clock, when the read was answered; `None` if the store does not tell it,
+    /// or if there is no object. HTTP stores tell it to about a second.
+    #[must_use]
+    pub fn store_age(&self) -> Option<Duration> {
+        self.found.as_ref()?.age
+    }
+
+    /// The moment at which the lease will have been unchanged for its whole duration; `None` if the lease has
+    /// no holder, or if a session holds the lock, which then has no lease.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<LocalInstant> {
+        let has_lease = |record: &LeaderElectionRecord| !record.is_released() && record.session.is_none();
+        let found = self.found.as_ref().filter(|found| has_lease(&found.record))?;
+        Some(self.first_seen_at + found.record.lease_duration)
+    }
+
+    /// Returns `true` if the lease was observed without a renewal for its whole duration.
+    #[must_use]
+    pub fn has_expired(&self) -> bool {
+        self.expires_at().is_some_and(|expiry| self.answered_at >= expiry)
+    }
+}

@@ -1,0 +1,397 @@
+//! The handle that tells the rest of the process who leads.
+
+use std::mem::replace;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::election::Command;
+use crate::handle::board::{Reader, Writer};
+use crate::handle::history::{History, Transition};
+use crate::handle::observation::{LastError, ObservedLease, RecordedError, Sighting};
+use crate::handle::tuning::Tuning;
+use crate::leadership::Leadership;
+use crate::lock::identity;
+use futures_util::stream::{Stream, unfold};
+
+/// A handle that tells who leads. It is cheap to clone and outlives the elector.
+#[derive(Clone, Debug)]
+pub struct LeaderHandle {
+    status: Reader<Status>,
+    /// The number of changes of leadership that this handle has returned; `None` if the present state comes first.
+    changes_told: Option<u32>,
+    /// The number of errors that this handle has returned.
+    errors_told: u32,
+    identity: Arc<str>,
+    clock: Arc<dyn Clock>,
+    /// The timings; `None` for the lock of a session.
+    tuning: Option<Arc<Tuning>>,
+    /// The status of the session, for the lock of a session. The session's errors are those of all its locks.
+    session: Option<Reader<Status>>,
+}
+
+/// A snapshot of the state that a [`LeaderHandle`] shows, all of one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LeaderStatus {
+    /// The leader, as far as is known: see [`LeaderHandle::leader`].
+    pub leader: Option<String>,
+    /// The holder that the lock names, leader or not: see [`LeaderHandle::holder`].
+    pub holder: Option<String>,
+    /// The address that the leader advertises: see [`LeaderHandle::leader_address`].
+    pub leader_address: Option<String>,
+    /// The address for clients that the leader advertises: see [`LeaderHandle::client_address`].
+    pub client_address: Option<String>,
+    /// The elector's own term, if the elector led at that moment. The methods of [`Leadership`] tell the state of the
+    /// term now.
+    pub leadership: Option<Leadership>,
+    /// The token of the elector's own term, if the elector led at that moment.
+    pub fencing_token: Option<u64>,
+    /// The time that the elector's own term had left without another renewal; zero if the elector did not lead.
+    pub remaining: Duration,
+    /// The lease as the elector last read or wrote it; `None` before the first read, or if no object exists.
+    pub observed: Option<ObservedLease>,
+    /// The last error between the elector and its lock; `None` if no error has happened.
+    pub last_error: Option<LastError>,
+}
+
+impl LeaderStatus {
+    /// Returns `true` if the elector led at that moment.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.fencing_token.is_some()
+    }
+}
+
+/// The error after the elector was dropped: the state will not change any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the elector was dropped; nothing will change any more")]
+pub struct ElectorDropped;
+
+/// The reason for which leadership was not [transferred](LeaderHandle::transfer_to).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// Only the leader can hand over.
+    #[error("we do not lead, so there is nothing to hand over; ask the leader, or request it from the lock")]
+    NotLeading,
+    /// The named candidate is this elector.
+    #[error("{identity:?} is our own identity, and leads already; name another candidate")]
+    ToOurselves {
+        /// The candidate that was named.
+        identity: String,
+    },
+    /// No candidate can have this identity.
+    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
+    BadIdentity {
+        /// The named candidate; only the beginning of a long name.
+        identity: String,
+        /// The problem with the identity.
+        problem: String,
+    },
+}
+
+/// Completes when the status of the session was written. Never completes without a session.
+async fn next_update_of(session: Option<&mut Reader<Status>>) {
+    if let Some(session) = session
+        && session.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) holder: Option<Arc<str>>,
+    pub(crate) sighting: Option<Sighting>,
+    pub(crate) history: History,
+    /// Boxed, because most locks have none.
+    pub(crate) recorded_error: Option<Box<RecordedError>>,
+    /// The term from its start until its work has ended, which is longer than the term is valid.
+    pub(crate) term: Option<Leadership>,
+    /// The number of changes of leadership.
+    changes: u32,
+    /// The number of errors.
+    errors: u32,
+}
+
+/// The elector's side of the status. One board shows changes and errors, so that an idle elector stays small.
+#[derive(Clone, Debug)]
+pub(crate) struct StatusWriter(Writer<Status>);
+
+impl StatusWriter {
+    /// Creates the status of an elector that has not run.
+    pub(crate) fn new() -> Self {
+        Self(Writer::new(Status::default()))
+    }
+
+    /// Applies a change of leadership.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Status)) {
+        self.0.change(|status| {
+            change(status);
+            status.changes = status.changes.wrapping_add(1);
+        });
+    }
+
+    /// Records an error between the elector and its lock.
+    pub(crate) fn fail(&self, error: RecordedError) {
+        self.0.change(|status| {
+            status.recorded_error = Some(Box::new(error));
+            status.errors = status.errors.wrapping_add(1);
+        });
+    }
+
+    /// The last error between the elector and its lock.
+    pub(crate) fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
+        self.0.read().recorded_error.clone()
+    }
+
+    /// The elector's own term, if it is valid.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn leadership(&self) -> Option<Leadership> {
+        self.0.read().term.clone().filter(Leadership::is_valid)
+    }
+
+    pub(crate) fn watch(&self) -> Reader<Status> {
+        self.0.reader()
+    }
+
+    /// Takes over what the elector before this one has observed. Returns the holder that the lock named last.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn inherit(&self, before: &Self) -> Option<Arc<str>> {
+        let before = before.0.read();
+        self.observe(|sighting| sighting.clone_from(&before.sighting));
+        before.holder.clone()
+    }
+
+    /// Records an observation of the lock. Nobody is notified, because an observation changes no leadership.
+    pub(crate) fn observe(&self, look: impl FnOnce(&mut Option<Sighting>)) {
+        self.0.adjust(|status| look(&mut status.sighting));
+    }
+}
+
+impl LeaderHandle {
+    pub(crate) fn new(status: Reader<Status>, identity: Arc<str>, clock: Arc<dyn Clock>) -> Self {
+        Self { status, changes_told: Some(0), errors_told: 0, identity, clock, tuning: None, session: None }
+    }
+
+    pub(crate) fn with_tuning(self, tuning: Arc<Tuning>) -> Self {
+        Self { tuning: Some(tuning), ..self }
+    }
+
+    pub(crate) fn tuning(&self) -> Option<&Tuning> {
+        self.tuning.as_deref()
+    }
+
+    /// Makes this the handle of a lock of a session with this status.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn of_session(mut self, session: Reader<Status>) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// The identity of the elector: the name that the lock shows when the elector leads.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Returns `true` if the elector leads right now. Every call compares the deadline with the clock.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.leadership().is_some()
+    }
+
+    /// The leader, as far as is known right now; `None` if nobody is known to lead.
+    ///
+    /// Names us only while we lead, and another [holder](Self::holder) only until its lease was seen unchanged for
+    /// its whole duration. Compares with the clock, on every call: [`changed`](Self::changed) does not tell that a
+    /// lease has run out.
+    #[must_use]
+    pub fn leader(&self) -> Option<String> {
+        self.status().leader
+    }
+
+    /// The holder that the lock named last; `None` if it named none, or if nothing was read yet.
+    ///
+    /// The holder may be dead. It may be us although we do not lead: before a term begins, after it has ended, and
+    /// if an earlier process had our identity.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        self.status.read().holder.as_deref().map(str::to_owned)
+    }
+
+    /// The token of the elector's own term; `None` if the elector does not lead.
+    #[must_use]
+    pub fn fencing_token(&self) -> Option<u64> {
+        self.leadership().map(|leadership| leadership.fencing_token())
+    }
+
+    /// The elector's own term; `None` if the elector does not lead.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.status.read().term.clone().filter(Leadership::is_valid)
+    }
+
+    /// Returns a snapshot of leader, term, lease and errors.
+    #[must_use]
+    pub fn status(&self) -> LeaderStatus {
+        let (status, now) = (self.status.read(), self.clock.now());
+        let remaining = status.term.as_ref().map_or(Duration::ZERO, Leadership::remaining);
+        let leadership = status.term.clone().filter(|_| !remaining.is_zero());
+        let observed = status.sighting.as_ref().map(|sighting| sighting.at(now));
+        let leader = match &leadership {
+            Some(_) => Some(self.identity.to_string()),
+            None => status.holder.as_deref().map(str::to_owned).filter(|holder| {
+                **holder != *self.identity && observed.as_ref().is_some_and(|lease| !lease.has_run_out())
+            }),
+        };
+        let addresses = status.sighting.as_ref().and_then(Sighting::addresses).filter(|_| leader.is_some());
+        let leader_address = addresses.map(|addresses| addresses.url.clone()).filter(|url| !url.is_empty());
+        LeaderStatus {
+            client_address: addresses
+                .and_then(|addresses| addresses.clients.clone())
+                .or_else(|| leader_address.clone()),
+            leader_address,
+            leader,
+            holder: status.holder.as_deref().map(str::to_owned),
+            fencing_token: leadership.as_ref().map(Leadership::fencing_token),
+            leadership,
+            remaining,
+            observed,
+            last_error: self.last_recorded_error(&status).map(|error| error.at(now)),
+        }
+    }
+
+    fn last_recorded_error(&self, status: &Status) -> Option<Box<RecordedError>> {
+        let of_session = self.session.as_ref().and_then(|session| session.read().recorded_error.clone());
+        of_session.into_iter().chain(status.recorded_error.clone()).max_by_key(|error| error.told_at())
+    }
+
+    /// The lease as the elector last read or wrote it, and the age of this observation; `None` before the first read,
+    /// or if no object exists.
+    #[must_use]
+    pub fn observed(&self) -> Option<ObservedLease> {
+        self.status().observed
+    }
+
+    /// The last [few](crate::handle::REMEMBERED_TRANSITIONS) changes of leadership and their reasons, oldest first.
+    #[must_use]
+    pub fn transitions(&self) -> Vec<Transition> {
+        self.status.read().history.to_vec()
+    }
+
+    /// The last error between the elector and its lock; `None` if no error has happened. The cause of the error may be
+    /// gone: compare the error's age with [`ObservedLease::checked_for`].
+    #[must_use]
+    pub fn last_error(&self) -> Option<LastError> {
+        self.status().last_error
+    }
+
+    /// Completes when a request to the lock has failed since the last call. Conflicts do not count as failures.
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectorDropped`] if the elector was dropped, so that no request will fail any more.
+    pub async fn next_error(&mut self) -> Result<LastError, ElectorDropped> {
+        loop {
+            let of_session = self.session.as_mut().map_or(0, |session| session.read_and_mark().errors);
+            let errors = self.status.read_and_mark().errors.wrapping_add(of_session);
+            if replace(&mut self.errors_told, errors) != errors
+                && let Some(error) = self.last_error()
+            {
+                return Ok(error);
+            }
+            let Self { status, session, .. } = self;
+            tokio::select! {
+                update = status.changed() => update.map_err(|_| ElectorDropped)?,
+                () = next_update_of(session.as_mut()) => {}
+            }
+        }
+    }
+
+    /// Completes when holder or term have changed since the last call. Cancellation safe.
+    ///
+    /// A renewal does not count as a change, and neither does a lease that runs out by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectorDropped`] if the elector was dropped, so that nothing will change any more.
+    pub async fn changed(&mut self) -> Result<(), ElectorDropped> {
+        loop {
+            let changes = Some(self.status.read_and_mark().changes);
+            if replace(&mut self.changes_told, changes) != changes {
+                return Ok(());
+            }
+            self.next_update().await?;
+        }
+    }
+
+    /// Completes when the status was written since it was last read. Cancellation safe.
+    async fn next_update(&mut self) -> Result<(), ElectorDropped> {
+        self.status.changed().await.map_err(|_| ElectorDropped)
+    }
+
+    /// Waits until the elector leads, and returns its term. Completes at once if the elector leads already.
+    /// Cancellation safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ElectorDropped`] if the elector was dropped, so that it will never lead again.
+    pub async fn elected(&mut self) -> Result<Leadership, ElectorDropped> {
+        loop {
+            self.changes_told = Some(self.status.read_and_mark().changes);
+            if let Some(leadership) = self.leadership() {
+                return Ok(leadership);
+            }
+            self.changed().await?;
+        }
+    }
+
+    /// Returns a stream of the status now and after every change. The stream ends with the elector. Changes that follow
+    /// each other closely may be seen as one.
+    pub fn into_stream(mut self) -> impl Stream<Item = LeaderStatus> + Send + 'static {
+        self.changes_told = None;
+        unfold(self, |mut handle| async move {
+            handle.changed().await.ok()?;
+            Some((handle.status(), handle))
+        })
+    }
+
+    /// Gives up leadership now, and lets other candidates go first. Returns `false` if the elector does not lead.
+    ///
+    /// When this function returns, the elector no longer leads. The elector then stops the work and releases the
+    /// lease. [`run`](crate::DefaultLeaderElector::run) ends, and
+    /// [`campaign`](crate::DefaultLeaderElector::campaign) competes again after
+    /// [the cool-down](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    pub fn step_down(&self) -> bool {
+        self.leadership().is_some_and(|leadership| leadership.command(Command::StepDown))
+    }
+
+    /// Hands leadership over to the candidate `identity`.
+    ///
+    /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
+    /// releases the lease with the name of the next leader in the record. The named candidate takes over at its next
+    /// poll. All other candidates, this one included, let the named candidate go first for one lease duration. After
+    /// that time, any candidate may take over.
+    ///
+    /// The lease is released even if
+    /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel) is off.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError`]. After an error, nothing has changed.
+    pub fn transfer_to(&self, identity: &str) -> Result<(), TransferError> {
+        if let Some(problem) = identity::problem_with(identity) {
+            return Err(TransferError::BadIdentity { identity: identity::excerpt(identity), problem });
+        }
+        if identity == &*self.identity {
+            return Err(TransferError::ToOurselves { identity: identity.to_owned() });
+        }
+        let command = Command::TransferTo(identity.to_owned());
+        let accepted = self.leadership().is_some_and(|leadership| leadership.command(command));
+        if accepted { Ok(()) } else { Err(TransferError::NotLeading) }
+    }
+}

@@ -1,0 +1,112 @@
+//! The settings of an elector that may change while it runs: its timings, and its address for clients.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::config::LeaderElectionConfig;
+use crate::election::Rules;
+use crate::lock::advertised;
+use crate::timings::Timings;
+use crate::timings::config_error::ConfigError;
+
+/// The latest settings of an elector, and the limits of its timings.
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    longest_lease: Duration,
+    follower_interval: Option<Duration>,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+/// The settings that may change.
+#[derive(Clone, Debug)]
+pub(crate) struct Tuned {
+    pub(crate) timings: Timings,
+    clients: Option<String>,
+}
+
+#[derive(Debug)]
+struct State {
+    tuned: Tuned,
+    /// `true` if the elector has not taken the settings up.
+    is_new: bool,
+}
+
+impl Tuning {
+    pub(crate) fn new(config: &LeaderElectionConfig) -> Self {
+        Self {
+            longest_lease: config.lock.max_lease_duration(),
+            follower_interval: config.follower_interval,
+            state: Mutex::new(State {
+                tuned: Tuned { timings: config.timings, clients: config.rules.advertised_to_clients.clone() },
+                is_new: false,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    pub(crate) fn timings(&self) -> Timings {
+        self.state().tuned.timings
+    }
+
+    pub(crate) fn set(&self, timings: Timings) -> Result<(), ConfigError> {
+        timings.check_for(self.longest_lease, self.follower_interval)?;
+        self.change(|tuned| tuned.timings = timings);
+        Ok(())
+    }
+
+    pub(crate) fn set_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
+        url.as_deref().map_or(Ok(()), |url| advertised::check("advertise_to_clients", url))?;
+        self.change(|tuned| tuned.clients = url);
+        Ok(())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Tuned)) {
+        let mut state = self.state();
+        change(&mut state.tuned);
+        state.is_new = true;
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Returns the settings if they are new.
+    pub(crate) fn take(&self) -> Option<Tuned> {
+        let mut state = self.state();
+        std::mem::take(&mut state.is_new).then(|| state.tuned.clone())
+    }
+
+    /// Waits for new settings. Cancellation safe.
+    pub(crate) async fn next(&self) -> Tuned {
+        loop {
+            if let Some(tuned) = self.take() {
+                return tuned;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that could panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaderElectionConfig {
+    /// This configuration with other settings, which suit it.
+    pub(crate) fn with(&self, Tuned { timings, clients }: Tuned) -> Self {
+        let follower_interval = self.follower_interval.unwrap_or(timings.retry_period());
+        let rules = Rules {
+            lease_duration: timings.lease_duration(),
+            renew_deadline: timings.renew_deadline(),
+            retry_period: timings.retry_period(),
+            follower_interval,
+            release_patience: timings.release_patience(),
+            advertised_to_clients: clients,
+            ..(*self.rules).clone()
+        };
+        let limit = self.limit.clone().of_duration(timings.request_timeout());
+        Self { rules: Arc::new(rules), timings, limit, ..self.clone() }
+    }
+}

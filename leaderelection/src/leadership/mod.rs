@@ -1,0 +1,289 @@
+//! The view that a leader's work has of its term.
+
+pub(crate) mod window;
+
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, LocalInstant};
+use crate::election::{Command, Term};
+
+use window::Window;
+
+/// One term of leadership, as its work sees it. Clones are views of the same term.
+///
+/// A term that has ended never becomes valid again: a later term has a `Leadership` of its own.
+///
+/// Losing leadership cannot undo a request that has already been sent. A resource that must not be written by
+/// two leaders has to be given the [fencing token](Self::fencing_token) and to refuse smaller ones.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    term: Arc<TermState>,
+}
+
+#[derive(Debug)]
+struct TermState {
+    fencing_token: u64,
+    clock: Arc<dyn Clock>,
+    window: Window,
+    lost: Notify,
+    /// The token of this term's end, if anyone has asked for one.
+    token: OnceLock<CancellationToken>,
+    listener: Weak<dyn TermListener>,
+}
+
+/// The elector of a term.
+pub(crate) trait TermListener: Debug + Send + Sync {
+    /// Takes note that a command has closed the term, or that its work has ended. Called once for each.
+    fn wake(&self);
+}
+
+impl Leadership {
+    pub(crate) fn new(term: Term, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
+        Self::with(term.fencing_token, Window::new(&term), clock, listener)
+    }
+
+    /// Creates the view of a term whose lock is held by a session: it is valid while the window of the session is open.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn of_session(
+        fencing_token: u64,
+        session: Arc<Window>,
+        clock: Arc<dyn Clock>,
+        listener: Weak<dyn TermListener>,
+    ) -> Self {
+        Self::with(fencing_token, Window::of_session(session), clock, listener)
+    }
+
+    fn with(fencing_token: u64, window: Window, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
+        let (lost, token) = (Notify::new(), OnceLock::new());
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener }) }
+    }
+
+    /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
+    #[must_use]
+    pub fn fencing_token(&self) -> u64 {
+        self.term.fencing_token
+    }
+
+    /// Returns `true` if the term is valid right now. Every call compares the deadline with the clock.
+    ///
+    /// Once `is_valid()` has returned `false` for a term, it stays `false`, even if a late renewal lands.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// The time for which the term stays valid unless the lease is renewed; zero when the term is over.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.term.window.remaining(&*self.term.clock)
+    }
+
+    /// The moment at which leadership ends unless the lease is renewed, on this process's monotonic clock.
+    #[must_use]
+    pub fn valid_until(&self) -> LocalInstant {
+        self.term.window.valid_until()
+    }
+
+    /// Completes when the term is over. Cancellation safe.
+    ///
+    /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
+    pub async fn lost(&self) {
+        // A waiter learns of everything that happens after it was created.
+        let lost = self.term.lost.notified();
+        if !self.term.window.is_closed() {
+            lost.await;
+        }
+    }
+
+    /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
+    ///
+    /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
+    ///
+    /// ```
+    /// # async fn reconcile_for_ever() -> std::io::Error { std::future::pending().await }
+    /// # fn demo() -> leaderelection::LeaderCallbacks {
+    /// leaderelection::LeaderCallbacks::new().on_start_leading(|leadership| async move {
+    ///     match leadership.run_until_lost(reconcile_for_ever()).await {
+    ///         Some(error) => eprintln!("cannot reconcile: {error}"),
+    ///         None => eprintln!("not the leader any more"),
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    pub async fn run_until_lost<F: Future>(&self, work: F) -> Option<F::Output> {
+        tokio::select! {
+            biased;
+            () = self.lost() => None,
+            output = work => Some(output),
+        }
+    }
+
+    /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
+    #[must_use]
+    pub fn cancellation_token(&self) -> CancellationToken {
+        let token = self.term.token.get_or_init(CancellationToken::new).child_token();
+        // The term may have ended while there was no token.
+        if self.term.window.is_closed() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Ends the term now, as [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) does.
+    pub fn step_down(&self) {
+        self.command(Command::StepDown);
+    }
+
+    /// Closes the window now, and leaves `command` to the elector. The first command counts. Returns `false` if the
+    /// term was over before.
+    pub(crate) fn command(&self, command: Command) -> bool {
+        let is_closed_by_this = self.term.window.close_by(command, &*self.term.clock);
+        if is_closed_by_this {
+            self.tell_lost();
+            self.tell_listener();
+        }
+        is_closed_by_this
+    }
+
+    /// Returns the command that closed the window, once.
+    pub(crate) fn take_command(&self) -> Option<Command> {
+        self.term.window.take_command()
+    }
+
+    /// Moves the end of the window. Returns `false` if the window was over before, because code may have seen that end.
+    pub(crate) fn extend(&self, term: Term) -> bool {
+        self.term.window.extend(&term, &*self.term.clock)
+    }
+
+    /// Ends the view of the term.
+    pub(crate) fn close(&self) {
+        self.term.window.close();
+        self.tell_lost();
+    }
+
+    /// Tells the elector of this term that it has news.
+    pub(crate) fn tell_listener(&self) {
+        if let Some(listener) = self.term.listener.upgrade() {
+            listener.wake();
+        }
+    }
+
+    /// Wakes everyone who waits for the end of the term, whose window is closed.
+    fn tell_lost(&self) {
+        self.term.lost.notify_waiters();
+        if let Some(token) = self.term.token.get() {
+            token.cancel();
+        }
+    }
+
+    /// The moment at which the last renewal was sent.
+    pub(crate) fn renewed_at(&self) -> LocalInstant {
+        self.term.window.sent_at()
+    }
+
+    /// The time since the last renewal was sent.
+    pub(crate) fn renewal_age(&self) -> Duration {
+        self.term.clock.now().saturating_since(self.renewed_at())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use async_trait::async_trait;
+    use chrono::{DateTime, Utc};
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Hands(AtomicU64);
+
+    #[async_trait]
+    impl Clock for Hands {
+        fn now(&self) -> LocalInstant {
+            LocalInstant::from_nanos(self.0.load(Ordering::SeqCst))
+        }
+
+        fn wall_time(&self) -> DateTime<Utc> {
+            DateTime::UNIX_EPOCH
+        }
+
+        async fn sleep_until(&self, _deadline: LocalInstant) -> LocalInstant {
+            std::future::pending().await
+        }
+    }
+
+    #[derive(Debug)]
+    struct Deaf;
+
+    impl TermListener for Deaf {
+        fn wake(&self) {}
+    }
+
+    fn leadership(hands: Arc<Hands>) -> Leadership {
+        Leadership::new(term(0), hands, Weak::<Deaf>::new())
+    }
+
+    fn term(sent_at: u64) -> Term {
+        let sent_at = LocalInstant::from_nanos(sent_at);
+        Term { fencing_token: 7, sent_at, valid_until: sent_at + Duration::from_nanos(10) }
+    }
+
+    #[test]
+    fn a_window_that_is_over_is_not_extended_by_a_renewal_that_got_here_late() {
+        let hands = Arc::new(Hands::default());
+        let leadership = leadership(hands.clone());
+        assert!(leadership.is_valid());
+        hands.0.store(9, Ordering::SeqCst);
+        assert!(leadership.extend(term(9)));
+        hands.0.store(19, Ordering::SeqCst);
+        assert!(!leadership.extend(term(18)));
+        assert!(!leadership.is_valid());
+        assert_eq!(leadership.valid_until(), LocalInstant::from_nanos(19));
+    }
+
+    #[test]
+    fn a_getter_changes_nothing() {
+        let hands = Arc::new(Hands::default());
+        let leadership = leadership(hands.clone());
+        hands.0.store(10, Ordering::SeqCst);
+        assert!(!leadership.is_valid());
+        assert!(!leadership.cancellation_token().is_cancelled());
+    }
+
+    #[test]
+    fn everyone_who_waits_learns_of_the_end_whether_they_asked_before_or_after() {
+        let leadership = leadership(Arc::default());
+        let (before, mut lost) = (leadership.cancellation_token(), Box::pin(leadership.lost()));
+        assert!(lost.as_mut().now_or_never().is_none());
+        assert!(!before.is_cancelled());
+        leadership.close();
+        assert!(before.is_cancelled() && leadership.cancellation_token().is_cancelled());
+        assert!(lost.now_or_never().is_some() && leadership.lost().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_token_that_is_cancelled_by_its_owner_ends_nothing() {
+        let leadership = leadership(Arc::default());
+        leadership.cancellation_token().cancel();
+        assert!(leadership.is_valid() && !leadership.cancellation_token().is_cancelled());
+    }
+
+    #[test]
+    fn the_first_command_counts_and_closes_the_window() {
+        let leadership = leadership(Arc::default());
+        assert!(leadership.command(Command::TransferTo("b".to_owned())));
+        assert!(!leadership.is_valid());
+        assert!(!leadership.extend(term(1)));
+        assert!(!leadership.command(Command::StepDown));
+        assert_eq!(leadership.take_command(), Some(Command::TransferTo("b".to_owned())));
+        assert_eq!(leadership.take_command(), None);
+    }
+}

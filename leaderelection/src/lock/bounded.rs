@@ -1,0 +1,308 @@
+//! A limit on the time that one request may take, and locks and stores that keep to it.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::clock::{Clock, LocalInstant, SystemClock};
+use crate::lock::action::{CREATE, READ, UPDATE};
+use crate::lock::record::LeaderElectionRecord;
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::store::{
+    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+
+/// The time that one request may take, and the name of the setting with this time.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::lock::TimeLimit;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let limit = TimeLimit::new(Duration::from_millis(2)).of_setting("--patience");
+/// let error = limit.answer(std::future::pending::<()>()).await.unwrap_err();
+/// assert!(error.to_string().starts_with("no answer within 2ms (--patience)"));
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct TimeLimit {
+    limit: Duration,
+    setting: &'static str,
+    clock: Arc<dyn Clock>,
+}
+
+impl TimeLimit {
+    /// Creates a limit by the machine's clock. Messages call the limit `request_timeout`.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
+        Self { limit, setting: "request_timeout", clock: Arc::new(SystemClock) }
+    }
+
+    /// Names the setting that a reader of the message has to change to allow more time.
+    #[must_use]
+    pub fn of_setting(mut self, setting: &'static str) -> Self {
+        self.setting = setting;
+        self
+    }
+
+    /// This limit with another duration.
+    pub(crate) fn of_duration(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Sets another clock than the machine's.
+    #[must_use]
+    pub fn on_clock(self, clock: impl Clock) -> Self {
+        self.on_shared_clock(Arc::new(clock))
+    }
+
+    pub(crate) fn on_shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The longest time that a request may take.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.limit
+    }
+
+    /// Waits for the answer to `request`, whose time counts from now. An available answer wins, even if the
+    /// time is over.
+    ///
+    /// # Errors
+    ///
+    /// [`NoAnswer`] when the time is over. The request is dropped then, and may still take effect.
+    pub async fn answer<T>(&self, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
+        self.answer_since(self.clock.now(), request).await
+    }
+
+    /// Waits for the answer to `request`, whose time counts from `began`, a moment of the limit's clock.
+    ///
+    /// # Errors
+    ///
+    /// As for [`answer`](Self::answer).
+    pub async fn answer_since<T>(&self, began: LocalInstant, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
+        let deadline = began + self.limit;
+        let mut request = pin!(request);
+        let mut step = Step::Request;
+        let watched = poll_fn(|context| {
+            STEP.set(Step::Request);
+            let polled = request.as_mut().poll(context);
+            step = STEP.get();
+            polled
+        });
+        tokio::select! {
+            biased;
+            answer = watched => Ok(answer),
+            () = self.sleep_until(deadline) => {
+                Err(NoAnswer { limit: self.limit, setting: self.setting, step })
+            }
+        }
+    }
+
+    /// Sets no timer before it is polled, so a request that is answered at once needs none.
+    async fn sleep_until(&self, deadline: LocalInstant) {
+        // Through the `Arc`, the sleep would be boxed once more.
+        (*self.clock).sleep_until(deadline).await;
+    }
+
+    /// Waits for the answer of `lock`, whose time counts from `began`. Silence becomes the error of a lock whose request
+    /// may still take effect.
+    pub(crate) async fn ask<T>(
+        &self,
+        began: LocalInstant,
+        action: &'static str,
+        lock: &(impl ObjectStoreBasedLock + ?Sized),
+        call: impl Future<Output = Result<T, LockError>>,
+    ) -> Result<T, LockError> {
+        let silent = |silence| Err(LockError::new(StoreErrorKind::Ambiguous, action, lock.describe(), silence));
+        self.answer_since(began, call).await.unwrap_or_else(silent)
+    }
+}
+
+thread_local! {
+    /// The step in which the last poll of a request on this thread ended. A limit asks for it right after the poll, so
+    /// that limits inside one another find the same step, and no request has to carry it.
+    static STEP: Cell<Step> = const { Cell::new(Step::Request) };
+}
+
+/// The part of a request that takes time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    #[default]
+    Request,
+    Credentials,
+}
+
+/// Waits for credentials, which are not an answer of the store. If a [`TimeLimit`] around this call is over meanwhile,
+/// its error blames the source of the credentials, and not the network.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::lock::{TimeLimit, loading_credentials};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let request = loading_credentials(std::future::pending::<()>());
+/// let error = TimeLimit::new(Duration::from_millis(2)).answer(request).await.unwrap_err();
+/// assert!(error.to_string().starts_with("the credentials were not loaded within 2ms"));
+/// # }
+/// ```
+pub async fn loading_credentials<T>(loading: impl Future<Output = T>) -> T {
+    let mut loading = pin!(loading);
+    poll_fn(|context| {
+        let polled = loading.as_mut().poll(context);
+        if polled.is_pending() {
+            STEP.set(Step::Credentials);
+        }
+        polled
+    })
+    .await
+}
+
+/// A request took longer than its [`TimeLimit`]. Its outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} within {limit:?} ({setting}); {}, or allow more time",
+    match *.step {
+        Step::Request => "no answer",
+        Step::Credentials => "the credentials were not loaded",
+    },
+    match *.step {
+        Step::Request => "check the network and the endpoint",
+        Step::Credentials => "check the source of the credentials",
+    }
+)]
+pub struct NoAnswer {
+    limit: Duration,
+    setting: &'static str,
+    step: Step,
+}
+
+/// A lock or a store whose every call is answered within a [`TimeLimit`].
+///
+/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], for it may still take effect. The error's
+/// cause is a [`NoAnswer`].
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::lock::{Bounded, TimeLimit};
+/// use leaderelection::{MemoryLock, MemoryStore, ObjectStoreBasedLock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lock = MemoryLock::new(MemoryStore::new(), "locks/scheduler", "onlooker");
+/// let lock = Bounded::new(lock, TimeLimit::new(Duration::from_secs(10)));
+/// assert!(lock.get().await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bounded<T> {
+    inner: T,
+    limit: TimeLimit,
+}
+
+impl<T> Bounded<T> {
+    /// Bounds each call of `inner`.
+    #[must_use]
+    pub fn new(inner: T, limit: TimeLimit) -> Self {
+        Self { inner, limit }
+    }
+
+    /// Returns the inner lock or store, whose calls are not bounded.
+    #[must_use]
+    pub fn get_ref(&self) -> &T {
+        &self.inner
+    }
+}
+
+#[async_trait]
+impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.limit.ask(self.limit.clock.now(), READ, &self.inner, self.inner.get()).await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.limit.ask(self.limit.clock.now(), CREATE, &self.inner, self.inner.create(record)).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.limit.ask(self.limit.clock.now(), UPDATE, &self.inner, self.inner.update(record, expected)).await
+    }
+
+    fn identity(&self) -> &str {
+        self.inner.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn max_lease_duration(&self) -> Duration {
+        self.inner.max_lease_duration()
+    }
+
+    /// The store itself. Its calls are not bounded.
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
+        self.inner.object()
+    }
+}
+
+impl<S: ConditionalStore> Bounded<S> {
+    async fn ask_for<T>(&self, key: &str, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        self.limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(&self.inner.describe(key))))
+    }
+}
+
+impl NoAnswer {
+    /// Creates the error of a store that did not answer about `object`. The name of the object is the text of
+    /// [`describe`](ConditionalStore::describe).
+    #[must_use]
+    pub fn of(self, object: &str) -> StoreError {
+        StoreError::new(StoreErrorKind::Ambiguous, format!("{object}: {self}"))
+    }
+}
+
+#[async_trait]
+impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.ask_for(key, self.inner.get(key)).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.ask_for(key, self.inner.put(key, body, precondition)).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.ask_for(key, self.inner.delete(key, expected)).await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        self.ask_for(key, self.inner.discard(key)).await
+    }
+
+    /// All pages of the list count together.
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.ask_for(prefix, self.inner.list(prefix)).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.inner.describe(key)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        self.inner.has_unique_versions()
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        self.inner.min_write_interval()
+    }
+}

@@ -1,0 +1,45 @@
+//! The identity of a candidate.
+
+use crate::util::random;
+
+/// The maximum length of an identity, in bytes.
+pub const MAX_IDENTITY_BYTES: usize = 256;
+
+/// An identity that no other process has: the host's name, `_`, and a random UUID.
+///
+/// Every call returns a new identity. Keep the identity for the life of the process and do not store it: a
+/// restarted process is another candidate.
+///
+/// ```
+/// let identity = leaderelection::unique_identity();
+/// assert_ne!(identity, leaderelection::unique_identity());
+/// ```
+#[must_use]
+pub fn unique_identity() -> String {
+    const LONGEST_HOST: usize = 128;
+    let mut identity = String::new();
+    for c in gethostname::gethostname().to_string_lossy().chars().filter(|c| !c.is_control()) {
+        if identity.len() + c.len_utf8() > LONGEST_HOST {
+            break;
+        }
+        identity.push(c);
+    }
+    identity + &format!("_{}", random::uuid())
+}
+
+/// Shortens an identity for an error message.
+pub(crate) fn excerpt(identity: &str) -> String {
+    identity.chars().take(40).collect()
+}
+
+/// The problem with an identity, if there is one.
+pub(crate) fn problem_with(identity: &str) -> Option<String> {
+    if identity.is_empty() {
+        return Some("is empty".to_owned());
+    }
+    if identity.len() > MAX_IDENTITY_BYTES {
+        return Some(format!("has {} bytes, more than {MAX_IDENTITY_BYTES}", identity.len()));
+    }
+    let control = identity.chars().find(|c| c.is_control())?;
+    Some(format!("contains the control character {control:?}"))
+}

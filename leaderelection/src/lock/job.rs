@@ -1,0 +1,172 @@
+//! Jobs that have to succeed only once, and their marks in the record.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::lock::identity;
+use crate::lock::record::{COMPLETED_JOBS, LeaderElectionRecord};
+use crate::timings::config_error::ConfigError;
+
+/// The number of jobs that a record remembers.
+pub const REMEMBERED_JOBS: usize = 16;
+
+/// The largest number of marks in a record: the lists of the two locks of a migration, one beside the other.
+const MOST_MARKS: usize = 2 * REMEMBERED_JOBS;
+
+/// The name of a job that has to succeed only once, such as the date of a nightly job: see
+/// [`run_once`](crate::DefaultLeaderElector::run_once).
+///
+/// ```
+/// use leaderelection::lock::JobId;
+///
+/// let id: JobId = "2026-11-22".parse()?;
+/// assert!("".parse::<JobId>().is_err());
+/// # Ok::<(), leaderelection::ConfigError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JobId(Arc<str>);
+
+impl JobId {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for JobId {
+    type Err = ConfigError;
+
+    /// Accepts what is accepted as an identity.
+    fn from_str(id: &str) -> Result<Self, ConfigError> {
+        match identity::problem_with(id) {
+            Some(problem) => Err(ConfigError::new("job", format!("({:?}) {problem}", identity::excerpt(id)))),
+            None => Ok(Self(id.into())),
+        }
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The outcome of [`run_once`](crate::DefaultLeaderElector::run_once).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobOutcome<T, E> {
+    /// The job was done before: the lock says so. The work was not started.
+    AlreadyDone,
+    /// The work has succeeded, and the lock says so.
+    Done(T),
+    /// The work has succeeded, and the lock may not say so: the lease was lost, or the store did not take the last write.
+    /// Another process may do the job again.
+    Unmarked(T),
+    /// The work has failed. Another process does the job.
+    Failed(E),
+}
+
+impl LeaderElectionRecord {
+    /// The jobs that were done under this lock, newest first. A record remembers at least the last [`REMEMBERED_JOBS`] of
+    /// them. What is no ID of a job in the record's list is left out.
+    #[must_use]
+    pub fn completed_jobs(&self) -> Vec<String> {
+        let field = self.unknown.get(COMPLETED_JOBS);
+        let listed: Vec<&RawValue> = field.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let jobs = listed.into_iter().filter_map(|json| serde_json::from_str(json.get()).ok());
+        jobs.filter(|job: &String| identity::problem_with(job).is_none()).collect()
+    }
+
+    /// Returns `true` if the record says that the job is done.
+    #[must_use]
+    pub fn is_done(&self, job: &JobId) -> bool {
+        self.completed_jobs().iter().any(|done| done == job.as_str())
+    }
+
+    /// Adds the mark of a job, in place of the oldest one if there are [`REMEMBERED_JOBS`] or more.
+    pub(crate) fn mark_done(&mut self, job: &JobId) {
+        let mut done = self.completed_jobs();
+        let most = done.len().clamp(REMEMBERED_JOBS, MOST_MARKS);
+        done.retain(|done| done != job.as_str());
+        done.insert(0, job.as_str().to_owned());
+        self.remember(done, most);
+    }
+
+    /// Leaves out what no candidate needs to know.
+    pub(crate) fn forget_oldest_jobs(&mut self) {
+        if self.unknown.get(COMPLETED_JOBS).is_some() {
+            self.remember(self.completed_jobs(), MOST_MARKS);
+        }
+    }
+
+    /// Adds the unknown fields of another record that this record does not have, and the marks of its jobs. No list tells
+    /// when its jobs were done, so the newest of each come first.
+    #[cfg(feature = "migration")]
+    pub(crate) fn keep_unknown_of(&mut self, other: &Self) {
+        let (ours, theirs) = (self.completed_jobs(), other.completed_jobs());
+        let mut done: Vec<String> = Vec::new();
+        for at in 0..ours.len().max(theirs.len()) {
+            for job in [ours.get(at), theirs.get(at)].into_iter().flatten() {
+                if !done.contains(job) {
+                    done.push(job.clone());
+                }
+            }
+        }
+        self.unknown.add_missing(&other.unknown);
+        if !done.is_empty() {
+            self.remember(done, MOST_MARKS);
+        }
+    }
+
+    fn remember(&mut self, mut done: Vec<String>, most: usize) {
+        done.truncate(most);
+        self.unknown.set(COMPLETED_JOBS, &done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn record(jobs: impl IntoIterator<Item = usize>, name: &str) -> LeaderElectionRecord {
+        let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+        let jobs: Vec<String> = jobs.into_iter().map(|job| format!("{name}-{job}")).collect();
+        record.unknown.set(COMPLETED_JOBS, &jobs);
+        record
+    }
+
+    #[cfg(feature = "migration")]
+    #[test]
+    fn two_full_lists_lose_no_mark_when_they_become_one() {
+        let (mut ours, theirs) = (record(0..REMEMBERED_JOBS, "a"), record(0..REMEMBERED_JOBS, "b"));
+        ours.keep_unknown_of(&theirs);
+        let both = ours.completed_jobs();
+        for job in 0..REMEMBERED_JOBS {
+            assert_eq!(both[2 * job..2 * job + 2], [format!("a-{job}"), format!("b-{job}")]);
+        }
+        ours.keep_unknown_of(&ours.clone());
+        assert_eq!(ours.completed_jobs(), both);
+        // From now on, each further mark costs one, so that every job outlives as many others as in its own list.
+        for job in 0..REMEMBERED_JOBS {
+            ours.mark_done(&format!("c-{job}").parse().unwrap());
+        }
+        assert_eq!(ours.completed_jobs()[REMEMBERED_JOBS..], both[..REMEMBERED_JOBS]);
+    }
+
+    #[test]
+    fn the_list_does_not_grow_beyond_what_is_remembered() {
+        for (before, after) in [(0, 1), (15, 16), (16, 16), (20, 20), (32, 32), (1_000, 32)] {
+            let mut record = record(0..before, "a");
+            record.mark_done(&"new".parse().unwrap());
+            record.mark_done(&"new".parse().unwrap());
+            let done = record.completed_jobs();
+            assert_eq!((done.len(), done[0].as_str()), (after, "new"), "{before}");
+        }
+    }
+}

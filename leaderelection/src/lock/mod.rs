@@ -1,0 +1,205 @@
+//! The lock: one record, read and written by compare-and-swap.
+
+pub(crate) mod advertised;
+pub(crate) mod bounded;
+pub(crate) mod identity;
+pub(crate) mod job;
+pub(crate) mod memory;
+pub(crate) mod object_lock;
+pub(crate) mod record;
+pub(crate) mod refused;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::store::{ConditionalStore, StoreError, StoreErrorKind, Version};
+use crate::util::causes::with_causes;
+
+pub use bounded::{Bounded, NoAnswer, TimeLimit, loading_credentials};
+pub use identity::{MAX_IDENTITY_BYTES, unique_identity};
+pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
+pub use memory::{MemoryLock, MemoryStore};
+pub use object_lock::ObjectLock;
+pub use record::{
+    DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError,
+    UnknownFields,
+};
+
+/// The lock for which candidates compete: one [`LeaderElectionRecord`] in an object store.
+///
+/// This trait corresponds to client-go's `resourcelock.Interface`, with one difference: the lock is stateless.
+/// The caller passes the version that an update replaces, so no call depends on an earlier call.
+///
+/// [`ObjectLock`] implements this trait over any
+/// [`ConditionalStore`]. The contract of that trait applies here too: one attempt per
+/// call, honest error kinds, and a dropped call may still take effect.
+#[async_trait]
+pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
+    /// Reads the record and its version from one response. Returns `None` if no object exists.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Unreadable`] if the object is not a record.
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError>;
+
+    /// Writes the first record. Fails with [`StoreErrorKind::Conflict`] if an object exists.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreErrorKind`] except [`Unreadable`](StoreErrorKind::Unreadable).
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError>;
+
+    /// Replaces the record. Fails with [`StoreErrorKind::Conflict`] if the version of the record is not
+    /// `expected`.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreErrorKind`] except [`Unreadable`](StoreErrorKind::Unreadable).
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError>;
+
+    /// The name that this candidate writes into `holderIdentity`. Every candidate needs a different name.
+    fn identity(&self) -> &str;
+
+    /// The name of the lock for people, such as `s3://bucket/key`. The name contains no secrets.
+    fn describe(&self) -> String;
+
+    /// The longest lease duration that this lock accepts when it reads a record. A configuration with a longer
+    /// lease is refused.
+    fn max_lease_duration(&self) -> Duration {
+        DEFAULT_MAX_LEASE_DURATION
+    }
+
+    /// The store that holds the lock, and the key of the lock's object in that store. The default, `None`,
+    /// means that the lock is not one object in a store.
+    /// [`store_check`](crate::LeaderElectionConfigBuilder::store_check) needs this object.
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
+        None
+    }
+}
+
+#[async_trait]
+impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        (**self).get().await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        (**self).create(record).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        (**self).update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        (**self).identity()
+    }
+
+    fn describe(&self) -> String {
+        (**self).describe()
+    }
+
+    fn max_lease_duration(&self) -> Duration {
+        (**self).max_lease_duration()
+    }
+
+    fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
+        (**self).object()
+    }
+}
+
+/// A record, with the version from the same response.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct VersionedRecord {
+    /// The content of the object.
+    pub record: LeaderElectionRecord,
+    /// The version of exactly this record.
+    pub version: Version,
+    /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
+    /// tell it. See [`VersionedObject::age`](crate::VersionedObject::age).
+    pub age: Option<Duration>,
+}
+
+impl VersionedRecord {
+    /// Combines a record and a version; both must come from the same response.
+    #[must_use]
+    pub fn new(record: LeaderElectionRecord, version: Version) -> Self {
+        Self { record, version, age: None }
+    }
+
+    /// Adds the age of the version, from the same response.
+    #[must_use]
+    pub fn with_age(mut self, age: Option<Duration>) -> Self {
+        self.age = age;
+        self
+    }
+}
+
+/// The actions that an error names.
+pub(crate) mod action {
+    pub(crate) const READ: &str = "cannot read lock";
+    pub(crate) const CREATE: &str = "cannot create lock";
+    pub(crate) const UPDATE: &str = "cannot update lock";
+}
+
+/// The error of a lock that could not be read or written. The message names the lock, and
+/// [`source`](StdError::source) returns the cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {lock}")]
+pub struct LockError {
+    kind: StoreErrorKind,
+    action: &'static str,
+    lock: String,
+    retry_after: Option<Duration>,
+    #[source]
+    source: Box<dyn StdError + Send + Sync>,
+}
+
+impl LockError {
+    /// Creates an error of `kind` about `lock`. `action` names the failed action, such as `"cannot read lock"`.
+    pub fn new(
+        kind: StoreErrorKind,
+        action: &'static str,
+        lock: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        Self { kind, action, lock: lock.into(), retry_after: None, source: source.into() }
+    }
+
+    pub(crate) fn from_store(action: &'static str, lock: String, error: StoreError) -> Self {
+        let retry_after = error.retry_after();
+        Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
+    }
+
+    /// Adds the time for which the lock asked clients to send nothing. After a
+    /// [`Rejected`](StoreErrorKind::Rejected) error, a candidate waits for this time, but for one lease
+    /// duration at most.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// The error and its causes on one line, which names the lock once: the message of a [`StoreError`] names it too.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        self.source.downcast_ref::<StoreError>().map_or_else(|| with_causes(self), |error| with_causes(error))
+    }
+
+    /// The known effect of the failed call.
+    #[must_use]
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// The time for which the store asked clients to send nothing.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}

@@ -1,0 +1,151 @@
+//! The record that candidates compete for, and its JSON.
+
+mod fields;
+mod json;
+mod peer;
+mod rank;
+mod unknown;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+pub(crate) use fields::COMPLETED_JOBS;
+pub use json::RecordError;
+#[cfg(feature = "sessions")]
+pub(crate) use json::parse_of_session;
+pub use peer::PeerAddress;
+pub use rank::HolderRank;
+pub use unknown::UnknownFields;
+
+/// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
+/// limit.
+pub const DEFAULT_MAX_LEASE_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The largest `leaderTransitions` that is accepted: every JSON parser represents integers up to this one
+/// exactly.
+pub const MAX_LEADER_TRANSITIONS: u64 = (1 << 53) - 1;
+
+/// The lease duration in a released record, as in client-go.
+pub(crate) const RELEASED_LEASE: Duration = Duration::from_secs(1);
+
+/// The lease as stored in the object: holder, duration, times, and fencing token.
+///
+/// This is client-go's type of the same name, as one small JSON object:
+///
+/// ```json
+/// {
+///   "holderIdentity": "node-123",
+///   "leaseDuration": "15s",
+///   "acquireTime": "2026-02-02T10:15:30.000000Z",
+///   "renewTime": "2026-02-02T10:15:30.000000Z",
+///   "leaderTransitions": 7,
+///   "writeId": "0198c0de-7aaa-7bbb-8ccc-0123456789ab"
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LeaderElectionRecord {
+    /// The identity of the holder; empty if the lease was released.
+    pub holder_identity: String,
+    /// The time after the last renewal during which no other candidate may take the lease. A duration of zero
+    /// is refused. A duration over one day is refused too, unless the lock is configured to accept it. A lock that a
+    /// session holds has no lease: its duration is zero and is not written.
+    pub lease_duration: Duration,
+    /// The start of the holder's term, by the holder's wall clock. This time is for people: no decision depends
+    /// on it.
+    pub acquire_time: Option<DateTime<Utc>>,
+    /// The holder's last renewal, by the holder's wall clock. This time is for people: no decision depends on
+    /// it.
+    pub renew_time: Option<DateTime<Utc>>,
+    /// The fencing token of the term: larger by one than the token of the term before. Renewals and the release
+    /// keep the token.
+    pub leader_transitions: u64,
+    /// A new value for every write. The write id makes every body different, and tells a writer whether its
+    /// write arrived. Records of writers that do not know this field have `None`.
+    pub write_id: Option<String>,
+    /// The candidate that should lead next; Kubernetes has the same field. The holder hands the lease over to
+    /// this candidate, and all other candidates let this candidate go first. The first write of the next term
+    /// removes the field.
+    pub preferred_holder: Option<String>,
+    /// The session that holds the lock, if the lock has no lease of its own. [`from_json`](Self::from_json) refuses a
+    /// record with a session, so the records of a plain elector have `None`.
+    pub session: Option<String>,
+    /// The addresses of the holder, bound to its term: see [`leader_address`](Self::leader_address). Shared, because every
+    /// renewal carries it.
+    pub peer: Option<Arc<PeerAddress>>,
+    /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
+    pub rank: Option<Arc<HolderRank>>,
+    /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
+    /// doubles the time that a candidate waits before it asks again.
+    pub take_backs: u8,
+    /// Fields that this library does not know, kept unchanged when the record is rewritten.
+    pub unknown: UnknownFields,
+}
+
+impl LeaderElectionRecord {
+    /// Creates a record of the first term, with token `0`, of this holder. An empty `holder_identity` means
+    /// that the lease has no holder.
+    #[must_use]
+    pub fn new(holder_identity: impl Into<String>, lease_duration: Duration) -> Self {
+        Self {
+            holder_identity: holder_identity.into(),
+            lease_duration,
+            acquire_time: None,
+            renew_time: None,
+            leader_transitions: 0,
+            write_id: None,
+            preferred_holder: None,
+            session: None,
+            peer: None,
+            rank: None,
+            take_backs: 0,
+            unknown: UnknownFields::default(),
+        }
+    }
+
+    /// Returns `true` if the lease has no holder.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.holder_identity.is_empty()
+    }
+
+    /// The rank of the holder; 0, the best, if the holder has written none for its term.
+    #[must_use]
+    pub fn leader_rank(&self) -> u8 {
+        self.rank
+            .as_ref()
+            .filter(|rank| rank.term == self.leader_transitions && !self.is_released())
+            .map_or(0, |rank| rank.rank)
+    }
+
+    /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.
+    #[must_use]
+    pub fn leader_address(&self) -> Option<&str> {
+        self.addresses().map(|peer| peer.url.as_str()).filter(|url| !url.is_empty())
+    }
+
+    /// The address that the holder advertises to clients: its own, or else [`leader_address`](Self::leader_address).
+    #[must_use]
+    pub fn client_address(&self) -> Option<&str> {
+        self.addresses().and_then(|peer| peer.clients.as_deref()).or_else(|| self.leader_address())
+    }
+
+    /// The pause between the holder's renewals; `None` if the holder has written none for its term.
+    #[must_use]
+    pub fn leader_retry_period(&self) -> Option<Duration> {
+        self.addresses().and_then(|peer| peer.retry_period).filter(|retry_period| !retry_period.is_zero())
+    }
+
+    fn addresses(&self) -> Option<&PeerAddress> {
+        self.peer.as_deref().filter(|peer| peer.term == self.leader_transitions && !self.is_released())
+    }
+
+    /// Returns the candidate that should lead next, if there is one and it is not `identity`.
+    #[must_use]
+    pub fn prefers_other_than(&self, identity: &str) -> Option<&str> {
+        self.preferred_holder.as_deref().filter(|preferred| *preferred != identity)
+    }
+}

@@ -1,0 +1,206 @@
+//! Reads the record's JSON, strictly in every field on which a decision depends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Timelike, Utc};
+use serde::de::DeserializeOwned;
+
+use super::fields::{
+    ACQUIRE_TIME, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, LEASE_DURATION_SECONDS, PEER, PREFERRED_HOLDER,
+    RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
+};
+use super::peer::PeerAddress;
+use super::unknown::UnknownFields;
+use super::write::Spelled;
+use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
+use crate::store::MAX_BODY_BYTES;
+use crate::util::duration;
+
+/// The error of an object's body that is not a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a leader election record: {field}: {problem}")]
+pub struct RecordError {
+    field: &'static str,
+    problem: String,
+}
+
+impl RecordError {
+    fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+
+    /// The name of the faulty field, or `body` if the fault is not in one field.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        self.field
+    }
+}
+
+impl LeaderElectionRecord {
+    /// Reads a record from an object's body.
+    ///
+    /// `leaseDuration` may be a Go duration or, under client-go's name `leaseDurationSeconds`, a whole number
+    /// of seconds. A record with a lease longer than `max_lease_duration` is refused, and so is the record of a lock
+    /// that a session holds.
+    ///
+    /// # Errors
+    ///
+    /// The error names the field and the problem. The caller must not overwrite such an object.
+    pub fn from_json(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
+        let record = parse_of_session(body, max_lease_duration)?;
+        if let Some(session) = &record.session {
+            let problem = format!(
+                "the session {:?} holds the lock, which has no lease to wait for: choose another key for this elector, or \
+                 let it compete through a session",
+                excerpt(session)
+            );
+            return Err(RecordError::new(SESSION, problem));
+        }
+        Ok(record)
+    }
+}
+
+/// Reads a record as a session does, which accepts a lock without a lease that a session holds.
+pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
+    if body.len() > MAX_BODY_BYTES {
+        let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
+        return Err(RecordError::new("body", problem));
+    }
+    let mut fields: UnknownFields =
+        serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
+    let holder_identity: String = required(HOLDER_IDENTITY, take(&mut fields, HOLDER_IDENTITY)?)?;
+    // A lease without a holder blocks no candidate. Its duration is always one second, even if that is longer
+    // than the configured maximum.
+    let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };
+    let session = take(&mut fields, SESSION)?.filter(|session: &String| !session.is_empty());
+    let lease_duration = match take_lease_duration(&mut fields, longest)? {
+        Some(duration) if session.is_none() => duration,
+        None if session.is_some() => Duration::ZERO,
+        None => return Err(RecordError::new(LEASE_DURATION, "missing")),
+        Some(duration) => {
+            let problem =
+                format!("{} contradicts {SESSION}: a lock that a session holds has no lease", Spelled(duration));
+            return Err(RecordError::new(LEASE_DURATION, problem));
+        }
+    };
+    if session.is_some() && holder_identity.is_empty() {
+        return Err(RecordError::new(HOLDER_IDENTITY, format!("empty, which contradicts {SESSION}")));
+    }
+    Ok(LeaderElectionRecord {
+        holder_identity,
+        lease_duration,
+        session,
+        acquire_time: take_time(&mut fields, ACQUIRE_TIME)?,
+        renew_time: take_time(&mut fields, RENEW_TIME)?,
+        leader_transitions: take_transitions(&mut fields)?,
+        write_id: take(&mut fields, WRITE_ID)?,
+        preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
+        peer: take_peer(&mut fields),
+        rank: take_if_known(&mut fields, RANK).map(Arc::new),
+        take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
+        unknown: fields,
+    })
+}
+
+/// Removes a field; `None` if it is missing or null.
+fn take<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Result<Option<T>, RecordError> {
+    let Some(raw) = fields.0.remove(name) else { return Ok(None) };
+    serde_json::from_str(raw.get())
+        .map_err(|error| RecordError::new(name, format!("{} ({})", error, excerpt(raw.get()))))
+}
+
+/// Removes the address of the leader. No decision depends on it, so anything else under its name stays with the unknown
+/// fields.
+fn take_peer(fields: &mut UnknownFields) -> Option<Arc<PeerAddress>> {
+    let peer = PeerAddress::from_json(fields.0.get(PEER)?.get())?;
+    fields.0.remove(PEER);
+    Some(Arc::new(peer))
+}
+
+/// Removes a field on which no promise depends. Anything else under its name stays with the unknown fields.
+fn take_if_known<T: DeserializeOwned>(fields: &mut UnknownFields, name: &'static str) -> Option<T> {
+    let known = serde_json::from_str(fields.0.get(name)?.get()).ok()?;
+    fields.0.remove(name);
+    Some(known)
+}
+
+fn required<T>(name: &'static str, value: Option<T>) -> Result<T, RecordError> {
+    value.ok_or_else(|| RecordError::new(name, "missing"))
+}
+
+/// Shortens a value so that a reader recognises it and a log stays short.
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String = text.chars().take(LONGEST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn take_lease_duration(fields: &mut UnknownFields, max: Duration) -> Result<Option<Duration>, RecordError> {
+    let text: Option<String> = take(fields, LEASE_DURATION)?;
+    let seconds: Option<i64> = take(fields, LEASE_DURATION_SECONDS)?;
+    let from_text = text.map(|text| parse_duration(&text)).transpose()?;
+    let from_seconds = seconds
+        .map(|seconds| {
+            u64::try_from(seconds)
+                .map(Duration::from_secs)
+                .map_err(|_| RecordError::new(LEASE_DURATION_SECONDS, format!("{seconds} is negative")))
+        })
+        .transpose()?;
+    let (name, duration) = match (from_text, from_seconds) {
+        (Some(text), Some(seconds)) if text != seconds => {
+            let problem = format!("{} contradicts {LEASE_DURATION_SECONDS} {}", Spelled(text), seconds.as_secs());
+            return Err(RecordError::new(LEASE_DURATION, problem));
+        }
+        (Some(duration), _) => (LEASE_DURATION, duration),
+        (None, Some(duration)) => (LEASE_DURATION_SECONDS, duration),
+        (None, None) => return Ok(None),
+    };
+    if duration.is_zero() {
+        return Err(RecordError::new(name, "must not be zero"));
+    }
+    if duration > max {
+        let problem = format!("{} is longer than the longest lease allowed, {}", Spelled(duration), Spelled(max));
+        return Err(RecordError::new(name, problem));
+    }
+    Ok(Some(duration))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, RecordError> {
+    if text.starts_with('-') {
+        return Err(RecordError::new(LEASE_DURATION, format!("{:?} is negative", excerpt(text))));
+    }
+    duration::parse_duration(text).map_err(|error| {
+        let problem = format!("{:?} is not a duration such as \"15s\" or \"1m30s\": {error}", excerpt(text));
+        RecordError::new(LEASE_DURATION, problem)
+    })
+}
+
+fn take_transitions(fields: &mut UnknownFields) -> Result<u64, RecordError> {
+    let transitions: i64 = required(LEADER_TRANSITIONS, take(fields, LEADER_TRANSITIONS)?)?;
+    match u64::try_from(transitions) {
+        Ok(transitions) if transitions <= MAX_LEADER_TRANSITIONS => Ok(transitions),
+        Ok(_) => {
+            Err(RecordError::new(LEADER_TRANSITIONS, format!("{transitions} is more than {MAX_LEADER_TRANSITIONS}")))
+        }
+        Err(_) => Err(RecordError::new(LEADER_TRANSITIONS, format!("{transitions} is negative"))),
+    }
+}
+
+fn take_time(fields: &mut UnknownFields, name: &'static str) -> Result<Option<DateTime<Utc>>, RecordError> {
+    let Some(text) = take::<String>(fields, name)? else { return Ok(None) };
+    let time = DateTime::parse_from_rfc3339(&text).map_err(|error| {
+        let problem = format!("{:?} is not a time such as \"2026-02-02T10:15:30.000000Z\": {error}", excerpt(&text));
+        RecordError::new(name, problem)
+    })?;
+    let time = time.to_utc();
+    if !has_four_digit_year(time) {
+        let problem = format!("{:?} is not between the years 0000 and 9999 in UTC", excerpt(&text));
+        return Err(RecordError::new(name, problem));
+    }
+    // The library writes microseconds. A more precise time would change when the record is written again.
+    Ok(time.with_nanosecond(time.nanosecond() / 1_000 * 1_000))
+}

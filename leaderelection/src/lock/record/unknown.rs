@@ -1,0 +1,119 @@
+//! The fields of a record that this library does not know.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// The fields of a record that this library does not know, as raw JSON.
+#[derive(Clone, Debug, Default)]
+pub struct UnknownFields(pub(super) BTreeMap<String, Box<RawValue>>);
+
+impl UnknownFields {
+    /// Returns the raw JSON of a field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.get())
+    }
+
+    /// Returns `true` if there are no such fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sets a field.
+    pub(crate) fn set(&mut self, name: &str, value: &impl Serialize) {
+        if let Ok(raw) = serde_json::value::to_raw_value(value) {
+            self.0.insert(name.to_owned(), raw);
+        }
+    }
+
+    /// Adds the fields that are missing here.
+    #[cfg(feature = "migration")]
+    pub(crate) fn add_missing(&mut self, other: &Self) {
+        for (name, value) in &other.0 {
+            self.0.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// Removes the largest fields, until the others are shorter by `excess` bytes. The field `kept` stays. Returns the
+    /// names of the removed fields.
+    pub(super) fn shorten(&mut self, mut excess: usize, kept: &str) -> Vec<String> {
+        let mut removed = Vec::new();
+        while excess > 0 {
+            let others = self.texts().filter(|(name, _)| *name != kept);
+            let Some(largest) = others.max_by_key(|(name, value)| name.len() + value.len()) else { break };
+            let (name, length) = (largest.0.to_owned(), largest.0.len() + largest.1.len());
+            self.0.remove(&name);
+            excess = excess.saturating_sub(length);
+            removed.push(name);
+        }
+        removed
+    }
+
+    /// Returns the number of bytes in the fields.
+    pub(crate) fn size(&self) -> usize {
+        self.texts().map(|(name, value)| name.len() + value.len()).sum()
+    }
+
+    /// Returns a field that is a whole number.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.get()))
+    }
+}
+
+impl PartialEq for UnknownFields {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts().eq(other.texts())
+    }
+}
+
+impl Eq for UnknownFields {}
+
+impl Hash for UnknownFields {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.len().hash(state);
+        self.texts().for_each(|field| field.hash(state));
+    }
+}
+
+impl<'de> Deserialize<'de> for UnknownFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = BTreeMap<String, Box<RawValue>>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Self::Value::new();
+                while let Some((name, value)) = map.next_entry()? {
+                    match fields.entry(name) {
+                        Entry::Vacant(place) => {
+                            place.insert(value);
+                        }
+                        Entry::Occupied(place) => {
+                            return Err(A::Error::custom(format_args!("field {:?} occurs twice", place.key())));
+                        }
+                    }
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(Fields).map(Self)
+    }
+}

@@ -1,0 +1,132 @@
+//! Writes that the store refuses although their condition holds.
+//!
+//! A conflict means that the object does not have the version that the write named. If read after read shows exactly
+//! that version, the store does not compare versions as it should: it spells them in two ways, or answers reads from
+//! a cache. No candidate could lead on such a store, and no error would say so.
+
+use crate::lock::{LockError, VersionedRecord};
+use crate::store::{StoreErrorKind, Version};
+
+/// The number of refusals in a row after which the store is to blame. A single refusal may come from a proxy, or from
+/// another writer whose write was refused later.
+const TOO_MANY: u32 = 3;
+
+/// The state of the object that a write names: its version, or `None` if there is to be no object.
+type Named = Option<Version>;
+
+/// Counts the refused writes whose condition held, as the reads that follow them show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RefusedWrites {
+    /// The state that the last refused write named, until a read shows the object.
+    named: Option<Named>,
+    count: u32,
+    /// The count at which the store was last blamed.
+    blamed: u32,
+}
+
+impl RefusedWrites {
+    /// Records the answer to a write that named this state.
+    pub(crate) fn answered<T>(&mut self, named: Option<&Version>, answer: Result<T, StoreErrorKind>) {
+        match answer {
+            Ok(_) => *self = Self::default(),
+            Err(StoreErrorKind::Conflict) => self.named = Some(named.cloned()),
+            Err(_) => self.named = None,
+        }
+    }
+
+    /// Records a read that showed this state. Returns the error for people if the store is to blame: the first time,
+    /// and then whenever the number of refusals has doubled.
+    pub(crate) fn saw(&mut self, found: Option<&VersionedRecord>, lock: impl FnOnce() -> String) -> Option<LockError> {
+        let named = self.named.take()?;
+        if named.as_ref() != found.map(|found| &found.version) {
+            *self = Self::default();
+            return None;
+        }
+        self.count += 1;
+        if self.count < TOO_MANY || self.count < self.blamed.saturating_mul(2) {
+            return None;
+        }
+        self.blamed = self.count;
+        let cause = RefusedInVain { times: self.count, exists: named.is_some() };
+        Some(LockError::new(StoreErrorKind::Fatal, "cannot write lock", lock(), cause))
+    }
+}
+
+/// The store refuses writes that it has to accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the store refused {times} writes in a row because of their condition, although {}; nobody can lead on it: run \
+     `leaderelect probe` to find out how it treats conditions",
+    if *.exists { "the record still has the version that they named" } else { "there is no object" }
+)]
+struct RefusedInVain {
+    times: u32,
+    /// `true` if the writes were updates, `false` if they were creates.
+    exists: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::lock::record::LeaderElectionRecord;
+    use crate::util::causes::with_causes;
+
+    const CONFLICT: Result<(), StoreErrorKind> = Err(StoreErrorKind::Conflict);
+
+    fn record(version: &str) -> VersionedRecord {
+        VersionedRecord::new(LeaderElectionRecord::new("a", Duration::from_secs(15)), Version::new(version))
+    }
+
+    /// Lets a write be refused and the object be read; returns the number of refusals that are blamed on the store.
+    fn refuse(refused: &mut RefusedWrites, named: Option<&str>, found: Option<&str>) -> Option<String> {
+        refused.answered(named.map(Version::new).as_ref(), CONFLICT);
+        let found = found.map(record);
+        refused.saw(found.as_ref(), || "memory:lock".to_owned()).map(|error| with_causes(&error))
+    }
+
+    #[test]
+    fn the_third_refusal_in_a_row_is_blamed_on_the_store_and_then_fewer_and_fewer() {
+        let mut refused = RefusedWrites::default();
+        let blamed: Vec<_> = (1..=24).filter(|_| refuse(&mut refused, Some("1"), Some("1")).is_some()).collect();
+        assert_eq!(blamed, [3, 6, 12, 24]);
+    }
+
+    #[test]
+    fn the_error_says_what_to_do() {
+        let mut refused = RefusedWrites::default();
+        let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, Some("1"), Some("1"))).collect();
+        assert_eq!(
+            texts,
+            [
+                "cannot write lock memory:lock: the store refused 3 writes in a row because of their condition, although \
+              the record still has the version that they named; nobody can lead on it: run `leaderelect probe` to find \
+              out how it treats conditions"
+            ]
+        );
+        let mut refused = RefusedWrites::default();
+        let texts: Vec<_> = (0..3).filter_map(|_| refuse(&mut refused, None, None)).collect();
+        assert!(texts[0].contains("although there is no object"), "{texts:?}");
+    }
+
+    #[test]
+    fn whatever_else_happens_in_between_is_no_fault_of_the_store() {
+        let in_vain = |between: &dyn Fn(&mut RefusedWrites)| {
+            let mut refused = RefusedWrites::default();
+            (0..10).any(|_| {
+                let blamed = (0..2).any(|_| refuse(&mut refused, Some("1"), Some("1")).is_some());
+                between(&mut refused);
+                blamed
+            })
+        };
+        assert!(in_vain(&|_| {}));
+        // A read without a write before it says nothing.
+        assert!(in_vain(&|refused| assert!(refused.saw(Some(&record("2")), String::new).is_none())));
+        assert!(in_vain(&|refused| refused.answered::<()>(None, Err(StoreErrorKind::Ambiguous))));
+        assert!(!in_vain(&|refused| refused.answered(Some(&Version::new("1")), Ok(()))));
+        assert!(!in_vain(&|refused| assert!(refuse(refused, Some("1"), Some("2")).is_none())));
+        assert!(!in_vain(&|refused| assert!(refuse(refused, Some("1"), None).is_none())));
+        assert!(!in_vain(&|refused| assert!(refuse(refused, None, Some("1")).is_none())));
+    }
+}

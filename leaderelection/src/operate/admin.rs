@@ -1,0 +1,309 @@
+//! The changes that an operator makes to a lock from outside, by compare-and-swap like every candidate.
+//!
+//! No function here competes for the lock, and none lowers or reuses a fencing token. A change of a held lock is bound to
+//! the term that the operator has seen: it never hits the next leader.
+
+#[cfg(feature = "sessions")]
+mod follow;
+#[cfg(feature = "sessions")]
+mod target;
+
+use crate::clock::{Clock, SystemClock};
+use crate::lock::identity;
+use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
+use crate::lock::refused::RefusedWrites;
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::store::StoreErrorKind;
+use crate::util::random;
+
+#[cfg(feature = "sessions")]
+pub use follow::{Followed, Follower};
+#[cfg(feature = "sessions")]
+pub use target::{HoldingSession, Look, Target};
+
+/// The number of times that a change is tried while a leader renews at the same time.
+const MOST_ATTEMPTS: u32 = 8;
+
+/// The record before and after an intervention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Intervention {
+    /// The record before the intervention.
+    pub before: LeaderElectionRecord,
+    /// The record after the intervention; equal to `before` if no change was needed.
+    pub after: LeaderElectionRecord,
+}
+
+/// The reason for which an intervention did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// The lock's object does not exist.
+    #[error("{lock} does not exist; check the name, or start a candidate to create it")]
+    Missing {
+        /// The lock.
+        lock: String,
+    },
+    /// An object exists, but must not exist for this intervention.
+    #[error("{lock} exists, with fencing token {token}; only a lock whose object is gone can be created again")]
+    Exists {
+        /// The lock.
+        lock: String,
+        /// The fencing token in the object.
+        token: u64,
+    },
+    /// The term that the intervention was about is over.
+    #[error("{lock} was {seen}, and is {now} now; look again, and decide about the new term")]
+    MovedOn {
+        /// The lock.
+        lock: String,
+        /// The term that the intervention was about.
+        seen: String,
+        /// The term that the lock shows now.
+        now: String,
+    },
+    /// The named candidate leads already.
+    #[error("{identity:?} holds {lock} already; name another candidate")]
+    AlreadyLeads {
+        /// The lock.
+        lock: String,
+        /// The named candidate.
+        identity: String,
+    },
+    /// No candidate can have this identity.
+    #[error("no candidate can be called {identity:?}: the identity {problem}; name the candidate that is to lead next")]
+    BadIdentity {
+        /// The named candidate; only the beginning of a long name.
+        identity: String,
+        /// The problem with the identity.
+        problem: String,
+    },
+    /// A session was asked to hand over. Only a lock has a next leader.
+    #[error("{session} is a session, which nobody else can lead; transfer the locks that it holds, one by one")]
+    IsSession {
+        /// The session.
+        session: String,
+    },
+    /// The fencing token leaves no larger token for the next term.
+    #[error("fencing token {token} is too large: it must be less than {MAX_LEADER_TRANSITIONS}")]
+    BadToken {
+        /// The given token.
+        token: u64,
+    },
+    /// Another writer changed the lock at the same time, in every attempt.
+    #[error("{lock} was written by somebody else at the same time, {MOST_ATTEMPTS} times; try again")]
+    Contended {
+        /// The lock.
+        lock: String,
+    },
+    /// The answer to the write was lost, and the lock did not show afterwards whether the write has happened.
+    #[error("cannot tell if {lock} was changed; look at it before trying again")]
+    Unknown {
+        /// The lock.
+        lock: String,
+        /// The error that came in place of the answer.
+        #[source]
+        source: LockError,
+    },
+    /// The lock could not be read or written.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+/// Takes the lease away from its holder, if the lock still shows the term of `seen`. Use it for a holder that is
+/// known to be dead or stuck.
+///
+/// **Two leaders are possible.** A living holder continues to lead until its next renewal attempt, up to a retry period
+/// and a request timeout later, while another candidate may begin at once. Prefer [`request_transfer`]: a living leader
+/// lets its work end before it hands over. The release keeps the fencing token and the next term raises it, so the
+/// token protects resources in either case.
+///
+/// `seen` is the record on which the operator has decided. If another term has begun since, nothing happens to it.
+///
+/// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+/// still happen.
+///
+/// # Errors
+///
+/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. A lease that was released since stays unchanged
+/// and causes no error.
+pub async fn force_release(
+    lock: &dyn ObjectStoreBasedLock,
+    seen: &LeaderElectionRecord,
+) -> Result<Intervention, AdminError> {
+    let write_id = write_id();
+    let released = |before: &LeaderElectionRecord| {
+        if before.is_released() {
+            return before.clone();
+        }
+        LeaderElectionRecord {
+            take_backs: before.take_backs,
+            unknown: before.unknown.clone(),
+            ..released(before.leader_transitions, &write_id)
+        }
+    };
+    // Any other term is what the release was for.
+    change(lock, seen, released, |_| true).await
+}
+
+/// Asks the leader to hand over to the candidate `to`, by writing that name into `preferredHolder`, if the lock still
+/// shows the term of `seen`.
+///
+/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named
+/// candidate takes over at its next poll. All other candidates wait one lease duration of their own longer, so
+/// that the named candidate can go first. If the leader is dead, the named candidate takes over once the lease
+/// has expired. If the lease has no holder, the named candidate takes over at once. This function cannot check
+/// whether a candidate of that name exists, because the lock does not list its candidates.
+///
+/// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+/// still happen.
+///
+/// # Errors
+///
+/// [`AdminError`]; [`AdminError::AlreadyLeads`] if `to` holds the lease; [`AdminError::MovedOn`] if the term of another
+/// candidate has begun.
+pub async fn request_transfer(
+    lock: &dyn ObjectStoreBasedLock,
+    seen: &LeaderElectionRecord,
+    to: &str,
+) -> Result<Intervention, AdminError> {
+    if let Some(problem) = identity::problem_with(to) {
+        return Err(AdminError::BadIdentity { identity: identity::excerpt(to), problem });
+    }
+    if seen.holder_identity == to {
+        return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
+    }
+    // The write id of the holder's own write stays, so that the holder recognises its lease (rule 14).
+    let asked = |before: &LeaderElectionRecord| LeaderElectionRecord {
+        preferred_holder: Some(to.to_owned()),
+        ..before.clone()
+    };
+    change(lock, seen, asked, |now| now.holder_identity == to).await
+}
+
+/// Creates a deleted lock again, without a holder. The fencing token of the next term is `fencing_token` plus
+/// one, so pass the largest token that any resource has seen.
+///
+/// # Errors
+///
+/// [`AdminError::Exists`] if an object exists, whatever its content; [`AdminError::BadToken`];
+/// [`AdminError::Unknown`] if the answer was lost and a read did not settle it.
+pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Result<LeaderElectionRecord, AdminError> {
+    if fencing_token >= MAX_LEADER_TRANSITIONS {
+        return Err(AdminError::BadToken { token: fencing_token });
+    }
+    let record = released(fencing_token, &write_id());
+    let source = match lock.create(&record).await {
+        Ok(_) => return Ok(record),
+        Err(error) => error,
+    };
+    let in_doubt = source.kind() == StoreErrorKind::Ambiguous;
+    match lock.get().await {
+        Ok(Some(found)) if found.record.write_id == record.write_id => Ok(record),
+        // A candidate was faster than this read. The lock has what the creation was for: no term has a smaller token.
+        Ok(Some(found)) if in_doubt && found.record.leader_transitions > fencing_token => Ok(found.record),
+        Ok(Some(found)) => Err(AdminError::Exists { lock: lock.describe(), token: found.record.leader_transitions }),
+        Ok(None) | Err(_) if in_doubt => Err(AdminError::Unknown { lock: lock.describe(), source }),
+        Ok(None) => Err(source.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Replaces the record of the term that was `seen` with the result of `wanted`, unless the two are equal. `is_goal`
+/// tells of the record of another term whether the change was for that.
+async fn change(
+    lock: &dyn ObjectStoreBasedLock,
+    seen: &LeaderElectionRecord,
+    wanted: impl Fn(&LeaderElectionRecord) -> LeaderElectionRecord,
+    is_goal: impl Fn(&LeaderElectionRecord) -> bool,
+) -> Result<Intervention, AdminError> {
+    let mut sent: Option<Intervention> = None;
+    // The error that came in place of an answer. From then on, the write may land at any time.
+    let mut doubt: Option<LockError> = None;
+    let mut refused = RefusedWrites::default();
+    let give_up = |doubt: Option<LockError>, error: AdminError| match doubt {
+        Some(source) => AdminError::Unknown { lock: lock.describe(), source },
+        None => error,
+    };
+    for _ in 0..MOST_ATTEMPTS {
+        let found = match lock.get().await {
+            Ok(found) => found,
+            Err(error) => return Err(give_up(doubt, error.into())),
+        };
+        if let Some(error) = refused.saw(found.as_ref(), || lock.describe()) {
+            return Err(give_up(doubt, error.into()));
+        }
+        let Some(VersionedRecord { record: before, version, .. }) = found else {
+            return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
+        };
+        // The answer to the last write was lost, or that write conflicted with itself.
+        if let Some(landed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
+            return Ok(landed);
+        }
+        if !is_term_of(seen, &before) {
+            if doubt.is_some() && is_goal(&before) {
+                return Ok(Intervention { before: seen.clone(), after: before });
+            }
+            let moved_on = AdminError::MovedOn { lock: lock.describe(), seen: in_words(seen), now: in_words(&before) };
+            return Err(give_up(doubt, moved_on));
+        }
+        let after = wanted(&before);
+        if after == before {
+            let sent = sent.filter(|_| doubt.is_some());
+            return Ok(Intervention { before: sent.map_or(before, |sent| sent.before), after });
+        }
+        let answer = lock.update(&after, &version).await;
+        refused.answered(Some(&version), answer.as_ref().map_err(LockError::kind));
+        match answer {
+            Ok(_) => return Ok(Intervention { before, after }),
+            Err(error) => match error.kind() {
+                StoreErrorKind::Conflict => {}
+                StoreErrorKind::Ambiguous => doubt = Some(error),
+                _ => return Err(give_up(doubt, error.into())),
+            },
+        }
+        sent = Some(Intervention { before, after });
+    }
+    Err(give_up(doubt, AdminError::Contended { lock: lock.describe() }))
+}
+
+/// Returns `true` if `now` shows the term of `seen`, or the end of that term.
+fn is_term_of(seen: &LeaderElectionRecord, now: &LeaderElectionRecord) -> bool {
+    now.leader_transitions == seen.leader_transitions
+        && (now.is_released() || now.holder_identity == seen.holder_identity)
+}
+
+fn in_words(record: &LeaderElectionRecord) -> String {
+    let token = record.leader_transitions;
+    match record.is_released() {
+        true => format!("held by nobody, after fencing token {token}"),
+        false => format!("held by {:?} with fencing token {token}", record.holder_identity),
+    }
+}
+
+/// Compares two records without their times, because JSON stores times with fewer digits.
+fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
+    one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
+}
+
+fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
+    let now = SystemClock.wall_time();
+    LeaderElectionRecord {
+        holder_identity: String::new(),
+        lease_duration: RELEASED_LEASE,
+        acquire_time: Some(now),
+        renew_time: Some(now),
+        leader_transitions: fencing_token,
+        write_id: Some(write_id.to_owned()),
+        preferred_holder: None,
+        session: None,
+        peer: None,
+        rank: None,
+        take_backs: 0,
+        unknown: UnknownFields::default(),
+    }
+}
+
+fn write_id() -> String {
+    random::uuid().to_string()
+}

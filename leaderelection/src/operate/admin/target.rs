@@ -1,0 +1,270 @@
+//! An object under the eyes of an operator: a lock, the session that holds it, and the locks of a session.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::{AdminError, Intervention, force_release, request_transfer};
+use crate::lock::object_lock::ObjectLock;
+use crate::lock::record::{LeaderElectionRecord, parse_of_session};
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::sessions::keys::{self, LOCKS, SESSIONS};
+use crate::sessions::machine::is_session;
+use crate::store::{ConditionalStore, ListedObject, StoreErrorKind, Version};
+
+/// The number of locks that are read at the same time.
+const AT_A_TIME: usize = 16;
+
+/// The identity of a lock that is only read.
+const OPERATOR: &str = "operator";
+
+/// One object that an operator looks at: a lock with a lease of its own, a lock that a session holds, or a session.
+///
+/// A lock that a session holds has no lease, so [`ObjectLock`] refuses to read it, and no elector can take this type for a
+/// lock. The calls are not bounded in time: wrap the store into [`Bounded`](crate::lock::Bounded).
+///
+/// ```
+/// use leaderelection::admin::Target;
+/// use leaderelection::{LeaderCallbacks, MemoryStore, Session};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let session = Session::builder(store.clone(), "shards", "node-1").build()?;
+/// let elector = session.elector("17", LeaderCallbacks::new())?;
+/// let shutdown = CancellationToken::new();
+/// let (token, stop) = (shutdown.clone(), shutdown.clone());
+/// let work = elector.run_while_leading(token, move |_| async move {
+///     let look = Target::new(store, "shards/locks/17").look().await;
+///     stop.cancel();
+///     look
+/// });
+/// let (ended, look) = tokio::join!(session.run(shutdown), work);
+/// ended?;
+/// let look = look??;
+/// assert_eq!(look.holder(), Some("node-1"));
+/// assert!(look.session.is_some_and(|session| !session.has_ended()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Target {
+    lock: AnyLock,
+}
+
+/// A target, as one look showed it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Look {
+    /// The record and its version; `None` if there is no object.
+    pub found: Option<VersionedRecord>,
+    /// The session that the record of a lock names.
+    pub session: Option<HoldingSession>,
+}
+
+/// The session that a lock names, as one look showed it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HoldingSession {
+    /// The ID.
+    pub id: String,
+    /// The object of the session.
+    pub target: Target,
+    /// The session's record and its version; `None` if there is no object, because the session ended long ago.
+    pub found: Option<VersionedRecord>,
+}
+
+impl Look {
+    /// The holder of the lock, dead or alive; `None` if there is no holder, or if the session of the holder has ended.
+    #[must_use]
+    pub fn holder(&self) -> Option<&str> {
+        let is_over = self.session.as_ref().is_some_and(HoldingSession::has_ended);
+        let record = self.found.as_ref().map(|found| &found.record).filter(|record| !record.is_released() && !is_over);
+        record.map(|record| record.holder_identity.as_str())
+    }
+}
+
+impl HoldingSession {
+    /// Returns `true` if the session has ended, so that it holds nothing. A session that was not renewed for its whole
+    /// lease has not ended before some member ends it.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.found.as_ref().is_none_or(|found| found.record.is_released())
+    }
+}
+
+impl Target {
+    /// Creates the target at `key`.
+    #[must_use]
+    pub fn new(store: impl ConditionalStore, key: impl Into<String>) -> Self {
+        Self::of(Arc::new(store), key)
+    }
+
+    /// Creates the target of the lock `name` that the sessions under `prefix` compete for.
+    #[must_use]
+    pub fn lock_of_sessions(store: impl ConditionalStore, prefix: &str, name: &str) -> Self {
+        Self::new(store, keys::key(prefix.trim_end_matches('/'), LOCKS, name))
+    }
+
+    fn of(store: Arc<dyn ConditionalStore>, key: impl Into<String>) -> Self {
+        Self { lock: AnyLock(ObjectLock::new(store, key, OPERATOR)) }
+    }
+
+    /// The key of the object in the store.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.lock.0.key()
+    }
+
+    /// The name of the object for people. The name contains no secrets.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.lock.describe()
+    }
+
+    /// Reads the record, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Unreadable`] if the object is not a record.
+    pub async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.lock.get().await
+    }
+
+    /// Reads the record, and the session that it names.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get), about either object.
+    pub async fn look(&self) -> Result<Look, LockError> {
+        let found = self.get().await?;
+        let Some(id) = found.as_ref().and_then(|found| found.record.session.clone()) else {
+            return Ok(Look { found, session: None });
+        };
+        let mut session = None;
+        for target in self.sessions(&id) {
+            let record = target.get().await?;
+            let is_there = record.is_some();
+            if is_there || session.is_none() {
+                session = Some(HoldingSession { id: id.clone(), target, found: record });
+            }
+            if is_there {
+                break;
+            }
+        }
+        Ok(Look { found, session })
+    }
+
+    /// The objects that may be that of the session `id`, likeliest first, if this is a lock that the session holds. The
+    /// name of a lock may contain slashes, so the folder of the sessions is not always certain.
+    pub fn sessions(&self, id: &str) -> impl Iterator<Item = Self> {
+        keys::prefixes_of_lock(self.key()).map(move |prefix| self.beside(keys::key(prefix, SESSIONS, id)))
+    }
+
+    /// The ID of the session, if `record` is that of a session and not of a lock.
+    #[must_use]
+    pub fn session_id(&self, record: &LeaderElectionRecord) -> Option<&str> {
+        keys::session_of(self.key()).filter(|_| is_session(record)).map(|(_, id)| id)
+    }
+
+    /// Finds the locks that name this session: one listing, and one read for each lock of the fleet.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the store. Objects that are not records are left out.
+    pub async fn locks_of_session(&self) -> Result<Vec<Self>, LockError> {
+        let Some((prefix, id)) = keys::session_of(self.key()) else { return Ok(Vec::new()) };
+        let folder = keys::key(prefix, LOCKS, "");
+        let store = self.lock.0.store();
+        let listed = store.list(&folder).await.map_err(|error| {
+            let described = store.describe(&folder);
+            LockError::from_store("cannot list", described, error)
+        })?;
+        let reads = ListedObject::keys(listed).into_iter().map(|key| async {
+            let lock = self.beside(key);
+            match lock.get().await {
+                Ok(found) => {
+                    let holds = found.is_some_and(|found| found.record.session.as_deref() == Some(id));
+                    Ok(holds.then_some(lock))
+                }
+                Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
+        stream::iter(reads).buffered(AT_A_TIME).try_filter_map(|lock| async { Ok(lock) }).try_collect().await
+    }
+
+    /// Takes the lock away from its holder, or ends the session, if the object still shows the term of `seen`. Use it for
+    /// a holder that is known to be dead or stuck.
+    ///
+    /// **Two leaders are possible**, as [`force_release`] says, and for how long depends on the object:
+    ///
+    /// - A lock with a lease of its own: until the holder's next renewal attempt.
+    /// - A lock that a session holds: until the holder next looks at its locks, up to
+    ///   [`look_around`](crate::SessionBuilder::look_around) and a request timeout later. The other locks of the session
+    ///   stay. Other members notice that the lock is free when they look at the locks, so this is no faster way to a new
+    ///   leader than that time.
+    /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members take
+    ///   these locks as soon as they notice the end, within about two retry periods. A living holder opens another session.
+    ///
+    /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+    /// still happen.
+    ///
+    /// # Errors
+    ///
+    /// As for [`force_release`].
+    pub async fn force_release(&self, seen: &LeaderElectionRecord) -> Result<Intervention, AdminError> {
+        force_release(&self.lock, seen).await
+    }
+
+    /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. A leader through a
+    /// session sees the request when it next looks at its locks, up to
+    /// [`look_around`](crate::SessionBuilder::look_around) later.
+    ///
+    /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
+    /// still happen.
+    ///
+    /// # Errors
+    ///
+    /// As for [`request_transfer`]; [`AdminError::IsSession`] if the object is that of a session.
+    pub async fn request_transfer(&self, seen: &LeaderElectionRecord, to: &str) -> Result<Intervention, AdminError> {
+        if self.session_id(seen).is_some() {
+            return Err(AdminError::IsSession { session: self.describe() });
+        }
+        request_transfer(&self.lock, seen, to).await
+    }
+
+    fn beside(&self, key: String) -> Self {
+        Self::of(Arc::clone(self.lock.0.store()), key)
+    }
+}
+
+/// A lock that reads every record. It stays in this module, because an elector would take a lock without a lease for an
+/// expired one.
+#[derive(Clone, Debug)]
+struct AnyLock(ObjectLock<Arc<dyn ConditionalStore>>);
+
+#[async_trait]
+impl ObjectStoreBasedLock for AnyLock {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        self.0.read(parse_of_session).await
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.0.create(record).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.0.update(record, expected).await
+    }
+
+    fn identity(&self) -> &str {
+        self.0.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}

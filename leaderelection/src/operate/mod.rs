@@ -1,0 +1,3 @@
+//! The part of operators, who change locks from outside.
+
+pub mod admin;

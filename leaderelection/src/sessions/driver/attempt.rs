@@ -1,0 +1,110 @@
+//! The wait of an elector for the end of one candidacy.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either};
+use tokio::sync::{MutexGuard, oneshot};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use super::entry::{Candidacy, End, LockEntry};
+use super::shared::Shared;
+use crate::election::RunOutcome;
+use crate::store::check::StoreUnfit;
+
+/// The cancellation by the caller; the one attempt that watches over the session also waits for time to pass.
+type Cancelled<'a> = Either<WaitForCancellationFuture<'a>, BoxFuture<'a, ()>>;
+
+/// One candidacy, as its elector sees it. Dropping an attempt ends the candidacy.
+///
+/// Ten thousand attempts may wait in one process, so everything that an attempt needs only once is boxed.
+pub(super) struct Attempt<'a> {
+    entry: &'a Arc<LockEntry>,
+    shared: &'a Shared,
+    cancelled: Pin<Box<Cancelled<'a>>>,
+    outcome: oneshot::Receiver<Box<RunOutcome>>,
+    /// The turn of this candidacy among those of its elector, while the driver may know the candidacy.
+    turn: Option<MutexGuard<'a, ()>>,
+    cancel_told: bool,
+}
+
+impl<'a> Attempt<'a> {
+    /// Competes for one term. `candidacy` makes a candidacy that sends its outcome to the given place.
+    pub(super) fn run(
+        (entry, shared): (&'a Arc<LockEntry>, &'a Shared),
+        cancel: &'a CancellationToken,
+        candidacy: impl FnOnce(oneshot::Sender<Box<RunOutcome>>) -> Candidacy,
+    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
+        let (done, outcome) = oneshot::channel();
+        let candidacy = Box::new(candidacy(done));
+        let cancelled = match shared.watchman(cancel) {
+            None => Either::Left(cancel.cancelled()),
+            Some(watchman) => Either::Right(watchman),
+        };
+        let cancelled = Box::pin(cancelled);
+        let mut attempt = Self { entry, shared, cancelled, outcome, turn: None, cancel_told: false };
+        async move {
+            if !Box::pin(attempt.begin(candidacy)).await {
+                return Ok(RunOutcome::NeverLed);
+            }
+            // Looked at after the order, so that either this elector or the driver sees the other one.
+            if let Some(unfit) = attempt.shared.unfit() {
+                return Err(unfit);
+            }
+            match poll_fn(|context| attempt.poll_end(context)).await {
+                Some(outcome) => Ok(*outcome),
+                // The session has ended before it saw this candidacy, or the candidacy was taken back.
+                None => attempt.shared.unfit().map_or(Ok(RunOutcome::NeverLed), Err),
+            }
+        }
+    }
+
+    /// Gives the candidacy to the driver, after the end of the elector's other candidacies, and of work that outlived its
+    /// term. Returns `false` if the caller has cancelled before.
+    async fn begin(&mut self, candidacy: Box<Candidacy>) -> bool {
+        let turn = async {
+            // The turn first: the work of the candidacy before is known only when that candidacy is over.
+            let turn = self.entry.turn.lock().await;
+            self.entry.earlier_work().ended().await;
+            turn
+        };
+        tokio::select! {
+            biased;
+            () = &mut self.cancelled => return false,
+            turn = turn => self.turn = Some(turn),
+        }
+        self.shared.order(self.entry, |orders| orders.candidacy = Some(candidacy));
+        true
+    }
+
+    /// Waits for the end of the candidacy, and ends it if the caller cancels. The output is `None` if there is no outcome.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
+        let mut outcome = self.outcome.poll_unpin(context);
+        if outcome.is_pending() && !self.cancel_told && self.cancelled.poll_unpin(context).is_ready() {
+            self.cancel_told = true;
+            drop(self.shared.order(self.entry, |orders| orders.end(End::Cancelled)));
+            // A candidacy that the driver has not seen is over.
+            outcome = self.outcome.poll_unpin(context);
+        }
+        if outcome.is_ready() {
+            // The candidacy is over, so that a drop has nothing left to end.
+            self.turn = None;
+        }
+        outcome.map(Result::ok)
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.turn.is_some() {
+            // The driver ends the term when it next runs. Leadership ends now.
+            if let Some(leadership) = self.entry.status.leadership() {
+                leadership.close();
+            }
+            drop(self.shared.order(self.entry, |orders| orders.end(End::Dropped)));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The configuration of a session, checked once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::place::Place;
+use super::session::Session;
+use super::settings::Settings;
+use crate::config::common::{Common, common_setters};
+use crate::election;
+use crate::lock::record::DEFAULT_MAX_LEASE_DURATION;
+use crate::sessions::machine::{MAX_WEIGHT, Rules};
+use crate::store::ConditionalStore;
+use crate::timings::config_error::ConfigError;
+
+/// Builds a [`Session`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SessionBuilder {
+    store: Arc<dyn ConditionalStore>,
+    prefix: String,
+    identity: String,
+    common: Common,
+    weight: u32,
+    balance: bool,
+    hand_overs: usize,
+    look_around: Option<Duration>,
+}
+
+impl Session {
+    /// Returns a builder of a session of the process `identity`. The objects of all sessions and locks are under
+    /// `prefix` in `store`.
+    pub fn builder(
+        store: impl ConditionalStore,
+        prefix: impl Into<String>,
+        identity: impl Into<String>,
+    ) -> SessionBuilder {
+        SessionBuilder::new(Arc::new(store), prefix.into(), identity.into())
+    }
+}
+
+common_setters!(SessionBuilder);
+
+impl SessionBuilder {
+    fn new(store: Arc<dyn ConditionalStore>, prefix: String, identity: String) -> Self {
+        Self {
+            store,
+            prefix,
+            identity,
+            common: Common::default(),
+            weight: 1,
+            balance: false,
+            hand_overs: 4,
+            look_around: None,
+        }
+    }
+
+    /// Sets the share of the locks that this member takes, compared with the weights of the other members. The default
+    /// is 1, the largest is 64.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// Decides whether this member hands over locks to the members that are first in rank for them, so that a member
+    /// that joins gets its share. The default is `false`.
+    pub fn balance(mut self, balance: bool) -> Self {
+        self.balance = balance;
+        self
+    }
+
+    /// Sets the number of locks that are handed over at the same time for balance. The default is 4.
+    pub fn hand_overs(mut self, hand_overs: usize) -> Self {
+        self.hand_overs = hand_overs;
+        self
+    }
+
+    /// Sets the longest pause between two looks at all locks, and between two searches for new sessions. The default is
+    /// 30 s, or one retry period if that is longer.
+    pub fn look_around(mut self, look_around: Duration) -> Self {
+        self.look_around = Some(look_around);
+        self
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// The error names the first invalid field, its value, and the accepted values.
+    pub fn build(self) -> Result<Session, ConfigError> {
+        let (common, longest) = (self.common, DEFAULT_MAX_LEASE_DURATION);
+        let (timings, retry_period) = common.check(&self.identity, longest, None)?;
+        if !(1..=MAX_WEIGHT).contains(&self.weight) {
+            return Err(ConfigError::new("weight", format!("({}) must be from 1 to {MAX_WEIGHT}", self.weight)));
+        }
+        if self.hand_overs == 0 {
+            return Err(ConfigError::new("hand_overs", "(0) must be at least 1"));
+        }
+        let look_around = self.look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
+        if look_around < retry_period {
+            let problem = format!("({look_around:?}) must not be less than retry_period ({retry_period:?})");
+            return Err(ConfigError::new("look_around", problem));
+        }
+        let (lease_duration, renew_deadline) = (timings.lease_duration(), timings.renew_deadline());
+        let mut election = election::Rules::new(self.identity, lease_duration, renew_deadline, retry_period);
+        election.release_patience = timings.release_patience();
+        let mut rules = Rules::new(election);
+        (rules.weight, rules.balance) = (self.weight, self.balance);
+        (rules.hand_overs, rules.look_around) = (self.hand_overs, look_around);
+        let place = Place::new(self.store, &self.prefix, common.limit(timings), longest);
+        let name = common.name.unwrap_or_else(|| place.describe());
+        let (store_check, clock, seed) = (common.store_check, common.clock, common.seed);
+        Ok(Session::new(Settings { rules, place, name, timings, store_check, clock, seed }))
+    }
+}

@@ -1,0 +1,75 @@
+//! The loop that drives the state machine of sessions, as the driver of an elector drives an election. The loop knows
+//! none of the protocol's rules.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::log::Failures;
+use super::run::{Run, Woken};
+use super::settings::Settings;
+use super::shared::Shared;
+use crate::elector::fitness::Fitness;
+use crate::elector::stamper::Stamper;
+use crate::sessions::machine::Input;
+use crate::store::check::StoreUnfit;
+
+/// The part of a session's driver that outlives a run.
+#[derive(Debug)]
+pub(super) struct Driver {
+    stamper: Stamper,
+    fitness: Fitness,
+    failures: Failures,
+}
+
+impl Driver {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let stamper = Stamper::new(Arc::clone(&settings.clock), settings.seed);
+        let failures = Failures::new(settings.rules.election.lease_duration);
+        Self { stamper, fitness: Fitness::default(), failures }
+    }
+
+    /// Runs until `cancel` is cancelled.
+    pub(super) async fn run(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) -> Result<(), StoreUnfit> {
+        let Self { fitness, stamper, .. } = self;
+        let (settings, check) = (&shared.settings, shared.settings.store_check.as_deref());
+        let fit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(()),
+            fit = fitness.demand(check, || Ok(settings.candidacy(stamper.new_id()))) => fit,
+        };
+        // Before the candidates are answered, because each then looks here for the reason.
+        shared.set_unfit(fit.as_ref().err().cloned());
+        if fit.is_err() {
+            // Nobody waits for a session that never opens.
+            shared.begin_run();
+            shared.end_run();
+            return fit;
+        }
+        self.drive(shared, cancel).await;
+        Ok(())
+    }
+
+    async fn drive(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
+        let mut run = Run::new(shared, &mut self.stamper, &mut self.failures);
+        let mut cancel_told = false;
+        let mut woken = Woken::Input(Input::Begin);
+        loop {
+            run.step(woken);
+            if run.ended {
+                return;
+            }
+            if std::mem::take(&mut run.work_is_due) {
+                // Work that awaits is gone after its next turn, and must not be given up before that turn.
+                let _ = tokio::spawn(std::future::ready(())).await;
+            }
+            woken = run.wait(cancel, cancel_told).await;
+            // One write frees all locks if the session ends before its electors, which often have the same token. A
+            // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.
+            if !cancel_told && !woken.is_command() && cancel.is_cancelled() {
+                cancel_told = true;
+                run.step(Woken::Input(Input::Stop));
+            }
+        }
+    }
+}

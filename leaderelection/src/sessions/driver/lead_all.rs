@@ -1,0 +1,71 @@
+//! Leading many locks by one call.
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use super::session::{LockNameError, Session};
+use crate::config::callbacks::LeaderCallbacks;
+use crate::store::check::StoreUnfit;
+
+/// The reason for which [`Session::lead_all`] has led nothing, or leads no more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeadAllError {
+    /// A lock cannot have its name, or has an elector already. Nothing was sent.
+    #[error(transparent)]
+    LockName(#[from] LockNameError),
+    /// The store failed its [check](crate::store::StoreCheck).
+    #[error(transparent)]
+    StoreUnfit(#[from] StoreUnfit),
+}
+
+impl Session {
+    /// Runs the session, and campaigns for all locks of these names with the callbacks of each, until `cancel` is
+    /// cancelled.
+    ///
+    /// ```
+    /// use leaderelection::{LeaderCallbacks, MemoryStore, Session, unique_identity};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = Session::builder(MemoryStore::new(), "shards", unique_identity()).build()?;
+    /// let shutdown = CancellationToken::new();
+    /// let callbacks = |shard: &str| {
+    ///     let (shard, stop) = (shard.to_owned(), shutdown.clone());
+    ///     LeaderCallbacks::new().on_start_leading(move |leadership| {
+    ///         println!("{shard} is ours, with the fencing token {}", leadership.fencing_token());
+    ///         stop.cancel();
+    ///         async move { leadership.lost().await }
+    ///     })
+    /// };
+    /// session.lead_all((0..100).map(|shard| format!("{shard:03}")), callbacks, shutdown.clone()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Dropping the future ends leadership of all locks at once, as dropping that of [`run`](Self::run) does, and frees the
+    /// names.
+    ///
+    /// # Errors
+    ///
+    /// [`LeadAllError`]. A bad name is found before anything is sent.
+    pub async fn lead_all(
+        &self,
+        names: impl IntoIterator<Item: Into<String>>,
+        mut callbacks: impl FnMut(&str) -> LeaderCallbacks,
+        cancel: CancellationToken,
+    ) -> Result<(), LeadAllError> {
+        let mut electors = Vec::new();
+        for name in names {
+            let name: String = name.into();
+            let callbacks = callbacks(&name);
+            electors.push(self.elector(name, callbacks)?);
+        }
+        let campaigns: FuturesUnordered<_> = electors.iter().map(|elector| elector.campaign(cancel.clone())).collect();
+        // A store that is unfit ends the campaigns, too.
+        let campaigns = campaigns.for_each(|_| std::future::ready(()));
+        let (ended, ()) = tokio::join!(self.run(cancel.clone()), campaigns);
+        Ok(ended?)
+    }
+}

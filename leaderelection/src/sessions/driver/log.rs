@@ -1,0 +1,88 @@
+//! The log of a session: a few lines for all of its locks.
+
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
+use crate::election::EndReason;
+use crate::lock::LockError;
+use crate::sessions::machine::Refusal;
+use crate::store::StoreErrorKind;
+
+pub(super) fn opened(session: &str) {
+    tracing::info!(session, "opened a session");
+}
+
+pub(super) fn closed(session: &str, reason: Option<&EndReason>) {
+    match reason {
+        Some(reason) => tracing::info!(session, %reason, "the session is over"),
+        None => tracing::info!(session, "the session did not begin"),
+    }
+}
+
+pub(super) fn leads(locks: usize) {
+    tracing::info!(locks, "the number of locks that this session leads has changed");
+}
+
+pub(super) fn nobody_runs_the_session(waited: Duration) {
+    tracing::warn!(
+        ?waited,
+        "an elector of this session waits, and nobody polls Session::run; no lock is led without it"
+    );
+}
+
+pub(super) fn peer_ended(session: &str) {
+    tracing::info!(session, "another session is over; its locks are free");
+}
+
+pub(super) fn identity_clash(session: &str) {
+    tracing::error!(
+        session,
+        "another process renews a session under our identity; give every process an identity of its own"
+    );
+}
+
+pub(super) fn refused(lock: &str, refusal: &Refusal) {
+    tracing::error!(lock, %refusal, "the session leaves the lock alone");
+}
+
+/// The failed requests of a session and of its locks. An outage of the store fails requests of thousands of locks, so
+/// that of each kind of failure, one line is logged per lease.
+#[derive(Debug)]
+pub(super) struct Failures {
+    pause: Duration,
+    /// For each kind, the moment of the last line, and the number of failures since.
+    told: Vec<(StoreErrorKind, LocalInstant, u64)>,
+}
+
+impl Failures {
+    pub(super) fn new(pause: Duration) -> Self {
+        Self { pause, told: Vec::new() }
+    }
+
+    pub(super) fn tell(&mut self, now: LocalInstant, error: &LockError) {
+        let (kind, chain) = (error.kind(), error.in_full());
+        if kind == StoreErrorKind::Conflict {
+            return tracing::debug!(error = chain, "somebody else wrote first");
+        }
+        let others = match self.told.iter_mut().find(|(of, ..)| *of == kind) {
+            None => {
+                self.told.push((kind, now, 0));
+                0
+            }
+            Some((_, told_at, since)) if *told_at + self.pause <= now => {
+                *told_at = now;
+                std::mem::take(since)
+            }
+            Some((.., since)) => {
+                *since += 1;
+                return tracing::debug!(error = chain, "a request of the session failed again");
+            }
+        };
+        match kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
+                tracing::error!(error = chain, others, "the store cannot be used; trying again");
+            }
+            _ => tracing::warn!(error = chain, others, "a request of the session failed; trying again"),
+        }
+    }
+}

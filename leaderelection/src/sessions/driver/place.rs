@@ -1,0 +1,120 @@
+//! The place of a fleet's objects in a store, and the requests about these objects.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::election::Write;
+use crate::lock::action::{CREATE, READ, UPDATE};
+use crate::lock::bounded::TimeLimit;
+use crate::lock::{LockError, VersionedRecord};
+use crate::sessions::keys::{self, LOCKS, SESSIONS};
+use crate::sessions::machine::read_record;
+use crate::store::{ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version};
+
+/// The sessions and the locks under one prefix of a store.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    store: Arc<dyn ConditionalStore>,
+    prefix: Arc<str>,
+    beside: Arc<str>,
+    limit: TimeLimit,
+    max_lease_duration: Duration,
+}
+
+impl Place {
+    pub(super) fn new(
+        store: Arc<dyn ConditionalStore>,
+        prefix: &str,
+        limit: TimeLimit,
+        max_lease_duration: Duration,
+    ) -> Self {
+        let prefix = prefix.trim_end_matches('/');
+        // The store's check writes beside this key. Inside a folder, its objects would be listed as sessions or locks.
+        let beside = keys::key(prefix, SESSIONS, "").trim_end_matches('/').into();
+        Self { store, prefix: prefix.into(), beside, limit, max_lease_duration }
+    }
+
+    pub(super) fn session(&self, id: &str) -> String {
+        keys::key(&self.prefix, SESSIONS, id)
+    }
+
+    pub(super) fn lock(&self, name: &str) -> String {
+        keys::key(&self.prefix, LOCKS, name)
+    }
+
+    /// The store, and a key beside those of the sessions and locks. No object has this key.
+    pub(super) fn object(&self) -> (Arc<dyn ConditionalStore>, &str) {
+        (Arc::clone(&self.store), &self.beside)
+    }
+
+    /// The name of the prefix for people.
+    pub(super) fn describe(&self) -> String {
+        self.store.describe(&self.prefix)
+    }
+
+    pub(super) fn describe_lock(&self, name: &str) -> String {
+        self.store.describe(&self.lock(name))
+    }
+
+    pub(super) async fn look(&self, key: &str) -> Result<Option<VersionedRecord>, LockError> {
+        let Some(found) = self.ask(READ, key, (*self.store).get(key)).await? else { return Ok(None) };
+        let record = read_record(&found.body, self.max_lease_duration)
+            .map_err(|error| LockError::new(StoreErrorKind::Unreadable, READ, self.store.describe(key), error))?;
+        Ok(Some(VersionedRecord { record, version: found.version, age: found.age }))
+    }
+
+    pub(super) async fn write(&self, key: &str, write: Write) -> Result<Version, LockError> {
+        let (action, precondition) = match write.expected {
+            None => (CREATE, Precondition::Absent),
+            Some(expected) => (UPDATE, Precondition::Matches(expected)),
+        };
+        self.ask(action, key, (*self.store).put(key, write.record.to_json().into(), &precondition)).await
+    }
+
+    pub(super) async fn delete(&self, key: &str, expected: &Version) -> Result<(), LockError> {
+        self.ask("cannot delete session", key, (*self.store).delete(key, expected)).await
+    }
+
+    /// Lists all sessions by their IDs.
+    pub(super) async fn sessions(&self) -> Result<Vec<(Arc<str>, Option<Version>)>, LockError> {
+        let listed = self.list(SESSIONS).await?;
+        Ok(listed.into_iter().map(|(name, version)| (name.into(), version)).collect())
+    }
+
+    /// Lists all locks by their names.
+    pub(super) async fn locks(&self) -> Result<Vec<(String, Option<Version>)>, LockError> {
+        self.list(LOCKS).await
+    }
+
+    async fn list(&self, folder: &str) -> Result<Vec<(String, Option<Version>)>, LockError> {
+        let prefix = keys::key(&self.prefix, folder, "");
+        let listed = self.ask("cannot list", &prefix, (*self.store).list(&prefix)).await?;
+        let named = |object: ListedObject| {
+            let name = object.key.strip_prefix(&prefix)?.to_owned();
+            Some((name, object.version))
+        };
+        Ok(listed.into_iter().filter_map(named).collect())
+    }
+
+    async fn ask<T>(
+        &self,
+        action: &'static str,
+        key: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, LockError> {
+        let describe = || self.store.describe(key);
+        match self.limit.answer(call).await {
+            Ok(answer) => answer.map_err(|error| LockError::from_store(action, describe(), error)),
+            // Silence is no refusal: the request may still take effect (rule 6).
+            Err(silence) => Err(LockError::new(StoreErrorKind::Ambiguous, action, describe(), silence)),
+        }
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.describe())
+    }
+}

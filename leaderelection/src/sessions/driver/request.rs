@@ -1,0 +1,115 @@
+//! One request of a session.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::place::Place;
+use crate::clock::LocalInstant;
+use crate::election::{Answer, Failure, Operation, Request};
+use crate::elector::request::{Answered, Asked};
+use crate::lock::LockError;
+use crate::lock::record::LeaderElectionRecord;
+use crate::sessions::machine::{Input, PeerRequest};
+use crate::store::Version;
+
+/// The answer to one request.
+pub(super) struct Done {
+    pub(super) reply: Reply,
+    /// The record of a write.
+    pub(super) written: Option<Arc<LeaderElectionRecord>>,
+    pub(super) asked: Asked,
+    pub(super) answered: Answered,
+    pub(super) error: Option<LockError>,
+}
+
+/// The answer, as the state machine wants it, or nearly so.
+#[expect(clippy::large_enum_variant, reason = "nearly all replies are inputs, and a reply is moved once")]
+pub(super) enum Reply {
+    Input(Input),
+    /// The names of the locks, which the driver knows by their numbers.
+    Locks(Result<Vec<(String, Option<Version>)>, Failure>),
+}
+
+pub(super) type Pending = BoxFuture<'static, Done>;
+
+/// Sends a request about the object at `key`. `input` makes the machine's input of the answer.
+pub(super) fn about_record(
+    place: Place,
+    key: String,
+    request: Request,
+    sent_at: LocalInstant,
+    input: impl FnOnce(Answer) -> Input + Send + 'static,
+) -> Pending {
+    let asked = Asked::of(&request, sent_at);
+    Box::pin(async move {
+        let written = match &request {
+            Request::Look => None,
+            // The answer to a write has a version only, and the reports show the record that was written.
+            Request::Write(write) => Some(Arc::clone(&write.record)),
+        };
+        let (answer, error) = match request {
+            Request::Look => split(place.look(&key).await, Answer::Read),
+            Request::Write(write) => split(place.write(&key, write).await, Answer::Written),
+        };
+        let answered = Answered::of(&answer);
+        Done { reply: Reply::Input(input(answer)), written, asked, answered, error }
+    })
+}
+
+/// Sends a request about another session.
+pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, sent_at: LocalInstant) -> Pending {
+    let key = place.session(&session);
+    let input = {
+        let session = Arc::clone(&session);
+        |answer| Input::Peer { session, answer }
+    };
+    match request {
+        PeerRequest::Look => about_record(place, key, Request::Look, sent_at, input),
+        PeerRequest::End(write) => about_record(place, key, Request::Write(write), sent_at, input),
+        PeerRequest::Delete(version) => Box::pin(async move {
+            let (result, error) = split(place.delete(&key, &version).await, |result| result);
+            let answered = answered(&result);
+            let reply = Reply::Input(Input::Deleted { session, result });
+            Done { reply, written: None, asked: Asked::without_record(Operation::Release, sent_at), answered, error }
+        }),
+    }
+}
+
+pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
+    Box::pin(async move {
+        let (result, error) = split(place.sessions().await, |result| result);
+        let answered = answered(&result);
+        let reply = Reply::Input(Input::Sessions(result));
+        Done { reply, written: None, asked: Asked::without_record(Operation::Get, sent_at), answered, error }
+    })
+}
+
+pub(super) fn list_locks(place: Place, sent_at: LocalInstant) -> Pending {
+    Box::pin(async move {
+        let (result, error) = split(place.locks().await, |result| result);
+        let answered = answered(&result);
+        Done {
+            reply: Reply::Locks(result),
+            written: None,
+            asked: Asked::without_record(Operation::Get, sent_at),
+            answered,
+            error,
+        }
+    })
+}
+
+/// Splits a result into the part for the state machine and the part for people.
+fn split<T, A>(result: Result<T, LockError>, answer: impl FnOnce(Result<T, Failure>) -> A) -> (A, Option<LockError>) {
+    match result {
+        Ok(value) => (answer(Ok(value)), None),
+        Err(error) => (answer(Err(Failure::from(&error))), Some(error)),
+    }
+}
+
+fn answered<T>(result: &Result<T, Failure>) -> Answered {
+    match result {
+        Ok(_) => Answered::Ok,
+        Err(failure) => Answered::Failed(failure.kind),
+    }
+}

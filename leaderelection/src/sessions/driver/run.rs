@@ -1,0 +1,323 @@
+//! One run of a session: the steps of the state machine, and its effects.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use super::entry::{End, LockEntry};
+use super::log::{self, Failures};
+use super::request::{Done, Pending, Reply};
+use super::shared::{Call, Shared};
+use super::slot::Slot;
+use super::view::View;
+use crate::clock::LocalInstant;
+use crate::election::{self, Answer, Command, WorkEnd};
+use crate::elector::report::Report;
+use crate::elector::stamper::Stamper;
+use crate::leadership::window::Window;
+use crate::sessions::machine::{DrawSession, Input, LockId, Member};
+
+/// One run of a session's loop.
+pub(super) struct Run<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) stamper: &'a mut Stamper,
+    pub(super) failures: &'a mut Failures,
+    pub(super) member: Member,
+    /// The locks that an elector has competed for, by their numbers.
+    pub(super) slots: Vec<Option<Box<Slot>>>,
+    pub(super) names: HashMap<Arc<str>, LockId>,
+    /// The locks whose electors were dropped.
+    pub(super) deserted: BTreeSet<LockId>,
+    /// The window of the open session, which is that of all its terms.
+    pub(super) window: Option<Arc<Window>>,
+    pub(super) requests: FuturesUnordered<Pending>,
+    /// The number of locks that are led.
+    pub(super) leads: usize,
+    /// The number that was last logged, and the moment of that line.
+    pub(super) leads_told: (usize, LocalInstant),
+    pub(super) view: View,
+    /// `true` if work was aborted and has not been polled since.
+    pub(super) work_is_due: bool,
+    pub(super) ended: bool,
+}
+
+/// The event that woke the loop.
+pub(super) enum Woken {
+    Input(Input),
+    Orders(Arc<LockEntry>),
+    Done(Done),
+    /// An event of a term.
+    Term(LockId, election::Input),
+}
+
+impl Woken {
+    /// Returns `true` for an order that the work of a term gave to its own elector.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self, Self::Term(_, election::Input::Command(_)))
+    }
+}
+
+impl DrawSession for Stamper {
+    fn session(&mut self) -> Arc<str> {
+        self.new_id().into()
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(shared: &'a Arc<Shared>, stamper: &'a mut Stamper, failures: &'a mut Failures) -> Self {
+        shared.begin_run();
+        Self {
+            shared,
+            stamper,
+            failures,
+            member: Member::new(shared.settings.rules.clone()),
+            slots: Vec::new(),
+            names: HashMap::new(),
+            deserted: BTreeSet::new(),
+            window: None,
+            requests: FuturesUnordered::new(),
+            leads: 0,
+            leads_told: (0, LocalInstant::default()),
+            view: View::new(shared),
+            work_is_due: false,
+            ended: false,
+        }
+    }
+
+    /// Waits for the next event. Cancellation safe.
+    pub(super) async fn wait(&mut self, cancel: &CancellationToken, cancel_told: bool) -> Woken {
+        let (clock, wake_at) = (&*self.shared.settings.clock, self.member.wake_at());
+        let tick = async {
+            match wake_at {
+                Some(wake_at) => {
+                    clock.sleep_until(wake_at).await;
+                    // After a stop of the process, events that have happened come before deadlines that are due.
+                    tokio::task::yield_now().await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let call = tokio::select! {
+            biased;
+            // Many electors that begin at once are then looked up by one listing.
+            call = self.shared.next_call() => call,
+            () = cancel.cancelled(), if !cancel_told => return Woken::Input(Input::Tick),
+            Some(done) = self.requests.next() => return Woken::Done(done),
+            () = tick => return Woken::Input(Input::Tick),
+        };
+        match call {
+            Call::Orders(entry) => Woken::Orders(entry),
+            // The event may have been taken with an earlier ring, or with its term.
+            Call::Term(name) => self.event_of_term(&name).unwrap_or(Woken::Input(Input::Tick)),
+        }
+    }
+
+    fn event_of_term(&mut self, name: &str) -> Option<Woken> {
+        let lock = *self.names.get(name)?;
+        let input = self.slot(lock)?.open.as_ref()?.next_event()?;
+        Some(Woken::Term(lock, input))
+    }
+
+    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
+    pub(super) fn step(&mut self, woken: Woken) {
+        let now = self.shared.settings.clock.now();
+        let is_quiet = matches!(woken, Woken::Input(Input::Tick));
+        let lock = match woken {
+            Woken::Input(input) => {
+                self.handle(now, input);
+                None
+            }
+            Woken::Orders(entry) => self.obey(now, entry),
+            Woken::Done(done) => self.answered(now, done),
+            Woken::Term(lock, input) => {
+                self.term_event(now, lock, input);
+                Some(lock)
+            }
+        };
+        // In their order, and with one time (rule 8: a stop is carried out before any request of the same step).
+        while let Some(effect) = self.member.next() {
+            self.carry_out(now, effect);
+        }
+        if let Some(lock) = lock {
+            self.forget_if_deserted(lock);
+        }
+        let pause = self.shared.settings.rules.election.retry_period;
+        // Thousands of locks may come and go within one retry period, and one line tells of all.
+        if is_quiet && self.leads != self.leads_told.0 && self.leads_told.1 + pause <= now {
+            self.leads_told = (self.leads, now);
+            log::leads(self.leads);
+        }
+    }
+
+    fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input) {
+        let input = match input {
+            election::Input::Command(command) => Input::Command { lock, command },
+            election::Input::WorkEnded(end) => {
+                let error = self.slot(lock).and_then(|slot| slot.open.as_ref()?.take_error());
+                if end != WorkEnd::Complete {
+                    self.report(lock, |report| report.work_ended(end, error.as_deref()));
+                }
+                Input::WorkEnded { lock, end }
+            }
+            _ => return,
+        };
+        self.handle(now, input);
+    }
+
+    pub(super) fn handle(&mut self, now: LocalInstant, input: Input) {
+        self.member.handle(now, input, self.stamper.at(now));
+    }
+
+    /// Reads the orders of an elector. Returns the lock, if the session has it.
+    fn obey(&mut self, now: LocalInstant, entry: Arc<LockEntry>) -> Option<LockId> {
+        let (end, gone) = {
+            // The guard must be gone before `admit`, which locks the orders again.
+            let mut orders = entry.orders();
+            (orders.end.take(), orders.gone)
+        };
+        if let Some(lock) = self.names.get(&entry.name).copied()
+            && let Some(slot) = self.slot(lock)
+        {
+            // The successor was dropped before its turn came.
+            slot.successor.take_if(|successor| gone && Arc::ptr_eq(successor, &entry));
+            // An elector of the same name that came later has no say in this candidacy.
+            if Arc::ptr_eq(&slot.entry, &entry) {
+                if end == Some(End::Dropped)
+                    && let Some(open) = &slot.open
+                {
+                    // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is
+                    // gone.
+                    open.stop();
+                    open.drop_work();
+                    self.work_is_due = true;
+                }
+                // After a drop as well: the machine releases the lock when the work is gone.
+                if end.is_some() {
+                    self.handle(now, Input::Command { lock, command: Command::Stop });
+                }
+                if gone {
+                    self.deserted.insert(lock);
+                }
+            }
+        }
+        self.admit(now, &entry);
+        self.names.get(&entry.name).copied()
+    }
+
+    /// Lets an elector compete that wants to, as soon as the last candidacy for its lock has ended.
+    pub(super) fn admit(&mut self, now: LocalInstant, entry: &Arc<LockEntry>) {
+        if entry.orders().candidacy.is_none() {
+            return;
+        }
+        let lock = match self.names.get(&entry.name) {
+            Some(lock) => *lock,
+            None => {
+                let lock = self.member.add_lock(&entry.name);
+                let index = lock.0 as usize;
+                // The machine gives the numbers of removed locks to new ones, so that this list stays as short as its
+                // own.
+                self.slots.resize_with(self.slots.len().max(index + 1), || None);
+                self.slots[index] = Some(Box::new(Slot::new(Arc::clone(entry))));
+                self.names.insert(Arc::clone(&entry.name), lock);
+                lock
+            }
+        };
+        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
+        if slot.candidacy.is_some() {
+            // The term of a dropped elector is still winding down, and a lock has one term at a time.
+            slot.successor = (!Arc::ptr_eq(&slot.entry, entry)).then(|| Arc::clone(entry));
+            return;
+        }
+        if !Arc::ptr_eq(&slot.entry, entry) {
+            slot.pass_on(Arc::clone(entry));
+            self.deserted.remove(&lock);
+        }
+        // The caller may have cancelled on another thread since the first look at its orders.
+        let Some(candidacy) = entry.orders().candidacy.take() else { return };
+        let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
+        slot.candidacy = Some(candidacy);
+        self.handle(now, Input::Compete { lock, stand_back, ends_with_work });
+    }
+
+    /// Forgets a lock whose elector was dropped, as soon as nothing about it can matter any more.
+    pub(super) fn forget_if_deserted(&mut self, lock: LockId) {
+        let Some(slot) = self.slots.get(lock.0 as usize).and_then(Option::as_ref) else { return };
+        // The machine keeps a lock that may still name this session: somebody has to release it.
+        if slot.candidacy.is_none() && self.deserted.contains(&lock) && self.member.remove_lock(lock) {
+            self.deserted.remove(&lock);
+            self.names.remove(&slot.entry.name);
+            self.slots[lock.0 as usize] = None;
+        }
+    }
+
+    /// Returns the lock of the answer, if it is about one.
+    fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
+        let Done { reply, written, asked, answered, error } = done;
+        if let Some(error) = &error {
+            self.failures.tell(now, error);
+        }
+        let input = match reply {
+            Reply::Input(input) => input,
+            Reply::Locks(listed) => Input::Locks(listed.map(|listed| {
+                // The prefix may hold locks for which this process has no elector.
+                let id = |(name, version): (String, _)| Some((*self.names.get(&*name)?, version));
+                listed.into_iter().filter_map(id).collect()
+            })),
+        };
+        let lock = match &input {
+            Input::Lock { lock, answer } => {
+                let observed = match (answer, &written) {
+                    (Answer::Read(Ok(None)), _) => Some(None),
+                    (Answer::Read(Ok(Some(found))), _) => Some(Some((&found.record, &found.version))),
+                    (Answer::Written(Ok(version)), Some(record)) => Some(Some((&**record, version))),
+                    _ => None,
+                };
+                // The lock's record has no renewals. A handle shows those of the session that it names.
+                let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
+                let renewal = session.map(|session| self.view.renewal_of(now, session));
+                // Reported before the machine's step, so that the status shows the record before the term that follows
+                // from it.
+                self.report(*lock, |report| {
+                    report.answered(now, asked, answered, error.as_ref());
+                    if let Some(observed) = observed {
+                        report.observed_of(now, observed, renewal);
+                    }
+                });
+                Some(*lock)
+            }
+            input => {
+                self.view.answered(now, input, asked, answered, error.as_ref());
+                None
+            }
+        };
+        self.handle(now, input);
+        self.view.sees(self.member.sessions());
+        lock
+    }
+
+    pub(super) fn report(&mut self, lock: LockId, tell: impl FnOnce(&mut Report)) {
+        if let Some(slot) = self.slot(lock) {
+            tell(slot.report());
+        }
+    }
+
+    pub(super) fn slot(&mut self, lock: LockId) -> Option<&mut Slot> {
+        self.slots.get_mut(lock.0 as usize)?.as_deref_mut()
+    }
+
+    pub(super) fn close_window(&mut self) {
+        if let Some(window) = self.window.take() {
+            window.close();
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.close_window();
+        // The electors of the locks are answered when the slots are dropped.
+        self.shared.end_run();
+    }
+}

@@ -1,0 +1,148 @@
+//! A session, as its process sees it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::candidate::SessionElector;
+use super::entry::LockEntry;
+use super::event_loop::Driver;
+use super::settings::Settings;
+use super::shared::Shared;
+use crate::config::callbacks::LeaderCallbacks;
+use crate::handle::health::Unhealthy;
+use crate::store::check::StoreUnfit;
+
+/// A membership in a fleet of processes that share many locks. All locks of one process are held by one session, which
+/// is renewed by one request per retry period.
+///
+/// The session makes progress only while [`run`](Self::run) is polled. Each lock has an
+/// [elector](Self::elector), which competes while one of its own futures is polled. Clones are the same session.
+///
+/// ```
+/// use leaderelection::{LeaderCallbacks, MemoryStore, Session, unique_identity};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let session = Session::builder(MemoryStore::new(), "shards", unique_identity()).build()?;
+/// let shutdown = CancellationToken::new();
+/// let elector = session.elector("17", LeaderCallbacks::new())?;
+/// let (token, stop) = (shutdown.clone(), shutdown.clone());
+/// let work = elector.run_while_leading(token, move |leadership| async move {
+///     println!("shard 17 is ours, with the fencing token {}", leadership.fencing_token());
+///     stop.cancel();
+/// });
+/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// ended?;
+/// output?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    driver: Arc<tokio::sync::Mutex<Driver>>,
+}
+
+/// The refusal of a lock's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockNameError {
+    /// The session has an elector for this lock already.
+    #[error("the session has an elector for the lock {name:?} already; use that elector, or choose another name")]
+    Taken {
+        /// The name.
+        name: String,
+    },
+    /// No lock can have this name.
+    #[error("no lock can be called {name:?}: the name {problem}")]
+    Bad {
+        /// The name.
+        name: String,
+        /// The problem with the name.
+        problem: &'static str,
+    },
+}
+
+impl Session {
+    pub(super) fn new(settings: Settings) -> Self {
+        let driver = Arc::new(tokio::sync::Mutex::new(Driver::new(&settings)));
+        Self { shared: Arc::new(Shared::new(settings)), driver }
+    }
+
+    /// Returns an elector for the lock `name`. A session has one elector for each lock. An elector that is dropped frees
+    /// its name.
+    ///
+    /// # Errors
+    ///
+    /// [`LockNameError`] if there is such an elector already, or if no lock can have this name.
+    pub fn elector(
+        &self,
+        name: impl Into<String>,
+        callbacks: LeaderCallbacks,
+    ) -> Result<SessionElector, LockNameError> {
+        let name: String = name.into();
+        if let Some(problem) = problem_with(&name) {
+            return Err(LockNameError::Bad { name, problem });
+        }
+        let entry = Arc::new(LockEntry::new(name.as_str().into(), callbacks, &self.shared.common));
+        if !self.shared.join(&entry) {
+            return Err(LockNameError::Taken { name });
+        }
+        Ok(SessionElector::new(entry, Arc::clone(&self.shared)))
+    }
+
+    /// Checks the electors of all locks, as a [`DefaultLeaderElector::health_check`](crate::DefaultLeaderElector::health_check)
+    /// checks one: the check fails if a term is open although the last renewal of the session is older than the lease
+    /// duration plus `tolerated_delay`. The time of the check grows with the number of electors.
+    ///
+    /// # Errors
+    ///
+    /// [`Unhealthy`] names one such lock.
+    pub fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        self.shared.check_health(tolerated_delay)
+    }
+
+    /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks
+    /// is told to stop, and one write ends the session and frees all locks.
+    ///
+    /// A session that is lost is followed by another. Errors of the store are logged, and the request is tried again. A
+    /// second call waits until the first call has ended, or until `cancel` is cancelled.
+    ///
+    /// Dropping this future ends leadership of all locks at once, drops their work, and leaves the session to expire.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreUnfit`] if the store fails the [check](crate::SessionBuilder::store_check) that is demanded.
+    pub async fn run(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
+        let run = async {
+            let mut driver = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(()),
+                driver = self.driver.lock() => driver,
+            };
+            driver.run(&self.shared, &cancel).await
+        };
+        run.instrument(self.shared.span.clone()).await
+    }
+}
+
+fn problem_with(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("is empty");
+    }
+    if name.len() > 512 {
+        return Some("has more than 512 bytes");
+    }
+    name.chars().any(char::is_control).then_some("contains control characters")
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shared.settings.name)
+    }
+}

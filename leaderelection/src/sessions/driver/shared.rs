@@ -1,0 +1,219 @@
+//! The part of a session that its electors share with its driver.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::common::Common;
+use super::entry::{LockEntry, Orders};
+use super::log;
+use super::settings::Settings;
+use crate::elector::term::EarlierWork;
+use crate::handle::health::{HealthCheck, Unhealthy};
+use crate::store::check::StoreUnfit;
+
+/// The electors, and the way of their orders to the driver.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) common: Arc<Common>,
+    registry: Mutex<Registry>,
+    /// The refusal of the store in the last run.
+    unfit: Mutex<Option<StoreUnfit>>,
+    /// `true` while a candidate watches whether anybody runs the session, and after it has warned.
+    has_watchman: AtomicBool,
+    pub(super) span: tracing::Span,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    electors: HashMap<Arc<str>, Arc<LockEntry>>,
+    /// The work that outlived its elector.
+    left_behind: HashMap<Arc<str>, EarlierWork>,
+    /// `true` while the session runs. Orders that are given meanwhile are in the queue.
+    runs: bool,
+    queue: VecDeque<Arc<LockEntry>>,
+}
+
+/// The watch of one candidate. Another one may take its place when it ends.
+struct Watch<'a>(&'a AtomicBool);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The reason for which the driver attends to a lock.
+#[derive(Debug)]
+pub(super) enum Call {
+    /// The term of the lock of this name may have news.
+    Term(Arc<str>),
+    /// The elector has orders.
+    Orders(Arc<LockEntry>),
+}
+
+impl Deref for Shared {
+    type Target = Common;
+
+    fn deref(&self) -> &Common {
+        &self.common
+    }
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings) -> Self {
+        let (prefix, identity) = (settings.place.describe(), &settings.rules.election.identity);
+        let span = tracing::error_span!("session", name = settings.name, prefix, identity);
+        let (registry, unfit, has_watchman) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Self { common: Arc::new(Common::new(settings)), registry, unfit, has_watchman, span }
+    }
+
+    /// Adds an elector. Returns `false` if there is an elector of this name.
+    pub(super) fn join(&self, entry: &Arc<LockEntry>) -> bool {
+        let mut registry = self.registry();
+        if registry.electors.contains_key(&entry.name) {
+            return false;
+        }
+        // A name is one lock, whoever holds the elector, so its next term waits for the work of the last (rule 8).
+        if let Some(work) = registry.left_behind.remove(&entry.name) {
+            entry.remember_work(work);
+        }
+        registry.electors.insert(Arc::clone(&entry.name), Arc::clone(entry));
+        true
+    }
+
+    /// Removes an elector that is dropped.
+    pub(super) fn leave(&self, entry: &Arc<LockEntry>) {
+        let mut registry = self.registry();
+        registry.electors.remove(&entry.name);
+        // Names may be used once each, and the map must not grow with them.
+        registry.left_behind.retain(|_, work| !work.has_ended());
+        let work = entry.earlier_work();
+        if !work.has_ended() {
+            registry.left_behind.insert(Arc::clone(&entry.name), work);
+        }
+        drop(registry);
+        self.order(entry, |orders| orders.gone = true);
+    }
+
+    /// Changes the orders of an elector, and tells the driver.
+    pub(super) fn order<T>(&self, entry: &Arc<LockEntry>, change: impl FnOnce(&mut Orders) -> T) -> T {
+        let mut registry = self.registry();
+        // The registry is always locked before the orders of an entry, so that no two threads wait for each other.
+        let mut orders = entry.orders();
+        let output = change(&mut orders);
+        // Without a run, the orders stay with the elector: the next run asks all electors for theirs.
+        if registry.runs && !std::mem::replace(&mut orders.queued, true) {
+            registry.queue.push_back(Arc::clone(entry));
+            self.bell.notify_one();
+        }
+        output
+    }
+
+    /// The next lock to attend to. The news of terms come first. Cancellation safe.
+    pub(super) async fn next_call(&self) -> Call {
+        loop {
+            if let Some(call) = self.call() {
+                return call;
+            }
+            self.bell.notified().await;
+        }
+    }
+
+    fn call(&self) -> Option<Call> {
+        // The end of a term may free the place for the very order that waits.
+        if let Some(lock) = self.next_news() {
+            return Some(Call::Term(lock));
+        }
+        let mut registry = self.registry();
+        let entry = registry.queue.pop_front()?;
+        entry.orders().queued = false;
+        Some(Call::Orders(entry))
+    }
+
+    /// Puts all orders into the queue that were given before the session ran.
+    pub(super) fn begin_run(&self) {
+        let mut registry = self.registry();
+        let entries: VecDeque<_> = registry.electors.values().cloned().collect();
+        entries.iter().for_each(|entry| entry.orders().queued = true);
+        (registry.runs, registry.queue) = (true, entries);
+        // News of terms that the last run has left open mean nothing to the machine of this one.
+        self.forget_news();
+    }
+
+    /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
+    pub(super) fn end_run(&self) {
+        let mut registry = self.registry();
+        // Under the lock that takes the queue: a later order then waits for the next run, and none is lost between.
+        registry.runs = false;
+        let queue = std::mem::take(&mut registry.queue);
+        drop(registry);
+        for entry in queue {
+            let candidacy = {
+                let mut orders = entry.orders();
+                orders.queued = false;
+                orders.candidacy.take()
+            };
+            // The caller's code is dropped outside of the lock.
+            drop(candidacy);
+        }
+    }
+
+    /// Returns a wait for `cancel` that says after a whole lease duration that nobody runs the session: the silence would look
+    /// like a lock that another process leads. One candidate of the session has it, while the session does not run.
+    pub(super) fn watchman<'a>(&'a self, cancel: &'a CancellationToken) -> Option<BoxFuture<'a, ()>> {
+        // A timer for each of ten thousand candidates would say the same thing ten thousand times.
+        if self.registry().runs || self.has_watchman.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let watch = Watch(&self.has_watchman);
+        let (clock, lease) = (&self.settings.clock, self.settings.rules.election.lease_duration);
+        Some(Box::pin(async move {
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                _ = clock.sleep_until(clock.now() + lease) => {}
+            }
+            if self.registry().runs {
+                drop(watch);
+            } else {
+                // Nobody says it again.
+                std::mem::forget(watch);
+                self.span.in_scope(|| log::nobody_runs_the_session(lease));
+            }
+            cancel.cancelled().await;
+        }))
+    }
+
+    /// Checks every elector.
+    pub(super) fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
+        let entries: Vec<_> = self.registry().electors.values().cloned().collect();
+        entries.iter().try_for_each(|entry| self.health_check(entry, tolerated_delay).check())
+    }
+
+    pub(super) fn health_check(&self, entry: &LockEntry, tolerated_delay: Duration) -> HealthCheck {
+        HealthCheck::new(
+            entry.status.watch(),
+            entry.full_name(),
+            self.settings.rules.election.lease_duration,
+            tolerated_delay,
+        )
+    }
+
+    pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
+        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = unfit;
+    }
+
+    pub(super) fn unfit(&self) -> Option<StoreUnfit> {
+        self.unfit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        // No code that could panic runs under the locks.
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

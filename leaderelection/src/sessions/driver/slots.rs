@@ -1,0 +1,200 @@
+//! Numbered slots. A process holds one at a time.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use super::candidate::SessionElector;
+use super::session::Session;
+use crate::config::callbacks::LeaderCallbacks;
+use crate::elector::run_error::RunError;
+use crate::handle::status::LeaderHandle;
+use crate::leadership::Leadership;
+use crate::timings::config_error::ConfigError;
+
+/// A number of holders at a time: each process of a fleet holds at most one of the slots 0 to n − 1, and no slot has two
+/// holders.
+///
+/// A semaphore whose permits have numbers, such as for n workers at a time, or for numbered replicas. The slot `i` of the
+/// slots `worker` is the lock `worker/i` of the session, so a slot has a fencing token of its own. Processes with
+/// different numbers of slots compete for the slots that they have in common.
+///
+/// ```
+/// use leaderelection::{MemoryStore, Session, unique_identity};
+/// use tokio_util::sync::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let session = Session::builder(MemoryStore::new(), "fleet", unique_identity()).build()?;
+/// let slots = session.slots("worker", 3)?;
+/// let shutdown = CancellationToken::new();
+/// let (token, stop) = (shutdown.clone(), shutdown.clone());
+/// let work = slots.run_while_leading(token, move |slot| async move {
+///     println!("worker {} of 3", slot.number());
+///     stop.cancel();
+/// });
+/// let (ended, output) = tokio::join!(session.run(shutdown), work);
+/// ended?;
+/// output?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Slots {
+    electors: Vec<SessionElector>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// A slot that this process holds.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    number: u32,
+    leadership: Leadership,
+}
+
+impl Slot {
+    /// The number of the slot, from 0 on.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The leadership of the slot's lock, with the fencing token.
+    #[must_use]
+    pub fn leadership(&self) -> &Leadership {
+        &self.leadership
+    }
+}
+
+impl Session {
+    /// Returns the `count` slots `name`.
+    ///
+    /// # Errors
+    ///
+    /// If the count is zero, if the session has an elector for one of these locks already, or if no lock can have such a
+    /// name.
+    pub fn slots(&self, name: &str, count: u32) -> Result<Slots, ConfigError> {
+        if count == 0 {
+            return Err(ConfigError::new("slots", "(0) must be at least 1"));
+        }
+        let elector = |slot| self.elector(format!("{name}/{slot}"), LeaderCallbacks::new());
+        let electors = (0..count).map(elector).collect::<Result<_, _>>();
+        let electors = electors.map_err(|error| ConfigError::new("slots", format!("({name:?}): {error}")))?;
+        Ok(Slots { electors, turn: tokio::sync::Mutex::new(()) })
+    }
+}
+
+impl Slots {
+    /// Returns a handle that tells who holds a slot; `None` if there is no slot of this number.
+    #[must_use]
+    pub fn handle(&self, number: u32) -> Option<LeaderHandle> {
+        self.electors.get(usize::try_from(number).ok()?).map(SessionElector::handle)
+    }
+
+    /// Wins a slot, runs `work` on a task of its own, releases the slot, and returns the output, as
+    /// [`SessionElector::run_while_leading`] does. The free slot with the smallest number is tried first.
+    ///
+    /// A second call waits until the first call has ended, or until `cancel` is cancelled. Dropping the future ends
+    /// leadership of the slot at once, drops the work, and releases the slot.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Cancelled`] or [`RunError::StoreUnfit`] if `work` was never started; [`RunError::Lost`] if the slot was
+    /// lost before `work` was complete, if `work` panicked, or if `work` did not stop in time.
+    pub async fn run_while_leading<F, W, T>(&self, cancel: CancellationToken, work: F) -> Result<T, RunError>
+    where
+        F: FnOnce(Slot) -> W + Send + 'static,
+        W: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let _turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunError::Cancelled),
+            turn = self.turn.lock() => turn,
+        };
+        // A token for each, so that the winner of a slot can cancel all others and go on.
+        let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
+        let first = Arc::new(Mutex::new(First { work: Some(work), number: 0 }));
+        let mut ends = FuturesUnordered::new();
+        for (number, elector) in (0..).zip(&self.electors) {
+            let (first, others) = (Arc::clone(&first), candidacies.clone());
+            let candidacy = candidacies[number as usize].clone();
+            let work = move |leadership: Leadership| {
+                // Two slots may be won at the same moment on two threads: the lock lets one have the work.
+                let work = First::win(&first, number);
+                if work.is_some() {
+                    let others = (0..).zip(others).filter(|(other, _)| *other != number);
+                    others.for_each(|(_, candidacy)| candidacy.cancel());
+                }
+                let work = work.map(|work| work(Slot { number, leadership }));
+                // A slot that was won beside the first one has no work, and is released.
+                async move { Some(work?.await) }
+            };
+            let before = self.electors.iter().take(number as usize).map(SessionElector::handle).collect();
+            let turn = elector.pause(elector.retry_period().saturating_mul(number));
+            ends.push(async move {
+                // Each slot is tried after the slots before it, so that rarely more than one is won.
+                tokio::select! {
+                    biased;
+                    () = candidacy.cancelled() => {}
+                    () = all_held_by_others(before) => {}
+                    () = turn => {}
+                }
+                (number, elector.run_while_leading(candidacy, work).await)
+            });
+        }
+        let mut outcome = Err(RunError::Cancelled);
+        while let Some((number, end)) = ends.next().await {
+            match end {
+                Err(error @ RunError::StoreUnfit(_)) => {
+                    candidacies.iter().for_each(CancellationToken::cancel);
+                    outcome = Err(error);
+                }
+                end if First::is(&first, number) => {
+                    outcome = end.and_then(|output| output.ok_or(RunError::Cancelled));
+                }
+                _ => {}
+            }
+        }
+        outcome
+    }
+}
+
+/// Completes when other processes hold all these slots.
+async fn all_held_by_others(slots: Vec<LeaderHandle>) {
+    for mut slot in slots {
+        while slot.leader().is_none_or(|leader| leader == slot.identity()) {
+            if slot.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+/// The work, until a slot is won; then the number of that slot.
+struct First<F> {
+    work: Option<F>,
+    number: u32,
+}
+
+impl<F> First<F> {
+    /// Returns the work, if this slot is the first one.
+    fn win(first: &Mutex<Self>, number: u32) -> Option<F> {
+        let mut first = lock(first);
+        let work = first.work.take()?;
+        first.number = number;
+        Some(work)
+    }
+
+    fn is(first: &Mutex<Self>, number: u32) -> bool {
+        let first = lock(first);
+        first.work.is_none() && first.number == number
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code that could panic runs under the lock.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,127 @@
+//! The reports of a session to the outside: its metrics, its errors, and the sessions that its locks name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::log;
+use super::shared::Shared;
+use crate::clock::LocalInstant;
+use crate::election::{self, BeginReason, Operation};
+use crate::elector::meters::SessionMeters;
+use crate::elector::request::{Answered, Asked};
+use crate::handle::observation::{RecordedError, Renewal, SessionRenewal};
+use crate::lock::LockError;
+use crate::sessions::machine::Input;
+use crate::store::StoreErrorKind;
+
+/// The listeners of one run of a session.
+pub(super) struct View {
+    shared: Arc<Shared>,
+    meters: SessionMeters,
+    /// The renewals of the sessions that locks may name.
+    renewals: HashMap<Arc<str>, Arc<SessionRenewal>>,
+    own: Option<Arc<SessionRenewal>>,
+}
+
+impl View {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let meters = SessionMeters::new(&shared.settings.name);
+        Self { shared: Arc::clone(shared), meters, renewals: HashMap::new(), own: None }
+    }
+
+    /// The renewals of a session that a lock names.
+    pub(super) fn renewal_of(&mut self, now: LocalInstant, session: &str) -> Arc<SessionRenewal> {
+        if let Some(renewal) = self.renewals.get(session) {
+            return Arc::clone(renewal);
+        }
+        // Nothing is known yet but that a lock names the session.
+        let renewal = Arc::new(SessionRenewal::new(self.renewal_at(now)));
+        self.renewals.insert(session.into(), Arc::clone(&renewal));
+        renewal
+    }
+
+    pub(super) fn opened(&mut self, now: LocalInstant, session: &Arc<str>) {
+        log::opened(session);
+        let renewal = self.renewal_of(now, session);
+        self.own = Some(renewal);
+    }
+
+    /// The own session was renewed.
+    pub(super) fn renewed(&self, now: LocalInstant) {
+        if let Some(own) = &self.own {
+            own.set(self.renewal_at(now));
+        }
+    }
+
+    pub(super) fn saw_peer(&mut self, now: LocalInstant, session: &str, since: LocalInstant, lease: Duration) {
+        let renewal = Renewal { changed_at: since, checked_at: now, lease_duration: lease };
+        self.renewal_of(now, session).set(renewal);
+    }
+
+    pub(super) fn peer_ended(&mut self, session: &str) {
+        log::peer_ended(session);
+        // A status that still shows the session has a share of the renewal.
+        self.renewals.remove(session);
+        // A session that ended earlier may have been named again since.
+        self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
+    }
+
+    pub(super) fn identity_clash(&self, now: LocalInstant, session: &str) {
+        log::identity_clash(session);
+        self.meters.identity_clash();
+        let place = self.shared.settings.place.describe();
+        let problem = "another process renews a session under our identity; give every process an identity of its own";
+        let error = LockError::new(StoreErrorKind::Fatal, "cannot open a session under", place, problem);
+        self.failed(now, Operation::Get, &error);
+    }
+
+    /// A request was answered that is not about a lock.
+    pub(super) fn answered(
+        &mut self,
+        now: LocalInstant,
+        input: &Input,
+        asked: Asked,
+        answered: Answered,
+        error: Option<&LockError>,
+    ) {
+        if matches!(input, Input::Own { .. }) {
+            self.meters.answered_own(now, asked, answered);
+        } else {
+            self.meters.answered(asked.operation, answered);
+        }
+        // A conflict is a normal event of a race for a session's end, and no failure.
+        if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
+            self.failed(now, asked.operation, error);
+        }
+    }
+
+    pub(super) fn own(&mut self, fact: &election::Fact) {
+        self.meters.fact(fact);
+    }
+
+    pub(super) fn began(&self, leads: usize, reason: &BeginReason) {
+        self.leads(leads);
+        if matches!(reason, BeginReason::Expired { .. }) {
+            self.meters.took_over();
+        }
+    }
+
+    pub(super) fn leads(&self, locks: usize) {
+        self.meters.leads(locks);
+    }
+
+    pub(super) fn sees(&self, sessions: usize) {
+        self.meters.sees(sessions);
+    }
+
+    fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
+        let at = self.shared.settings.clock.wall_time();
+        self.shared.status.fail(RecordedError::new(now, at, operation, error));
+    }
+
+    fn renewal_at(&self, now: LocalInstant) -> Renewal {
+        let lease_duration = self.shared.settings.rules.election.lease_duration;
+        Renewal { changed_at: now, checked_at: now, lease_duration }
+    }
+}

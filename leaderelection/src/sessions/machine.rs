@@ -1,0 +1,58 @@
+//! Sessions as a pure state machine: one process leads many locks for the price of one.
+//!
+//! A driver gives a [`Member`] an [`Input`] and the time, and carries out every [`Effect`], as for an
+//! [`Election`](crate::election::Election). The member's own session is such an election. A lock names the session that
+//! holds it and has no lease of its own, so nothing but the session is renewed.
+//!
+//! The numbers in comments are those of the rules in [the protocol](crate::protocol).
+
+mod agenda;
+mod effect;
+mod ending;
+mod flight;
+mod input;
+mod lock;
+mod looking;
+mod member;
+mod own;
+mod own_session;
+mod peer;
+mod ranking;
+mod rhythm;
+mod rules;
+mod taking;
+mod visit;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use effect::{Effect, Fact, PeerRequest, Refusal};
+pub use input::{DrawSession, Input};
+pub use member::Member;
+pub(crate) use peer::is_session;
+pub use rules::{MAX_WEIGHT, Rules};
+
+use crate::lock::record::{LeaderElectionRecord, RecordError};
+
+/// The ID of a session. No ID is ever used twice.
+pub type SessionId = Arc<str>;
+
+/// A lock of a [`Member`], in the order in which the locks were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockId(pub u32);
+
+impl LockId {
+    fn of(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+}
+
+/// Reads the record of a lock or of a session, as a session does: a lock that a session holds has no lease.
+///
+/// # Errors
+///
+/// The error names the field and the problem. The caller must not overwrite such an object.
+pub fn read_record(body: &[u8], max_lease_duration: Duration) -> Result<LeaderElectionRecord, RecordError> {
+    crate::lock::record::parse_of_session(body, max_lease_duration)
+}

@@ -1,0 +1,67 @@
+//! The times of the next actions, one for each object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::LocalInstant;
+
+/// A set of things to do, each at its own time. Every operation takes logarithmic time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Agenda<K: Ord> {
+    by_time: BTreeSet<(LocalInstant, K)>,
+    by_key: BTreeMap<K, LocalInstant>,
+}
+
+impl<K: Ord + Clone> Default for Agenda<K> {
+    fn default() -> Self {
+        Self { by_time: BTreeSet::new(), by_key: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Clone> Agenda<K> {
+    /// Sets the time of an action, in place of an earlier setting.
+    pub(super) fn set(&mut self, key: K, at: LocalInstant) {
+        self.cancel(&key);
+        self.by_time.insert((at, key.clone()));
+        self.by_key.insert(key, at);
+    }
+
+    /// Sets the time of an action, unless the action is due before that.
+    pub(super) fn hurry(&mut self, key: K, at: LocalInstant) {
+        if self.by_key.get(&key).is_none_or(|before| *before > at) {
+            self.set(key, at);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, key: &K) {
+        if let Some(at) = self.by_key.remove(key) {
+            self.by_time.remove(&(at, key.clone()));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_time.clear();
+        self.by_key.clear();
+    }
+
+    /// The time of the next action.
+    pub(super) fn next_at(&self) -> Option<LocalInstant> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// Removes and returns the next action, if it is due.
+    pub(super) fn pop_due(&mut self, now: LocalInstant) -> Option<K> {
+        if self.next_at()? > now {
+            return None;
+        }
+        let (_, key) = self.by_time.pop_first()?;
+        self.by_key.remove(&key);
+        Some(key)
+    }
+
+    /// Changes every time.
+    pub(super) fn visit(&mut self, mut change: impl FnMut(&mut LocalInstant)) {
+        self.by_key.values_mut().for_each(&mut change);
+        // The order may be another one after the change.
+        self.by_time = self.by_key.iter().map(|(key, at)| (*at, key.clone())).collect();
+    }
+}

@@ -1,0 +1,195 @@
+//! The effects of a member: the orders to its driver, and the facts that it reports.
+
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{self, BeginReason, EndReason, Request, RunOutcome, Term};
+use crate::store::Version;
+
+/// An order to the driver. The driver carries out effects in the order in which they come.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Effect {
+    /// Sends a request about the member's own session. At most one is in flight.
+    Own {
+        /// The session.
+        session: SessionId,
+        /// The request.
+        request: Request,
+    },
+    /// Sends a request about another session. At most one is in flight for each session.
+    Peer {
+        /// The session.
+        session: SessionId,
+        /// The request.
+        request: PeerRequest,
+    },
+    /// Lists all sessions.
+    ListSessions,
+    /// Sends a request about a lock. At most one is in flight for each lock.
+    Lock {
+        /// The lock.
+        lock: LockId,
+        /// The request.
+        request: Request,
+    },
+    /// Lists all locks.
+    ListLocks,
+    /// Starts the work of a new term. The work may begin only while the session's window is open.
+    Start {
+        /// The lock.
+        lock: LockId,
+        /// The term. Its moments are those of the session.
+        term: Term,
+        /// The reason for which the lock was free.
+        reason: BeginReason,
+    },
+    /// Moves the end of the session's window, which is the window of all its terms.
+    Extend {
+        /// The moment at which the session ends unless it is renewed.
+        valid_until: LocalInstant,
+    },
+    /// Ends leadership of a lock now, and tells the work to stop.
+    Stop {
+        /// The lock.
+        lock: LockId,
+        /// The ended term's token.
+        fencing_token: u64,
+        /// The reason for the end.
+        reason: EndReason,
+        /// The moment by which the work must have stopped.
+        drop_by: LocalInstant,
+    },
+    /// Drops the work of a term, which has not stopped in time.
+    DropWork {
+        /// The lock.
+        lock: LockId,
+    },
+    /// Gives up the work of a term, which cannot be dropped. The lock's elector begins no other term before that work has
+    /// ended.
+    Abandon {
+        /// The lock.
+        lock: LockId,
+    },
+    /// Returns to an elector's caller. Nothing more happens to the lock before the next
+    /// [`Input::Compete`](super::Input::Compete).
+    Finished {
+        /// The lock.
+        lock: LockId,
+        /// The outcome.
+        outcome: RunOutcome,
+    },
+    /// The member has ended, as [`Input::Stop`](super::Input::Stop) asked.
+    Ended,
+    /// Reports a fact. No decision depends on the listeners.
+    Fact(Fact),
+}
+
+/// A request about the object of another member's session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PeerRequest {
+    /// Reads the record.
+    Look,
+    /// Ends the session, which has expired (rule S4).
+    End(election::Write),
+    /// Deletes the object of an ended session, if it still has this version (rule S7).
+    Delete(Version),
+}
+
+/// A discovery or an action of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fact {
+    /// The member's own session has begun.
+    Opened {
+        /// The session.
+        session: SessionId,
+    },
+    /// The member's own session is over for good.
+    Closed {
+        /// The session.
+        session: SessionId,
+        /// The reason; `None` if the session was never open.
+        reason: Option<EndReason>,
+    },
+    /// Something happened to the object of the member's own session.
+    Own(election::Fact),
+    /// The object of another session was seen, unchanged or renewed.
+    PeerSeen {
+        /// The session.
+        session: SessionId,
+        /// The moment at which this version was first seen.
+        since: LocalInstant,
+        /// The lease of the session.
+        lease: std::time::Duration,
+    },
+    /// Another session is over: its member ended it, this member ended it, or its object is gone.
+    PeerEnded {
+        /// The session.
+        session: SessionId,
+    },
+    /// Another process renews a session under this member's identity.
+    IdentityClash {
+        /// The other session.
+        session: SessionId,
+    },
+    /// A write of this member won a lock.
+    Acquired {
+        /// The lock.
+        lock: LockId,
+        /// The new term's token.
+        fencing_token: u64,
+    },
+    /// A lock was released.
+    Released {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A lock could not be released in time. The release continues in the background.
+    ReleaseGivenUp {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A lock names another leader, or none.
+    LeaderChanged {
+        /// The lock.
+        lock: LockId,
+        /// The new leader.
+        leader: Option<String>,
+    },
+    /// A lock cannot be led through a session, and is left alone.
+    Refused {
+        /// The lock.
+        lock: LockId,
+        /// The reason.
+        refusal: Refusal,
+    },
+}
+
+/// The reason for which a member leaves a lock alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// An elector without a session holds the lock by a lease of its own.
+    PlainLease {
+        /// The holder.
+        holder: String,
+    },
+    /// The object is not a record that this version can read.
+    Unreadable,
+    /// The lock's token is the largest that readers accept, so no term can follow.
+    TokensExhausted,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::PlainLease { holder } => write!(
+                f,
+                "{holder:?} holds the lock by a lease of its own: let every process compete through a session, and release \
+                 the lease, or choose another prefix"
+            ),
+            Self::Unreadable => f.write_str("the object is not a readable record: remove it, or choose another prefix"),
+            Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One lock: what the member knows about it, and what its elector does. Ten thousand of these are in one process, so a
+//! lock is small.
+
+use std::sync::Arc;
+
+use super::SessionId;
+use crate::clock::LocalInstant;
+use crate::election::{EndReason, RunOutcome};
+use crate::lock::record::{MAX_LEADER_TRANSITIONS, UnknownFields};
+use crate::store::Version;
+
+/// One lock with an elector.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Lock {
+    /// The hash of the lock's name, for its ranking.
+    pub(super) hash: u64,
+    pub(super) seen: Seen,
+    pub(super) phase: Phase,
+    /// The token of the next term: larger than every token seen or written.
+    pub(super) next_token: u64,
+    /// The first token that no term of this process has had. A record with a smaller token and our session is what is left
+    /// of a term that has ended.
+    pub(super) first_new_token: u64,
+    /// The moment before which nothing is written, and before which nothing is read again after a failure.
+    pub(super) not_before: LocalInstant,
+    /// The leader that was last announced.
+    pub(super) announced: Option<Arc<str>>,
+    /// The rare parts of the record.
+    pub(super) extras: Option<Box<Extras>>,
+    /// `true` if the record has a token after which none is left that readers would accept.
+    pub(super) is_exhausted: bool,
+    pub(super) must_read: bool,
+    /// `true` if a write that would make this lock ours may have landed, or may still land.
+    pub(super) in_doubt: bool,
+    /// `true` if the last read failed, so that the next one waits.
+    pub(super) read_failed: bool,
+    /// The number of consecutive failures, which is the exponent of the back-off.
+    pub(super) failures: u8,
+    pub(super) works: bool,
+    /// `true` if the session ended without this work, which runs.
+    pub(super) forsaken: bool,
+    pub(super) ends_with_work: bool,
+    /// `true` if the work of the term did not begin, because the term was over before.
+    pub(super) work_missed: bool,
+    /// `true` after the order to stop.
+    pub(super) stop_asked: bool,
+}
+
+/// The object of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Seen {
+    /// The object was not seen yet.
+    Unknown,
+    /// There is no object.
+    Absent,
+    /// The lock has no holder.
+    Free { version: Version },
+    /// The lock names a session that is not the member's own.
+    Held { version: Version, session: SessionId },
+    /// The lock names the member's own session.
+    Ours { version: Version, token: u64 },
+    /// The lock cannot be led through a session.
+    Refused { version: Option<Version> },
+}
+
+/// The state of a lock's elector.
+///
+/// ```text
+///   Compete      an own write landed, and the session is valid: Start
+///  Idle --> Competing --------------------> Leading
+///   ^                                          | the session ended: Stop        the session's object
+///   |                                          +-----------------------> Ended --------------------+
+///   |                                          | the term alone ended: Stop      is released       |
+///   |        the lock is released              v                                                   |
+///   +<------------------------ Releasing <- Stopping                                               |
+///   |                                                                                              |
+///   +<---------------------------------------------------------------------------------------------+
+///                                      Finished
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    /// No candidacy.
+    Idle,
+    /// A candidate that does not lead.
+    Competing,
+    /// The term has started.
+    Leading { token: u64 },
+    /// The term is over, the session continues, and the work may still be winding down.
+    Stopping(Box<Stopping>),
+    /// The work is over, and the lock is being released, if it names the member's session.
+    Releasing(Box<RunOutcome>),
+    /// The term is over, and the elector waits for the end of the session.
+    Ended(Box<RunOutcome>),
+}
+
+/// A term that is over although its session is not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stopping {
+    pub(super) token: u64,
+    pub(super) reason: EndReason,
+    /// `true` if the record still names this session, as far as is known.
+    pub(super) held: bool,
+    pub(super) dropped: bool,
+}
+
+/// The rare parts of a lock's record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Extras {
+    pub(super) unknown: UnknownFields,
+    pub(super) preferred: Option<String>,
+}
+
+impl Lock {
+    pub(super) fn new(hash: u64) -> Self {
+        Self {
+            hash,
+            seen: Seen::Unknown,
+            phase: Phase::Idle,
+            next_token: 0,
+            first_new_token: 0,
+            not_before: LocalInstant::default(),
+            announced: None,
+            extras: None,
+            is_exhausted: false,
+            must_read: false,
+            in_doubt: false,
+            read_failed: false,
+            failures: 0,
+            works: false,
+            forsaken: false,
+            ends_with_work: false,
+            work_missed: false,
+            stop_asked: false,
+        }
+    }
+
+    /// Returns the version of the object, if it was seen.
+    pub(super) fn version(&self) -> Option<&Version> {
+        match &self.seen {
+            Seen::Unknown | Seen::Absent => None,
+            Seen::Free { version } | Seen::Held { version, .. } | Seen::Ours { version, .. } => Some(version),
+            Seen::Refused { version } => version.as_ref(),
+        }
+    }
+
+    /// Returns the candidate that should lead next, if there is one and it is not `identity`.
+    pub(super) fn prefers_other_than(&self, identity: &str) -> Option<&str> {
+        self.extras.as_ref()?.preferred.as_deref().filter(|preferred| *preferred != identity)
+    }
+
+    /// Prepares the release of a record that a read may have shown since the term ended.
+    pub(super) fn prepare_release(&mut self) {
+        // An older read that shows the record again begins no term.
+        self.first_new_token = self.next_token;
+        // Set here and not at the end of the term, because a read in between replaces what is known of the record.
+        if let Phase::Releasing(outcome) = &self.phase
+            && let Some(EndReason::Transferred { to }) = outcome.reason()
+        {
+            self.extras.get_or_insert_default().preferred = Some(to.clone());
+        }
+    }
+
+    /// Remembers a token. A token after which none is left counts only while the record shows it, so that an operator can
+    /// correct the record.
+    pub(super) fn saw_token(&mut self, token: u64) {
+        self.is_exhausted = token >= MAX_LEADER_TRANSITIONS;
+        if !self.is_exhausted {
+            self.next_token = self.next_token.max(token + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_at_rest_is_small() {
+        assert!(size_of::<Lock>() <= 144, "{} bytes", size_of::<Lock>());
+    }
+}

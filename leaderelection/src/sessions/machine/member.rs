@@ -1,0 +1,393 @@
+//! The state machine: the actions of a step, in order.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agenda::Agenda;
+use super::effect::{Effect, Fact};
+use super::flight::Flight;
+use super::input::{DrawSession, Input};
+use super::lock::{Lock, Phase, Seen};
+use super::own_session::Own;
+use super::peer::Peer;
+use super::ranking;
+use super::rules::Rules;
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{self, EndReason, Failure, Jitter, RunOutcome, Term};
+use crate::store::StoreErrorKind;
+use crate::timings::JITTER_FACTOR;
+
+/// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+
+/// The factor by which the pauses grow after a refusal that will hardly go away.
+const SLOW: u32 = 5;
+
+/// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    pub(super) rules: Arc<Rules>,
+    pub(super) identity: Arc<str>,
+    pub(super) identity_hash: u64,
+    pub(super) own: Option<Own>,
+    /// The earlier sessions of this member whose objects may still look alive.
+    pub(super) past: Vec<SessionId>,
+    pub(super) peers: BTreeMap<SessionId, Peer>,
+    pub(super) locks: Vec<Lock>,
+    /// The numbers of removed locks, for the next locks.
+    pub(super) vacant: BTreeSet<LockId>,
+    pub(super) flights: BTreeMap<u32, Flight>,
+    /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
+    pub(super) open_at: Option<LocalInstant>,
+    pub(super) housekeeping: Agenda<Housekeeping>,
+    pub(super) due_locks: Agenda<u32>,
+    /// The ends of the time that work has to stop, and of the wait for a release, for terms that end before their session.
+    pub(super) drop_by: Agenda<u32>,
+    /// The moment before which the store asked clients to send nothing.
+    pub(super) asked_until: LocalInstant,
+    /// The number of requests about other sessions and of listings in flight.
+    pub(super) housekeeping_in_flight: usize,
+    pub(super) lists_sessions: bool,
+    pub(super) lists_locks: bool,
+    /// `true` if the locks have to be listed again after the listing that is in flight.
+    pub(super) list_again: bool,
+    /// `true` after the first listing of sessions.
+    pub(super) knows_sessions: bool,
+    /// The number of works that run and that the own session waits for.
+    pub(super) at_work: usize,
+    /// The number of locks that the own session has released.
+    pub(super) released: u64,
+    /// The locks that are being handed over for balance.
+    pub(super) handing_over: BTreeSet<u32>,
+    /// The next lock to examine for a hand-over.
+    pub(super) examine: Option<u32>,
+    pub(super) begun: bool,
+    pub(super) stop_asked: bool,
+    pub(super) effects: VecDeque<Effect>,
+}
+
+/// An action that is not about one lock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Housekeeping {
+    /// Looks at another session, ends it, or deletes its object.
+    Peer(SessionId),
+    /// Looks for new sessions.
+    Sessions,
+    /// Looks for changes of locks.
+    Locks,
+    /// Looks for locks to hand over.
+    Balance,
+}
+
+impl Member {
+    /// Creates a member that has no session yet: see [`Input::Begin`].
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        let identity: Arc<str> = rules.election.identity.as_str().into();
+        Self {
+            identity_hash: ranking::hash(&identity),
+            rules: Arc::new(rules),
+            identity,
+            own: None,
+            past: Vec::new(),
+            peers: BTreeMap::new(),
+            locks: Vec::new(),
+            vacant: BTreeSet::new(),
+            flights: BTreeMap::new(),
+            open_at: None,
+            housekeeping: Agenda::default(),
+            due_locks: Agenda::default(),
+            drop_by: Agenda::default(),
+            asked_until: LocalInstant::default(),
+            housekeeping_in_flight: 0,
+            lists_sessions: false,
+            lists_locks: false,
+            list_again: false,
+            knows_sessions: false,
+            at_work: 0,
+            released: 0,
+            handing_over: BTreeSet::new(),
+            examine: None,
+            begun: false,
+            stop_asked: false,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// Adds a lock, for which [`Input::Compete`] then competes. No two locks have the same name. The lock may get the
+    /// number of a lock that was removed.
+    pub fn add_lock(&mut self, name: &str) -> LockId {
+        let lock = Lock::new(ranking::hash(name));
+        if let Some(id) = self.vacant.pop_first() {
+            self.locks[id.0 as usize] = lock;
+            return id;
+        }
+        if self.locks.len() == self.locks.capacity() {
+            // A vector that grows by itself takes twice its room, which is much for ten thousand locks.
+            self.locks.reserve_exact(self.locks.len() / 8 + 8);
+        }
+        self.locks.push(lock);
+        LockId::of(self.locks.len() - 1)
+    }
+
+    /// Removes a lock without a candidacy. Returns `false` if the lock names the member's session, or may do so, or if
+    /// its work runs. Such a lock is still being released.
+    pub fn remove_lock(&mut self, id: LockId) -> bool {
+        let may_be_ours =
+            |lock: &Lock| lock.in_doubt || matches!(lock.seen, Seen::Ours { .. }) || self.flights.contains_key(&id.0);
+        let is_at_rest = |lock: &Lock| lock.phase == Phase::Idle && !lock.works && !may_be_ours(lock);
+        let is_removed = self.lock(id).is_some_and(is_at_rest) && !self.vacant.contains(&id);
+        if is_removed {
+            self.set_seen(id, Seen::Unknown);
+            self.due_locks.cancel(&id.0);
+            self.vacant.insert(id);
+        }
+        is_removed
+    }
+
+    /// Takes one step. Before the driver waits for anything, it has to carry out all effects, which
+    /// [`next`](Self::next) returns one by one.
+    ///
+    /// `now` never decreases from call to call.
+    pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+        // An input that comes too late for the session must not prolong it (rules S1 and S2).
+        self.step_own(now, election::Input::Tick, draw);
+        match input {
+            Input::Begin => self.begin(now),
+            Input::Tick => {}
+            Input::Stop => self.stop(now, draw),
+            Input::Expired => self.step_own(now, election::Input::Expired, draw),
+            Input::Own { session, answer } => {
+                // The store's wish counts, although the session that sent the request may be over.
+                self.obey(now, answer.failure());
+                if self.own.as_ref().is_some_and(|own| own.id == session) {
+                    self.step_own(now, election::Input::Answer(answer), draw);
+                }
+            }
+            Input::Peer { session, answer } => self.on_peer_answer(now, &session, answer, draw.jitter()),
+            Input::Deleted { session, result } => self.on_deleted(now, &session, result),
+            Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
+            Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
+            Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
+            Input::Compete { lock, stand_back, ends_with_work } => self.compete(now, lock, stand_back, ends_with_work),
+            Input::Command { lock, command } => self.on_command(now, lock, command),
+            Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
+        }
+        // After the input, which may be the end of the very work that is late.
+        self.drop_late_work(now);
+        // An end in this step may have made room for further hand-overs (rule S9).
+        self.hand_over(now);
+        // The last work may have ended in this step, and then the session can be released.
+        self.step_own(now, election::Input::Tick, draw);
+        self.send(now, draw);
+    }
+
+    /// Returns the next effect, oldest first.
+    #[allow(clippy::should_implement_trait, reason = "a member is no iterator: a later step has more effects")]
+    pub fn next(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The moment for the next [`Input::Tick`]; `None` if only another input can change the state.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<LocalInstant> {
+        let own = self.own.as_ref().and_then(|own| own.election.wake_at());
+        let requests = self.housekeeping.next_at().into_iter().chain(self.due_locks.next_at()).min();
+        // Without room, only an answer lets the next request go. The own session never waits for room.
+        let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
+        let requests = requests.map(|at| at.max(self.asked_until));
+        own.into_iter().chain(requests).chain(self.drop_by.next_at()).min()
+    }
+
+    /// The term of a lock that is valid at `now`, if any: a comparison with the session's deadline, never a flag
+    /// (rule S2).
+    #[must_use]
+    pub fn leading(&self, now: LocalInstant, lock: LockId) -> Option<Term> {
+        let session = self.own.as_ref()?.election.leading(now)?;
+        match self.lock(lock)?.phase {
+            Phase::Leading { token } => Some(Term { fencing_token: token, ..session }),
+            _ => None,
+        }
+    }
+
+    /// The member's own session, and `true` if it is open at `now`.
+    #[must_use]
+    pub fn session(&self, now: LocalInstant) -> Option<(&SessionId, bool)> {
+        self.own.as_ref().map(|own| (&own.id, own.election.leading(now).is_some()))
+    }
+
+    /// The number of sessions that are known to be alive, the member's own included.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let own = usize::from(self.window().is_some());
+        own + self.peers.values().filter(|peer| peer.is_member()).count()
+    }
+
+    pub(super) fn lock(&self, id: LockId) -> Option<&Lock> {
+        self.locks.get(id.0 as usize)
+    }
+
+    pub(super) fn lock_mut(&mut self, id: LockId) -> Option<&mut Lock> {
+        self.locks.get_mut(id.0 as usize)
+    }
+
+    /// The window of the own session, if it is open.
+    pub(super) fn window(&self) -> Option<Term> {
+        self.own.as_ref().and_then(|own| own.term)
+    }
+
+    /// Returns `true` if `session` is the own session, and is open.
+    pub(super) fn is_ours(&self, session: &str) -> bool {
+        self.own.as_ref().is_some_and(|own| *own.id == *session && own.term.is_some())
+    }
+
+    fn begin(&mut self, now: LocalInstant) {
+        self.begun = true;
+        self.housekeeping.set(Housekeeping::Sessions, now);
+        self.open_at = Some(now);
+    }
+
+    fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        self.stop_asked = true;
+        if self.own.is_some() {
+            self.step_own(now, election::Input::Command(election::Command::Stop), draw);
+        } else {
+            self.end(now);
+        }
+    }
+
+    /// Ends every candidacy that is left, and the member.
+    pub(super) fn end(&mut self, now: LocalInstant) {
+        self.housekeeping.clear();
+        self.due_locks.clear();
+        (self.begun, self.open_at) = (false, None);
+        for index in 0..self.locks.len() {
+            if self.locks[index].phase != Phase::Idle {
+                self.finish(now, LockId::of(index), RunOutcome::NeverLed);
+            }
+        }
+        self.effects.push_back(Effect::Ended);
+    }
+
+    /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
+    /// instead (rule 12).
+    pub(super) fn finish(&mut self, now: LocalInstant, id: LockId, outcome: RunOutcome) {
+        self.handing_over.remove(&id.0);
+        self.drop_by.cancel(&id.0);
+        let stops = self.stop_asked;
+        let Some(lock) = self.lock_mut(id) else { return };
+        let was_missed = std::mem::take(&mut lock.work_missed) && outcome.reason() == Some(&EndReason::RenewDeadline);
+        if was_missed && !lock.stop_asked && !stops {
+            lock.phase = Phase::Competing;
+            return self.freed(now, id);
+        }
+        lock.phase = Phase::Idle;
+        let outcome = if was_missed { RunOutcome::NeverLed } else { outcome };
+        self.effects.push_back(Effect::Finished { lock: id, outcome });
+        self.plan(now, id);
+    }
+
+    /// Returns `true` if another request may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.flights.len() + self.housekeeping_in_flight < self.rules.at_a_time
+    }
+
+    /// Sends the requests that are due, as many as may be in flight.
+    fn send(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        if !self.begun || now < self.asked_until {
+            return;
+        }
+        // No lock can be led before this, so it comes first.
+        if self.open_at.take_if(|at| *at <= now).is_some() {
+            self.open(now, draw);
+        }
+        while self.has_room() {
+            // Housekeeping before locks: the end of one session may free thousands of them.
+            if let Some(task) = self.housekeeping.pop_due(now) {
+                self.run(now, task, draw);
+            } else if let Some(lock) = self.due_locks.pop_due(now) {
+                self.send_for(now, LockId(lock), draw);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn run(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl DrawSession) {
+        match task {
+            Housekeeping::Peer(session) => self.attend_to(now, &session, draw),
+            Housekeeping::Sessions => self.list_sessions(),
+            Housekeeping::Locks => self.look_at_locks(now),
+            Housekeeping::Balance => self.balance(now),
+        }
+    }
+
+    /// Keeps the pause that the store asked for, up to one lease.
+    pub(super) fn obey(&mut self, now: LocalInstant, failure: Option<Failure>) {
+        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
+        self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
+    }
+
+    /// The pause after a failure of a request about one lock.
+    pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
+        let (retry, poll) = (self.rules.election.retry_period, self.poll_pause(jitter));
+        let Some(lock) = self.lock_mut(id) else { return poll };
+        // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
+        let longest = FIRST_BACK_OFF.saturating_mul(1 << lock.failures.min(31)).min(retry);
+        lock.failures = lock.failures.saturating_add(u8::from(longest < retry));
+        match kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
+            _ => jitter.of(longest),
+        }
+    }
+
+    /// client-go's pause between tries: one retry period, and up to 1.2 more.
+    pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
+        let retry = self.rules.election.retry_period;
+        retry + jitter.of(retry.mul_f64(JITTER_FACTOR))
+    }
+
+    pub(super) fn tell(&mut self, fact: Fact) {
+        self.effects.push_back(Effect::Fact(fact));
+    }
+
+    /// Announces the leader of a lock, if it has changed.
+    pub(super) fn announce(&mut self, id: LockId, leader: Option<Arc<str>>) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        if lock.announced != leader {
+            lock.announced.clone_from(&leader);
+            self.tell(Fact::LeaderChanged { lock: id, leader: leader.map(|leader| leader.to_string()) });
+        }
+    }
+
+    /// Replaces the view of a lock, and keeps the index of the locks that a session holds.
+    pub(super) fn set_seen(&mut self, id: LockId, seen: Seen) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        let before = std::mem::replace(&mut lock.seen, seen);
+        let after = match &lock.seen {
+            Seen::Held { session, .. } => Some(session.clone()),
+            _ => None,
+        };
+        if let Seen::Held { session, .. } = before
+            && after.as_ref() != Some(&session)
+            && let Some(peer) = self.peers.get_mut(&session)
+        {
+            peer.holds.remove(&id.0);
+        }
+        if let Some(session) = after
+            && let Some(peer) = self.peers.get_mut(&session)
+        {
+            peer.holds.insert(id.0);
+        }
+    }
+
+    pub(super) fn end_reason_if_gone(record: Option<&crate::lock::record::LeaderElectionRecord>) -> EndReason {
+        match record {
+            None => EndReason::Deleted,
+            Some(record) if record.is_released() => EndReason::Emptied,
+            Some(record) => EndReason::TakenOver { by: record.holder_identity.clone() },
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Rules S1 and S6: the member's own session.
+//!
+//! The session's object follows rules 1 to 14, so an [`Election`] keeps it. That election is one candidate for one term
+//! of a lock that nobody else wants: the ID is new, the object is created by one write, and a term that has ended is
+//! never followed by another.
+
+use std::sync::Arc;
+
+use super::effect::{Effect, Fact};
+use super::input::DrawSession;
+use super::lock::{Phase, Seen};
+use super::member::Member;
+use super::own_session::Own;
+use super::peer::{self, Peer, Sight};
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{self, Election, EndReason, Input, Purpose, Request, RunOutcome, WorkEnd, Write};
+
+/// The number of own sessions of the past that a member remembers, whose objects may still look alive.
+const REMEMBERED: usize = 8;
+
+impl Member {
+    /// Opens a session under a new ID, if no other session bears this member's identity.
+    pub(super) fn open(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        if self.own.is_some() || self.stop_asked || !self.may_open() {
+            return;
+        }
+        let mut election = Election::new(self.rules.election.clone());
+        // A new election does not know of the pause that the store asked for.
+        let stand_back = self.asked_until.saturating_since(now);
+        election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
+        // The count belongs to one session: readers compare it between two renewals (rule S6).
+        self.released = 0;
+        let id = draw.session();
+        let (term, ended) = (None, None);
+        self.own = Some(Own { id, election, term, opened_at: now, created: false, ended, concluded: false });
+        self.step_own(now, Input::Tick, draw);
+    }
+
+    /// Returns `true` if every session is known, and none of another process bears this identity.
+    fn may_open(&self) -> bool {
+        let is_in_the_way = |(id, peer): (&SessionId, &Peer)| {
+            // A session whose record was not read may have this identity, so it is in the way as well.
+            let is_read = peer.identity.is_some() || peer.sight.as_ref().is_some_and(|sight| sight.version.is_none());
+            let is_past = self.past.contains(id);
+            !peer.ended && !is_past && (!is_read || peer.identity.as_ref() == Some(&self.identity))
+        };
+        self.knows_sessions && !self.peers.iter().any(is_in_the_way)
+    }
+
+    /// Gives the own session an input, and carries out its effects.
+    pub(super) fn step_own(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+        let Some(own) = &mut self.own else { return };
+        own.election.handle(now, input, draw);
+        while let Some(own) = &mut self.own {
+            if let Some(effect) = own.election.next() {
+                self.carry_out(now, effect);
+            } else if own.ended.is_some() && self.at_work == 0 && !own.concluded {
+                // The work of the session is that of all its locks.
+                own.concluded = true;
+                own.election.handle(now, Input::WorkEnded(WorkEnd::Complete), draw);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: LocalInstant, effect: election::Effect) {
+        let Some(own) = &mut self.own else { return };
+        match effect {
+            election::Effect::Send(Request::Write(write)) if write.purpose == Purpose::Acquire => {
+                // One write creates an ID. If its outcome is not what was hoped for, another ID is used (rule S1).
+                if write.expected.is_some() || std::mem::replace(&mut own.created, true) {
+                    return self.close(now);
+                }
+                self.send_own(now, Request::Write(write));
+            }
+            election::Effect::Send(request) => self.send_own(now, request),
+            election::Effect::Start { term, .. } => {
+                (own.term, own.opened_at) = (Some(term), now);
+                let session = own.id.clone();
+                self.tell(Fact::Opened { session });
+                self.on_opened(now);
+            }
+            election::Effect::Extend(term) => {
+                own.term = Some(term);
+                self.effects.push_back(Effect::Extend { valid_until: term.valid_until });
+            }
+            election::Effect::Stop { reason, drop_by, .. } => {
+                // From here on no lock's write is sent, and no answer to one counts (rule S2).
+                own.term = None;
+                own.ended = Some(reason.clone());
+                self.end_terms(&reason, drop_by);
+            }
+            election::Effect::DropWork => self.drop_all_work(),
+            election::Effect::Abandon => self.forsake_all_work(),
+            election::Effect::Finished(_) => self.close(now),
+            election::Effect::Fact(fact) => self.tell(Fact::Own(fact)),
+        }
+    }
+
+    fn send_own(&mut self, now: LocalInstant, mut request: Request) {
+        let Some(own) = &self.own else { return };
+        if let Request::Write(Write { record, .. }) = &mut request {
+            let lived = self.rules.balance.then(|| now.saturating_since(own.opened_at));
+            peer::mark(Arc::make_mut(record), self.rules.weight, self.released, lived);
+        }
+        self.effects.push_back(Effect::Own { session: own.id.clone(), request });
+    }
+
+    /// Begins to attend to the locks.
+    fn on_opened(&mut self, now: LocalInstant) {
+        self.look_at_locks_soon(now);
+        for index in 0..self.locks.len() {
+            self.freed(now, LockId::of(index));
+        }
+    }
+
+    /// Ends every term, because the session is over.
+    fn end_terms(&mut self, reason: &EndReason, drop_by: LocalInstant) {
+        // The end of the session decides about all locks at once: its election waits for their work, and drops late
+        // work.
+        self.due_locks.clear();
+        self.drop_by.clear();
+        self.handing_over.clear();
+        self.examine = None;
+        for index in 0..self.locks.len() {
+            let lock = &mut self.locks[index];
+            let outcome = match std::mem::replace(&mut lock.phase, Phase::Idle) {
+                Phase::Leading { token } => {
+                    let (lock, reason) = (LockId::of(index), reason.clone());
+                    let outcome = RunOutcome::Led { fencing_token: token, reason: reason.clone() };
+                    self.effects.push_back(Effect::Stop { lock, fencing_token: token, reason, drop_by });
+                    outcome
+                }
+                // Its stop was ordered when its own term ended, so the driver must not get a second one.
+                Phase::Stopping(stopping) => {
+                    RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() }
+                }
+                Phase::Releasing(outcome) => *outcome,
+                other => {
+                    lock.phase = other;
+                    continue;
+                }
+            };
+            // The caller waits for the session's own release, which is what frees the lock.
+            self.locks[index].phase = Phase::Ended(Box::new(outcome));
+        }
+    }
+
+    /// Forgets the session, which is over for good, and opens another.
+    fn close(&mut self, now: LocalInstant) {
+        let Some(own) = self.own.take() else { return };
+        let lease = self.rules.election.lease_duration;
+        if own.created {
+            // The object is one of another session from here on. It must be seen to have ended like any other.
+            let peer = self.peers.entry(own.id.clone()).or_insert_with(|| Peer::new(now, lease));
+            // The release of this session landed, and was seen by the election: no wait of a lease is needed.
+            if let Some((record, version)) = own.election.observed()
+                && record.is_released()
+            {
+                peer.ended = true;
+                peer.sight = Some(Sight::of(Some(version.clone()), now, std::time::Duration::ZERO));
+            }
+            if self.past.len() == REMEMBERED {
+                self.past.remove(0);
+            }
+            self.past.push(own.id.clone());
+        }
+        self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended });
+        for index in 0..self.locks.len() {
+            let (id, lock) = (LockId::of(index), &mut self.locks[index]);
+            // A write that lands later names a session that is over, so the lock is taken like any of an ended session.
+            lock.in_doubt = false;
+            if let Seen::Ours { version, .. } = &lock.seen {
+                let seen = Seen::Held { version: version.clone(), session: own.id.clone() };
+                self.set_seen(id, seen);
+            }
+            if let Phase::Ended(outcome) = &self.locks[index].phase {
+                let outcome = (**outcome).clone();
+                self.finish(now, id, outcome);
+            }
+        }
+        if own.created {
+            self.plan_peer(now, &own.id);
+        }
+        if self.stop_asked {
+            self.end(now);
+        } else {
+            self.open_at = Some(now);
+        }
+    }
+}

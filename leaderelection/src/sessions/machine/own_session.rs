@@ -1,0 +1,22 @@
+//! The member's own session, as the member knows it.
+
+use super::SessionId;
+use crate::clock::LocalInstant;
+use crate::election::{Election, EndReason, Term};
+
+/// The member's own session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Own {
+    pub(super) id: SessionId,
+    pub(super) election: Election,
+    /// The window, as long as the session is open.
+    pub(super) term: Option<Term>,
+    /// The moment at which the session was opened, or was to be.
+    pub(super) opened_at: LocalInstant,
+    /// `true` after the write that creates the object was sent.
+    pub(super) created: bool,
+    /// The reason for the end, after the session has ended.
+    pub(super) ended: Option<EndReason>,
+    /// `true` after the election got the end of all work as an input.
+    pub(super) concluded: bool,
+}

@@ -1,0 +1,153 @@
+//! One other session, as this member sees it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ranking;
+use super::rhythm::Rhythm;
+use crate::clock::LocalInstant;
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::Version;
+
+/// The fields that a session's own record has besides those of a lease.
+const RELEASED: &str = "released";
+const WEIGHT: &str = "weight";
+const LIVED: &str = "livedSeconds";
+
+/// Another session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Peer {
+    /// The identity of the session's member; `None` before the first read that showed it.
+    pub(super) identity: Option<Arc<str>>,
+    pub(super) identity_hash: u64,
+    pub(super) weight: u32,
+    /// The number of locks that the session has released one by one.
+    pub(super) released: u64,
+    pub(super) lease: Duration,
+    /// The object at its last change; `None` before the first answer.
+    pub(super) sight: Option<Sight>,
+    /// The moment since which the session is known to have lived, at most a lease before it was seen first.
+    pub(super) alive_since: LocalInstant,
+    /// `true` if the session is over for good, so that it holds nothing (rule S4).
+    pub(super) ended: bool,
+    /// `true` if the session was seen to be renewed under this member's identity.
+    pub(super) renews: bool,
+    pub(super) clash_reported: bool,
+    /// The moment of the next look, if nothing happens before.
+    pub(super) look_at: LocalInstant,
+    /// The moment at which the last look was sent.
+    pub(super) asked_at: LocalInstant,
+    /// The times of the renewals, as the looks have shown them.
+    pub(super) rhythm: Option<Rhythm>,
+    /// The moment before which nothing is sent, after a failure.
+    pub(super) not_before: LocalInstant,
+    /// `true` while a request about the session is in flight.
+    pub(super) in_flight: bool,
+    /// The locks that name this session.
+    pub(super) holds: BTreeSet<u32>,
+}
+
+/// The object of another session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sight {
+    /// The version; `None` if there is no object, or no readable one.
+    pub(super) version: Option<Version>,
+    /// `true` if there is an object, but no readable one.
+    pub(super) unreadable: bool,
+    /// The moment at which an answer that showed this version for the first time returned (rule S3).
+    pub(super) since: LocalInstant,
+    /// A delay of the end, so that members do not collide.
+    pub(super) spread: Duration,
+    /// The record of exactly this version, if it was read.
+    pub(super) record: Option<Box<LeaderElectionRecord>>,
+}
+
+impl Sight {
+    /// The sight of an object whose content was not read.
+    pub(super) fn of(version: Option<Version>, since: LocalInstant, spread: Duration) -> Self {
+        Self { version, unreadable: false, since, spread, record: None }
+    }
+}
+
+impl Peer {
+    /// Creates a session with nothing known but its ID.
+    pub(super) fn new(now: LocalInstant, lease: Duration) -> Self {
+        Self {
+            identity: None,
+            identity_hash: 0,
+            weight: 1,
+            released: 0,
+            lease,
+            sight: None,
+            alive_since: now,
+            ended: false,
+            renews: false,
+            clash_reported: false,
+            look_at: now,
+            asked_at: now,
+            rhythm: None,
+            not_before: now,
+            in_flight: false,
+            holds: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.sight.as_ref()?.version.as_ref()
+    }
+
+    /// Takes what a record says about the member.
+    pub(super) fn describe(&mut self, record: &LeaderElectionRecord) {
+        if self.identity.as_deref() != Some(&*record.holder_identity) {
+            self.identity = Some(record.holder_identity.as_str().into());
+            self.identity_hash = ranking::hash(&record.holder_identity);
+        }
+        let weight = record.unknown.number(WEIGHT).unwrap_or(1);
+        // Each ticket costs a hash for each lock, so a false record must not claim millions.
+        self.weight = u32::try_from(weight).map_or(super::MAX_WEIGHT, |weight| weight.clamp(1, super::MAX_WEIGHT));
+        // A session expires by its own lease: its member may have other timings than this one (rule S4).
+        self.lease = record.lease_duration;
+    }
+
+    /// The moment from which the session has expired, if its object does not change (rule S4).
+    pub(super) fn expires_at(&self) -> Option<LocalInstant> {
+        self.sight.as_ref().map(|sight| sight.since + self.lease + sight.spread)
+    }
+
+    /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
+    pub(super) fn settles_at(&self, lease: Duration) -> LocalInstant {
+        self.alive_since + lease
+    }
+
+    /// Returns `true` if the session is known to be alive, and its member is known.
+    pub(super) fn is_member(&self) -> bool {
+        // A session whose object is missing may be over, and would take no lock in its turn.
+        !self.ended && self.identity.is_some() && self.version().is_some()
+    }
+}
+
+/// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
+pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64, lived: Option<Duration>) {
+    record.unknown.set(WEIGHT, &weight);
+    record.unknown.set(RELEASED, &released);
+    if let Some(lived) = lived {
+        record.unknown.set(LIVED, &lived.min(record.lease_duration).as_secs());
+    }
+}
+
+/// Returns `true` if the record is that of a session, and not of a lock.
+pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
+    record.unknown.number(RELEASED).is_some()
+}
+
+/// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances shares.
+pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
+    // Beyond a lease, the age decides nothing (rule S9).
+    Duration::from_secs(record.unknown.number(LIVED).unwrap_or_default()).min(record.lease_duration)
+}
+
+/// Returns the number of released locks in a session's record.
+pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
+    record.unknown.number(RELEASED).unwrap_or_default()
+}

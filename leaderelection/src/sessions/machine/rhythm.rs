@@ -1,0 +1,144 @@
+//! Rule S8: the looks at another session, which follow the session's renewals.
+//!
+//! A member waits for a lease from the look that first showed the last renewal of a session. So a look should come soon
+//! after each renewal. Renewals are one retry period apart, so the member meets them by its own clock alone:
+//!
+//! ```text
+//!   renewals   |                |                |                |                |
+//!   looks          x               x              x            -  x               x
+//!                  each look comes a little earlier, until one is too early; the next comes a little later
+//! ```
+
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
+
+/// The pause between looks while a renewal is due, as a divisor of the retry period. No look is later than that.
+const LATE: u32 = 8;
+
+/// The step by which looks move towards the renewals, as a divisor of the retry period. The step is longer than timers
+/// are late, and so short that one look in sixteen comes too early.
+const STEP: u32 = 128;
+
+/// The looks at another session, and what they tell about the times of its renewals. All moments are those at which a
+/// request was sent, because the answer shows everything that landed before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Rhythm {
+    pub(super) looked_at: LocalInstant,
+    /// The moment before which the last renewal did not land.
+    pub(super) renewed_from: LocalInstant,
+    /// The moment of the first look for the next renewal.
+    pub(super) due_at: LocalInstant,
+}
+
+impl Rhythm {
+    /// Takes a look that was sent at `now`. `before` is the rhythm before this look. `is_renewed` is `false` if the look
+    /// shows what the last look showed.
+    pub(super) fn after_look(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
+        let renewed_from = match before {
+            Some(before) if !is_renewed => return Self { looked_at: now, ..before.clone() },
+            // The last look showed nothing newer, and renewals are a retry period apart.
+            Some(before) => before.looked_at.max(before.renewed_from + retry).min(now),
+            None => LocalInstant::default(),
+        };
+        // As long as the times of the renewals are not known, a look at any moment may show one.
+        let is_known = before.is_some() && now.saturating_since(renewed_from) <= retry / 2;
+        let due_at = if is_known { now + (retry - retry / STEP) } else { now };
+        Self { looked_at: now, renewed_from, due_at }
+    }
+
+    /// The moment of the next look.
+    pub(super) fn next_look(&self, retry: Duration) -> LocalInstant {
+        if self.looked_at < self.due_at {
+            return self.due_at;
+        }
+        // A retry period of a few nanoseconds must not make looks without a pause.
+        let step = (retry / LATE).max(Duration::from_nanos(1));
+        // A session that is not renewed for so long has most likely ended.
+        let is_silent = self.looked_at.saturating_since(self.due_at) > retry + step;
+        self.looked_at + if is_silent { retry } else { step }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETRY: Duration = Duration::from_secs(2);
+    const HOUR: usize = 1_800;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A number below `limit` that seems to be random.
+    fn noise(seed: u64, limit: u64) -> u64 {
+        let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 33) % limit.max(1)
+    }
+
+    /// Returns the delays of an hour's looks that showed a renewal first, and the number of all looks. A session is renewed once in
+    /// `period`, from `first` on. A request takes up to `slowest`, and timers are up to 2 ms late.
+    fn looks(first: Duration, period: Duration, slowest: Duration) -> (Vec<Duration>, usize) {
+        let millis = u64::try_from(slowest.as_millis()).unwrap();
+        let landed: Vec<_> = (0..HOUR as u64)
+            .map(|index| {
+                let at = LocalInstant::default() + RETRY * 2 + first + period * u32::try_from(index).unwrap();
+                at + ms(noise(index, millis + 2))
+            })
+            .collect();
+        let (mut rhythm, mut at, mut shown): (Option<Rhythm>, _, usize) =
+            (None, LocalInstant::default() + RETRY * 3, 0);
+        let (mut delays, mut count) = (Vec::new(), 0);
+        while shown < HOUR {
+            let sent_at = at + ms(noise(count, 2));
+            let answered_at = sent_at + ms(noise(count + 7, millis + 1));
+            let seen = landed.partition_point(|landed| *landed <= answered_at);
+            let is_renewed = seen != shown || rhythm.is_none();
+            if is_renewed && seen > 0 {
+                delays.push(answered_at.saturating_since(landed[seen - 1]));
+            }
+            shown = seen;
+            let after = Rhythm::after_look(rhythm.as_ref(), sent_at, is_renewed, RETRY);
+            at = after.next_look(RETRY).max(answered_at);
+            (rhythm, count) = (Some(after), count + 1);
+        }
+        (delays, usize::try_from(count).unwrap())
+    }
+
+    #[test]
+    fn looks_come_soon_after_renewals_whatever_the_first_look_met() {
+        for (phase, slowest) in (0..200).flat_map(|phase| [0, 20, 60].map(|slowest| (phase, ms(slowest)))) {
+            let (delays, count) = looks(ms(phase * 10), RETRY, slowest);
+            let longest = delays[2..].iter().max().unwrap();
+            let bound = RETRY / LATE + slowest * 2 + ms(4);
+            assert!(*longest <= bound, "{longest:?} behind a renewal, from {phase}0 ms on, {slowest:?}");
+            // One look in sixteen comes too early. Slow requests make it one in six.
+            let most = if slowest.is_zero() { HOUR + HOUR / 14 } else { HOUR + HOUR / 6 };
+            assert!(count <= most, "{count} looks, from {phase}0 ms on, {slowest:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_with_another_retry_period_is_looked_at_soon_enough_and_not_too_often() {
+        for (period, most) in [(500, 0.3), (1_000, 0.6), (1_900, 1.2), (2_100, 2.2), (3_000, 6.5), (10_000, 14.0)] {
+            let (delays, count) = looks(ms(700), ms(period), ms(20));
+            let longest = delays[2..].iter().max().unwrap();
+            assert!(*longest <= RETRY + ms(50), "{longest:?} behind a renewal, one in {period} ms");
+            let looks = count as f64 / HOUR as f64;
+            assert!(looks <= most, "{looks} looks for each renewal, one in {period} ms");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_not_renewed_is_looked_at_once_in_a_retry_period_in_the_end() {
+        let mut rhythm = Rhythm::after_look(None, LocalInstant::default() + RETRY, true, RETRY);
+        let mut pauses = Vec::new();
+        for _ in 0..13 {
+            let next = rhythm.next_look(RETRY);
+            pauses.push(next.saturating_since(rhythm.looked_at).as_millis());
+            rhythm = Rhythm::after_look(Some(&rhythm), next, false, RETRY);
+        }
+        assert_eq!(pauses, [250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 2_000, 2_000, 2_000]);
+    }
+}

@@ -1,0 +1,52 @@
+//! The settings of a member.
+
+use std::time::Duration;
+
+use crate::election;
+
+/// The largest weight of a member.
+pub const MAX_WEIGHT: u32 = 64;
+
+/// The settings of one member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Rules {
+    /// The settings of the member's own session: its identity, lease, deadline and retry period.
+    pub election: election::Rules,
+    /// The share of the locks that this member takes, compared with the weights of other members: from 1 to
+    /// [`MAX_WEIGHT`].
+    pub weight: u32,
+    /// `true` if a leader hands over the locks for which another member is first in rank (rule S9).
+    pub balance: bool,
+    /// The number of locks that are handed over at the same time.
+    pub hand_overs: usize,
+    /// The longest pause between two looks at all locks, and between two searches for new sessions.
+    pub look_around: Duration,
+    /// The number of reads that cost as much as one listing.
+    pub reads_per_listing: usize,
+    /// The number of requests about locks and other sessions that are in flight at the same time.
+    pub at_a_time: usize,
+    /// The time after which the object of an ended session is deleted; `None` if the object is kept.
+    pub delete_after: Option<Duration>,
+}
+
+impl Rules {
+    /// The rules of a member whose own session follows `election`. The session is always released at its end.
+    #[must_use]
+    pub fn new(mut election: election::Rules) -> Self {
+        // All work has ended by then, and without the release thousands of locks would wait for the lease.
+        election.release_on_cancel = true;
+        let delete_after = Some(election.lease_duration * 10);
+        Self {
+            election,
+            weight: 1,
+            balance: false,
+            hand_overs: 4,
+            look_around: Duration::from_secs(30),
+            // Amazon's list price of a listing, divided by that of a read.
+            reads_per_listing: 13,
+            at_a_time: 16,
+            delete_after,
+        }
+    }
+}

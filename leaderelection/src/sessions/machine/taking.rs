@@ -1,0 +1,380 @@
+//! Rules S2, S5 and S9: the reads of single locks, and the writes that take and release them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::effect::{Effect, Fact, Refusal};
+use super::flight::{Flight, Kind};
+use super::input::DrawSession;
+use super::lock::{Extras, Lock, Phase, Seen};
+use super::member::Member;
+use super::ranking;
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
+use crate::lock::VersionedRecord;
+use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::store::{StoreErrorKind, Version};
+
+/// The next request that a lock needs.
+enum Want {
+    Look,
+    Take(BeginReason),
+    Release,
+}
+
+impl Member {
+    /// Plans the next request for a lock that can perhaps be taken since now. Members that are before this one in rank go
+    /// first (rule S9).
+    pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        // The order spares requests and nothing else: of two writes on one version, one is a conflict.
+        if lock.phase == Phase::Competing && self.opening(lock).is_some() {
+            let mut wait = self.rules.election.retry_period * self.rank(lock);
+            if lock.prefers_other_than(&self.identity).is_some() {
+                wait += self.rules.election.lease_duration;
+            }
+            if let Some(lock) = self.lock_mut(id) {
+                // A second event about the same opening must not shorten a wait, such as that after a step-down.
+                lock.not_before = lock.not_before.max(now + wait);
+            }
+        }
+        self.plan(now, id);
+    }
+
+    /// The number of live members that are before this one in rank for a lock.
+    fn rank(&self, lock: &Lock) -> u32 {
+        let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
+        let before = self.peers.values().filter(|peer| peer.is_member()).filter(|peer| {
+            let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
+            (score, peer.identity.as_deref().unwrap_or_default()) > own
+        });
+        u32::try_from(before.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
+    pub(super) fn opening(&self, lock: &Lock) -> Option<BeginReason> {
+        match &lock.seen {
+            Seen::Absent => Some(BeginReason::Created),
+            Seen::Free { .. } => {
+                let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
+                let is_for_us = preferred == Some(&*self.identity);
+                Some(if is_for_us { BeginReason::Transferred } else { BeginReason::Released })
+            }
+            Seen::Held { session, .. } => {
+                // Rule S4: that the lease of its session has passed is not enough, because a renewal may be on its way.
+                // Only the write that ends the session makes that renewal fail.
+                let peer = self.peers.get(session).filter(|peer| peer.ended)?;
+                let of = peer.identity.as_deref().unwrap_or(session).to_owned();
+                Some(BeginReason::Expired { of })
+            }
+            // Never taken: of an unknown object no version is known, an own record is settled or released, and a
+            // refused one is no record of a session.
+            Seen::Unknown | Seen::Ours { .. } | Seen::Refused { .. } => None,
+        }
+    }
+
+    fn want(&self, lock: &Lock) -> Option<Want> {
+        let is_ours = matches!(lock.seen, Seen::Ours { .. });
+        // Without a candidacy, a read is worth its price only if the record may name this session, and so bar others.
+        let matters = !matches!(lock.phase, Phase::Idle | Phase::Ended(_)) || lock.in_doubt || is_ours;
+        if lock.must_read && matters {
+            return Some(Want::Look);
+        }
+        match &lock.phase {
+            Phase::Releasing(_) if is_ours => Some(Want::Release),
+            // No term leads by this record: it is what is left of one, or a write that landed late.
+            Phase::Idle | Phase::Competing if is_ours && !lock.works => Some(Want::Release),
+            // Rule 8: while work of an earlier term that was given up runs, no other term begins.
+            Phase::Competing if !lock.works && !lock.is_exhausted => self.opening(lock).map(Want::Take),
+            _ => None,
+        }
+    }
+
+    /// Sets the time of the next request about a lock.
+    pub(super) fn plan(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id) else { return };
+        // Two requests about one lock could be answered in either order, and the older answer would be taken for news.
+        let may_send = self.window().is_some() && !self.flights.contains_key(&id.0);
+        match self.want(lock).filter(|_| may_send) {
+            None => self.due_locks.cancel(&id.0),
+            // The waits are for writes. A read that kept them would find the opening too late.
+            Some(Want::Look) if !lock.read_failed => self.due_locks.set(id.0, now),
+            Some(_) => self.due_locks.set(id.0, lock.not_before.max(now)),
+        }
+    }
+
+    /// Sends the request that a lock needs.
+    pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl DrawSession) {
+        // A lock's write names a session that is open (rule S2).
+        if self.window().is_none_or(|term| now >= term.valid_until) {
+            return;
+        }
+        let want = self.lock(id).and_then(|lock| self.want(lock));
+        if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
+            // From here on the record is the rest of an ended term, even if a read shows it once more.
+            lock.prepare_release();
+        }
+        let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
+        let (kind, request) = match want {
+            None => return,
+            Some(Want::Look) => (Kind::Look, Request::Look),
+            Some(Want::Take(reason)) => {
+                let write = take(lock, &self.identity, &own.id, draw.stamp());
+                (Kind::Take { token: lock.next_token, reason }, Request::Write(write))
+            }
+            Some(Want::Release) => match release(lock, draw.stamp()) {
+                Some(write) => (Kind::Release, Request::Write(write)),
+                None => return,
+            },
+        };
+        // The answer may come when another session is open, for which the write proves nothing.
+        self.flights.insert(id.0, Flight { session: own.id.clone(), kind });
+        self.effects.push_back(Effect::Lock { lock: id, request });
+    }
+
+    pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
+        let Some(Flight { session, kind }) = self.flights.remove(&id.0) else { return };
+        // The store's wish counts for every later request, also if nothing waits for this answer any more (rule 6).
+        self.obey(now, answer.failure());
+        // An answer that comes after the end of the session that the write names is not believed (rule S2).
+        let counts = self.is_ours(&session);
+        match (kind, answer) {
+            (Kind::Look, Answer::Read(Ok(found))) => self.learn(now, id, found),
+            (Kind::Look, Answer::Read(Err(failure))) => self.on_read_failure(now, id, failure, jitter),
+            (Kind::Take { token, reason }, Answer::Written(Ok(version))) if counts => {
+                self.landed(now, id, version, token, reason);
+            }
+            // A release that landed frees the lock at any time, because its record names nobody.
+            (Kind::Release, Answer::Written(Ok(version))) => self.on_released(now, id, version, counts),
+            (kind, Answer::Written(result)) => {
+                // Here is also a write that landed and was answered after its session: its record names a session that
+                // is over.
+                let takes = matches!(kind, Kind::Take { .. });
+                let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
+                let pause = self.back_off(id, failure, jitter);
+                if let Some(lock) = self.lock_mut(id) {
+                    lock.not_before = lock.not_before.max(now + pause);
+                    // Any failure leaves a doubt: what a proxy refuses, or a conflict answers, may have been applied
+                    // (rule 6).
+                    lock.in_doubt |= takes && counts;
+                    // A refused write is tried again without a read. But a candidacy that was stopped while its write
+                    // was on the way ends only when a read shows the lock.
+                    let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
+                    lock.must_read |= !is_refused || !counts || matches!(lock.phase, Phase::Releasing(_));
+                }
+            }
+            _ => {}
+        }
+        self.plan(now, id);
+    }
+
+    fn on_read_failure(&mut self, now: LocalInstant, id: LockId, failure: Failure, jitter: Jitter) {
+        let pause = self.back_off(id, failure.kind, jitter);
+        if let Some(lock) = self.lock_mut(id) {
+            lock.not_before = lock.not_before.max(now + pause);
+            lock.read_failed = true;
+        }
+        if failure.kind == StoreErrorKind::Unreadable {
+            self.refuse(id, None, Refusal::Unreadable);
+            // No write can name the version of this object, so the lock can be neither kept nor released.
+            self.lose(now, id, crate::election::EndReason::Unreadable);
+        }
+    }
+
+    /// Takes a read of a lock.
+    fn learn(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        (lock.must_read, lock.read_failed, lock.is_exhausted) = (false, false, false);
+        let has_changed =
+            found.as_ref().map(|found| &found.version) != lock.version() || matches!(lock.seen, Seen::Unknown);
+        if has_changed {
+            // The writes in doubt named another version, so none of them can land any more.
+            (lock.in_doubt, lock.failures) = (false, 0);
+        }
+        // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
+        let asked_before = self.asked_for(id);
+        let reason = self.lock(id).and_then(|lock| self.opening(lock)).unwrap_or(BeginReason::Released);
+        match found {
+            None => self.saw_nothing(now, id),
+            Some(found) => self.saw_record(now, id, found),
+        }
+        // Before the ranks: the read may show an own write, and then there is nothing to wait for.
+        self.settle(now, id, reason);
+        // A request that replaces another one begins no second courtesy, because requests without end would then bar every
+        // candidate (rule 14).
+        if has_changed && (asked_before.is_none() || asked_before != self.asked_for(id)) {
+            self.freed(now, id);
+        }
+    }
+
+    /// The token of the next term, if the lock can be taken and a candidate was named for that term.
+    fn asked_for(&self, id: LockId) -> Option<u64> {
+        let lock = self.lock(id).filter(|lock| self.opening(lock).is_some())?;
+        lock.extras.as_ref()?.preferred.as_ref().map(|_| lock.next_token)
+    }
+
+    fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
+        let wait = self.rules.look_around + self.rules.election.lease_duration;
+        let was_led =
+            self.lock(id).is_some_and(|lock| matches!(lock.seen, Seen::Held { .. }) && self.opening(lock).is_none());
+        if let Some(lock) = self.lock_mut(id)
+            && was_led
+        {
+            // The leader sees the deletion when it looks at all locks.
+            lock.not_before = lock.not_before.max(now + wait);
+        }
+        self.set_seen(id, Seen::Absent);
+        self.announce(id, None);
+        self.lose(now, id, Self::end_reason_if_gone(None));
+    }
+
+    fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
+        let VersionedRecord { record, version, .. } = found;
+        let Some(lock) = self.lock_mut(id) else { return };
+        lock.saw_token(record.leader_transitions);
+        let extras = Extras { unknown: record.unknown.clone(), preferred: record.preferred_holder.clone() };
+        lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
+        let exhausted = lock.is_exhausted;
+        match &record.session {
+            Some(session) if self.is_ours(session) => {
+                // Nothing is announced or lost here: `settle` decides by the token which term this record is of.
+                self.set_seen(id, Seen::Ours { version, token: record.leader_transitions });
+                return;
+            }
+            Some(session) => {
+                let session = SessionId::from(session.as_str());
+                // A session that this member did not know counts as alive until a read or a write has shown its end.
+                self.hear_of(now, &session);
+                let is_alive = self.peers.get(&session).is_some_and(|peer| !peer.ended);
+                let leader = is_alive.then(|| self.share_identity(&session, &record.holder_identity));
+                self.set_seen(id, Seen::Held { version, session });
+                self.announce(id, leader);
+            }
+            None if record.is_released() => {
+                self.set_seen(id, Seen::Free { version });
+                self.announce(id, None);
+            }
+            None => {
+                let holder = record.holder_identity.clone();
+                self.announce(id, Some(holder.as_str().into()));
+                // An elector with a lease of its own knows no sessions, so each kind leaves the other's records alone.
+                self.refuse(id, Some(version), Refusal::PlainLease { holder });
+            }
+        }
+        if exhausted {
+            self.tell(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
+        }
+        self.lose(now, id, Self::end_reason_if_gone(Some(&record)));
+    }
+
+    fn refuse(&mut self, id: LockId, version: Option<Version>, refusal: Refusal) {
+        // The holder of a lease writes a new version every few seconds.
+        let is_known = self.lock(id).is_some_and(
+            |lock| matches!(&lock.seen, Seen::Refused { version: before } if before.is_some() == version.is_some()),
+        );
+        self.set_seen(id, Seen::Refused { version });
+        if !is_known {
+            self.tell(Fact::Refused { lock: id, refusal });
+        }
+    }
+
+    /// Takes a write of this session that is known to have landed while the session was valid.
+    fn landed(&mut self, now: LocalInstant, id: LockId, version: Version, token: u64, reason: BeginReason) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        (lock.in_doubt, lock.must_read, lock.failures) = (false, false, 0);
+        lock.saw_token(token);
+        if let Some(extras) = &mut lock.extras {
+            // The write that won carried no name: the next term drops it (rule 14).
+            extras.preferred = None;
+        }
+        self.set_seen(id, Seen::Ours { version, token });
+        self.settle(now, id, reason);
+    }
+
+    /// Begins a term if the record names the own session by a write that no term has had yet.
+    pub(super) fn settle(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
+        let (Some(window), Some(lock)) = (self.window(), self.lock(id)) else { return };
+        let ours = match &lock.seen {
+            Seen::Ours { token, .. } => Some(*token),
+            _ => None,
+        };
+        match (&lock.phase, ours) {
+            (Phase::Competing, Some(token)) if token >= lock.first_new_token && !lock.works => {
+                self.start(id, token, window, reason);
+            }
+            // A write on its way may still make the lock ours, so nothing is over before its answer.
+            (Phase::Releasing(outcome), None) if !self.flights.contains_key(&id.0) => {
+                let outcome = (**outcome).clone();
+                return self.finish(now, id, outcome);
+            }
+            _ => {}
+        }
+        self.hand_over_if_asked(now, id);
+    }
+
+    fn start(&mut self, id: LockId, token: u64, window: Term, reason: BeginReason) {
+        let Some(lock) = self.lock_mut(id) else { return };
+        lock.phase = Phase::Leading { token };
+        // A read that shows this record after the end of the term begins no second one (rule S2).
+        lock.first_new_token = token + 1;
+        lock.works = true;
+        // Counted before the driver starts the work, so that no step in between releases the session beside it.
+        self.at_work += 1;
+        self.tell(Fact::Acquired { lock: id, fencing_token: token });
+        let term = Term { fencing_token: token, ..window };
+        self.effects.push_back(Effect::Start { lock: id, term, reason });
+        self.announce(id, Some(self.identity.clone()));
+    }
+
+    fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
+        // The number is the session's: a release that the session before has sent says nothing about this one.
+        self.released += u64::from(counts);
+        self.set_seen(id, Seen::Free { version });
+        self.tell(Fact::Released { lock: id });
+        self.announce(id, None);
+        self.settle(now, id, BeginReason::Released);
+        self.freed(now, id);
+    }
+}
+
+/// The write that takes a lock which nothing holds (rule S5).
+fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
+    let record = LeaderElectionRecord {
+        holder_identity: identity.to_owned(),
+        lease_duration: Duration::ZERO,
+        acquire_time: Some(stamp.time),
+        renew_time: None,
+        leader_transitions: lock.next_token,
+        write_id: Some(stamp.write_id),
+        preferred_holder: None,
+        session: Some(session.to_owned()),
+        peer: None,
+        rank: None,
+        take_backs: 0,
+        unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
+    };
+    Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
+}
+
+/// The write that releases one lock (rule S6).
+fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
+    let Seen::Ours { version, token } = &lock.seen else { return None };
+    let extras = lock.extras.as_deref().cloned().unwrap_or_default();
+    let record = LeaderElectionRecord {
+        holder_identity: String::new(),
+        lease_duration: RELEASED_LEASE,
+        acquire_time: Some(stamp.time),
+        renew_time: Some(stamp.time),
+        leader_transitions: *token,
+        write_id: Some(stamp.write_id),
+        // A request that a read has shown is kept, for whatever other reason the term may have ended.
+        preferred_holder: extras.preferred,
+        session: None,
+        peer: None,
+        rank: None,
+        take_backs: 0,
+        unknown: extras.unknown,
+    };
+    Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })
+}

@@ -1,0 +1,48 @@
+//! Shows a member to an explorer, which can then tell that two states differ in nothing that matters.
+
+use super::member::Member;
+use super::rhythm::Rhythm;
+use crate::election::Visitor;
+
+impl Member {
+    /// Shows every instant to `visitor`, which may replace each.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) {
+        if let Some(own) = &mut self.own {
+            own.election.visit(visitor);
+            if let Some(term) = &mut own.term {
+                visitor.moment(&mut term.sent_at);
+                visitor.moment(&mut term.valid_until);
+            }
+            if self.rules.balance {
+                visitor.moment(&mut own.opened_at);
+            } else {
+                visitor.pause(&mut own.opened_at);
+            }
+        }
+        if let Some(open_at) = &mut self.open_at {
+            visitor.pause(open_at);
+        }
+        self.housekeeping.visit(|at| visitor.pause(at));
+        self.due_locks.visit(|at| visitor.pause(at));
+        self.drop_by.visit(|at| visitor.timer(at));
+        visitor.pause(&mut self.asked_until);
+        for peer in self.peers.values_mut() {
+            if self.rules.balance {
+                visitor.moment(&mut peer.alive_since);
+            } else {
+                visitor.pause(&mut peer.alive_since);
+            }
+            visitor.pause(&mut peer.look_at);
+            visitor.pause(&mut peer.asked_at);
+            if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut peer.rhythm {
+                [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
+            }
+            visitor.pause(&mut peer.not_before);
+            let Some(sight) = &mut peer.sight else { continue };
+            visitor.moment(&mut sight.since);
+        }
+        for lock in &mut self.locks {
+            visitor.pause(&mut lock.not_before);
+        }
+    }
+}

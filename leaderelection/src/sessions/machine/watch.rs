@@ -1,0 +1,393 @@
+//! Rules S3, S4, S7 and S8: the watch over other sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::effect::{Effect, Fact, PeerRequest};
+use super::input::DrawSession;
+use super::member::{Housekeeping, Member};
+use super::peer::{self, Peer, Sight};
+use super::rhythm::Rhythm;
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{Answer, Failure, Jitter, Purpose, Stamp, Write};
+use crate::lock::VersionedRecord;
+use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::store::{StoreErrorKind, Version};
+
+/// The divisor of the retry period for the spread of the writes that end a session.
+const SPREAD: u32 = 10;
+
+impl Member {
+    /// Remembers a session that a lock names, and reads its object soon.
+    pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId) {
+        if !self.peers.contains_key(session) {
+            self.peers.insert(session.clone(), Peer::new(now, self.rules.election.lease_duration));
+            self.plan_peer(now, session);
+        }
+    }
+
+    pub(super) fn list_sessions(&mut self) {
+        if !std::mem::replace(&mut self.lists_sessions, true) {
+            self.housekeeping_in_flight += 1;
+            self.effects.push_back(Effect::ListSessions);
+        }
+    }
+
+    pub(super) fn on_sessions(
+        &mut self,
+        now: LocalInstant,
+        listing: Result<Vec<(SessionId, Option<Version>)>, Failure>,
+        jitter: Jitter,
+    ) {
+        if !std::mem::take(&mut self.lists_sessions) {
+            return;
+        }
+        self.housekeeping_in_flight -= 1;
+        self.obey(now, listing.as_ref().err().copied());
+        let mut pause = self.poll_pause(jitter);
+        if let Ok(listed) = listing {
+            self.knows_sessions = true;
+            self.compare_with_listing(now, listed.into_iter().collect(), jitter);
+            // Only now is it known whether another process's session has this identity (rule S1).
+            self.open_soon(now);
+            if !self.lists_instead_of_reading() {
+                // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
+                let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
+                pause = self.rules.look_around.min(longest);
+            }
+        }
+        self.housekeeping.set(Housekeeping::Sessions, now + pause);
+    }
+
+    fn compare_with_listing(
+        &mut self,
+        now: LocalInstant,
+        listed: BTreeMap<SessionId, Option<Version>>,
+        jitter: Jitter,
+    ) {
+        for (id, version) in &listed {
+            if self.own.as_ref().is_none_or(|own| own.id != *id) {
+                self.hear_of(now, id);
+                match version {
+                    Some(version) => self.saw_version(now, id, version, jitter),
+                    // Only a read shows the version.
+                    None => self.look_soon(now, id),
+                }
+            }
+        }
+        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains_key(*id)).cloned().collect();
+        for id in missing {
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            match &mut peer.sight {
+                // Nothing is left to delete. A false listing would leave an object that nobody uses.
+                Some(sight) if peer.ended => sight.version = None,
+                // Only a read shows that there is no object.
+                Some(Sight { version: Some(_), .. }) => peer.look_at = now,
+                _ => {}
+            }
+            self.plan_peer(now, &id);
+        }
+    }
+
+    fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
+        self.change_peer(id, |peer| peer.look_at = now);
+        self.plan_peer(now, id);
+    }
+
+    /// Takes the version of a session's object from a listing.
+    fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        match &peer.sight {
+            Some(sight) if sight.version.as_ref() == Some(version) => {
+                // A session that is not renewed may have ended.
+                // Its end replaces the record, so the content must have been read as well (rule S4).
+                if sight.record.is_none() && !peer.ended {
+                    peer.look_at = now;
+                }
+            }
+            before => {
+                let is_renewal = !peer.ended && before.as_ref().is_some_and(|sight| sight.version.is_some());
+                peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
+                peer.sight = Some(Sight::of(Some(version.clone()), now, spread));
+                if peer.identity.is_none() {
+                    peer.look_at = now;
+                }
+            }
+        }
+        self.tell_of_peer(id);
+        self.plan_peer(now, id);
+    }
+
+    fn tell_of_peer(&mut self, id: &SessionId) {
+        let Some(peer) = self.peers.get(id).filter(|peer| !peer.ended) else { return };
+        if let Some(sight) = &peer.sight {
+            let (session, since, lease) = (id.clone(), sight.since, peer.lease);
+            self.tell(Fact::PeerSeen { session, since, lease });
+        }
+    }
+
+    /// Returns `true` if listings of the sessions cost less than reads of each. A listing takes place once in 1.6 retry
+    /// periods, and a session is read once in each.
+    pub(super) fn lists_instead_of_reading(&self) -> bool {
+        let sessions = self.peers.values().filter(|peer| peer.is_member()).count();
+        sessions * 8 > self.rules.reads_per_listing * 5
+    }
+
+    /// Sets the time of the next request about a session.
+    pub(super) fn plan_peer(&mut self, now: LocalInstant, id: &SessionId) {
+        let delete_after = self.rules.delete_after;
+        let Some(peer) = self.peers.get(id) else { return };
+        if peer.in_flight {
+            return;
+        }
+        let task = Housekeeping::Peer(id.clone());
+        if !peer.ended {
+            let expires_at = peer.expires_at().filter(|_| peer.may_be_ended());
+            let at = expires_at.map_or(peer.look_at, |at| at.min(peer.look_at));
+            return self.housekeeping.set(task, at.max(peer.not_before));
+        }
+        match &peer.sight {
+            Some(Sight { version: Some(_), since, .. }) => {
+                if let Some(after) = delete_after {
+                    let at = *since + after;
+                    self.housekeeping.set(task, at.max(now));
+                }
+            }
+            // While a lock names the session, the memory of its end is all that makes the lock free.
+            _ if peer.holds.is_empty() => {
+                self.housekeeping.cancel(&task);
+                self.past.retain(|past| past != id);
+                self.peers.remove(id);
+            }
+            _ => self.housekeeping.cancel(&task),
+        }
+    }
+
+    /// Does what is due about a session: looks at it, ends it, or deletes its object.
+    pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl DrawSession) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let has_expired = peer.expires_at().is_some_and(|at| at <= now);
+        let request = match &peer.sight {
+            Some(Sight { version: Some(version), .. }) if peer.ended => PeerRequest::Delete(version.clone()),
+            _ if peer.ended => return,
+            Some(Sight { version: Some(version), record: Some(record), .. }) if has_expired => {
+                // A renewal that lands first changes the version: this write fails, and the session lives on.
+                PeerRequest::End(end(LeaderElectionRecord::clone(record), Some(version.clone()), draw.stamp()))
+            }
+            // A read that shows no object may be false, so a conditional write decides.
+            Some(Sight { version: None, unreadable: false, .. }) if has_expired => {
+                PeerRequest::End(end(LeaderElectionRecord::new("", RELEASED_LEASE), None, draw.stamp()))
+            }
+            _ => PeerRequest::Look,
+        };
+        (peer.in_flight, peer.asked_at) = (true, now);
+        self.housekeeping_in_flight += 1;
+        self.effects.push_back(Effect::Peer { session: id.clone(), request });
+    }
+
+    pub(super) fn on_peer_answer(&mut self, now: LocalInstant, id: &SessionId, answer: Answer, jitter: Jitter) {
+        if !self.answered(now, id, answer.failure()) {
+            return;
+        }
+        match answer {
+            Answer::Written(Ok(version)) => return self.end_peer(now, id, Some(version)),
+            Answer::Read(Ok(Some(found))) => self.saw_peer(now, id, found, jitter),
+            Answer::Read(Ok(None)) => self.saw_no_record(now, id, false, jitter),
+            Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => {
+                self.saw_no_record(now, id, true, jitter);
+            }
+            // A failure shows neither a renewal nor a missing object, so the wait of rule S4 runs on.
+            Answer::Read(Err(_)) => {
+                let pause = self.poll_pause(jitter);
+                self.change_peer(id, |peer| peer.not_before = now + pause);
+            }
+            Answer::Written(Err(failure)) => {
+                // The next end names the version that the next read shows.
+                let soon = matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Ambiguous);
+                let pause = if soon { Duration::ZERO } else { self.poll_pause(jitter) };
+                self.change_peer(id, |peer| {
+                    match &mut peer.sight {
+                        Some(Sight { version: Some(_), record, .. }) => *record = None,
+                        // There may be an object after all.
+                        sight if soon => *sight = None,
+                        _ => {}
+                    }
+                    (peer.look_at, peer.not_before) = (now, now + pause);
+                });
+            }
+        }
+        self.plan_peer(now, id);
+        self.open_soon(now);
+    }
+
+    pub(super) fn on_deleted(&mut self, now: LocalInstant, id: &SessionId, result: Result<(), Failure>) {
+        if !self.answered(now, id, result.err()) {
+            return;
+        }
+        self.change_peer(id, |peer| {
+            if let Some(sight) = &mut peer.sight {
+                match result {
+                    // Old objects only make listings longer, so the next try can wait as long as the first.
+                    Err(failure) if failure.kind != StoreErrorKind::Conflict => sight.since = now,
+                    _ => sight.version = None,
+                }
+            }
+        });
+        self.plan_peer(now, id);
+    }
+
+    /// Takes a read that shows no object, or an unreadable one.
+    fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        peer.look_at = now + pause;
+        if peer.ended {
+            return;
+        }
+        // The wait begins with the first of the reads that agree (rule S3).
+        let is_known = |sight: &Sight| sight.version.is_none() && sight.unreadable == unreadable;
+        if !peer.sight.as_ref().is_some_and(is_known) {
+            peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
+        } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
+            // No write can name the version of an unreadable object (rule S4).
+            self.end_peer(now, id, None);
+        }
+    }
+
+    /// Takes a read of a session's record.
+    fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
+        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
+        let lists = self.lists_instead_of_reading();
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let VersionedRecord { record, version, .. } = found;
+        let is_known = |sight: &Sight| sight.version.as_ref() == Some(&version) && sight.record.is_some();
+        let is_renewed = !peer.sight.as_ref().is_some_and(is_known);
+        let rhythm = Rhythm::after_look(peer.rhythm.as_ref(), peer.asked_at, is_renewed, retry);
+        // A listing shows a reason for an earlier look.
+        peer.look_at = if lists { now + look_around } else { rhythm.next_look(retry) };
+        peer.rhythm = Some(rhythm);
+        if peer.ended {
+            return;
+        }
+        if record.is_released() {
+            return self.end_peer(now, id, Some(version));
+        }
+        let (is_new, released_before) = (peer.identity.is_none(), peer.released);
+        let lease = self.rules.election.lease_duration;
+        let lived = peer::lived(&record).min(lease);
+        peer.describe(&record);
+        peer.released = peer::released(&record);
+        let has_released = !is_new && peer.released != released_before;
+        match &mut peer.sight {
+            Some(sight) if sight.version.as_ref() == Some(&version) => sight.record = Some(Box::new(record)),
+            before => {
+                let is_renewal = before.as_ref().is_some_and(|sight| sight.version.is_some());
+                peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
+                let record = Some(Box::new(record));
+                peer.sight = Some(Sight { record, ..Sight::of(Some(version), now, spread) });
+            }
+        }
+        if is_new {
+            // By the session's own count, because this member may be the newer one (rule S9).
+            peer.alive_since = now - lived;
+        }
+        let settles_at = peer.settles_at(lease);
+        self.tell_of_peer(id);
+        if is_new && self.rules.balance {
+            self.housekeeping.hurry(Housekeeping::Balance, settles_at);
+            if self.lists_instead_of_reading() {
+                // Another member's clock may be faster, and locks move as soon as the first of all clocks allows it.
+                self.look_at_locks_soon(now);
+            }
+        }
+        if has_released {
+            self.look_at_locks_soon(now);
+        }
+        self.report_clash(id);
+    }
+
+    /// Reports another process that renews a session under this member's identity.
+    fn report_clash(&mut self, id: &SessionId) {
+        // A late renewal of an earlier session of this very process is no clash.
+        let is_past = self.past.contains(id);
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let clashes = peer.renews && !is_past;
+        if clashes && !std::mem::replace(&mut peer.clash_reported, true) {
+            self.tell(Fact::IdentityClash { session: id.clone() });
+        }
+    }
+
+    /// Treats a session as over for good: its locks are free.
+    fn end_peer(&mut self, now: LocalInstant, id: &SessionId, version: Option<Version>) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        // No process uses an ID twice, so nothing can take this back.
+        peer.ended = true;
+        peer.sight = Some(Sight::of(version, now, Duration::ZERO));
+        let held: Vec<u32> = peer.holds.iter().copied().collect();
+        self.tell(Fact::PeerEnded { session: id.clone() });
+        for lock in held {
+            self.announce(LockId(lock), None);
+            self.freed(now, LockId(lock));
+        }
+        // The session may have taken further locks since this member looked.
+        self.look_at_locks_soon(now);
+        self.plan_peer(now, id);
+        self.open_soon(now);
+    }
+
+    fn open_soon(&mut self, now: LocalInstant) {
+        if self.begun && self.own.is_none() && !self.stop_asked {
+            self.open_at = Some(now);
+        }
+    }
+
+    /// Returns `true` if a request about this session was in flight.
+    fn answered(&mut self, now: LocalInstant, id: &SessionId, failure: Option<Failure>) -> bool {
+        self.obey(now, failure);
+        let was_in_flight = self.peers.get_mut(id).is_some_and(|peer| std::mem::take(&mut peer.in_flight));
+        self.housekeeping_in_flight -= usize::from(was_in_flight);
+        was_in_flight
+    }
+
+    fn change_peer(&mut self, id: &SessionId, change: impl FnOnce(&mut Peer)) {
+        if let Some(peer) = self.peers.get_mut(id) {
+            change(peer);
+        }
+    }
+
+    /// The identity of a session's member, shared with the session if that is known.
+    pub(super) fn share_identity(&self, session: &SessionId, identity: &str) -> Arc<str> {
+        let known = self.peers.get(session).and_then(|peer| peer.identity.clone());
+        known.filter(|known| **known == *identity).unwrap_or_else(|| identity.into())
+    }
+}
+
+impl Peer {
+    /// Returns `true` if the content of the object is known, so that the session may be ended when it has expired.
+    fn may_be_ended(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| sight.version.is_none() || sight.record.is_some())
+    }
+}
+
+/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
+/// creates the object that was missing for a lease.
+fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
+    let record = LeaderElectionRecord {
+        holder_identity: String::new(),
+        lease_duration: RELEASED_LEASE,
+        acquire_time: Some(stamp.time),
+        renew_time: Some(stamp.time),
+        write_id: Some(stamp.write_id),
+        preferred_holder: None,
+        peer: None,
+        rank: None,
+        take_backs: 0,
+        ..record
+    };
+    Write { purpose: Purpose::Release, record: Arc::new(record), expected }
+}

@@ -1,0 +1,22 @@
+//! Stores of which a program names only the place.
+
+use async_trait::async_trait;
+
+use super::{ConditionalStore, StoreError};
+
+/// A store that opens by the name of its bucket, its container or its directory. Everything else comes from the
+/// environment, as the store's own tools find it.
+///
+/// [`ObjectLock::from_env`](crate::ObjectLock::from_env) opens a lock in such a store. A
+/// [session](crate::Session) takes the store itself.
+#[async_trait]
+pub trait FromEnv: ConditionalStore + Sized {
+    /// Opens the store in `place`. Nothing is sent to the store yet.
+    ///
+    /// Cancellation safe: a future that is dropped leaves nothing behind.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`](super::StoreErrorKind::Fatal) if `place` or a setting of the environment is invalid.
+    async fn from_env(place: &str) -> Result<Self, StoreError>;
+}

@@ -1,0 +1,314 @@
+//! The only interface that the library needs from outside: an object store with conditional writes.
+
+pub(crate) mod check;
+mod from_env;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+pub use check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
+pub use from_env::FromEnv;
+
+/// The largest body that a [`ConditionalStore`] reads or writes, in bytes (64 KiB).
+///
+/// A record is a few hundred bytes. The limit keeps a mistyped key from pulling a large file into
+/// memory on every poll.
+pub const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// A store of small objects that writes only if a [`Precondition`] holds.
+///
+/// # Contract
+///
+/// - **Linearizable.** A read returns the newest completed write. Of any number of writers that name the same
+///   [`Precondition`], at most one succeeds. Leadership is exactly as exclusive as the store's writes.
+/// - **One response.** [`get`](Self::get) returns a body and a version from the same response.
+/// - **One attempt.** A call sends at most one request for each effect it has. A client that silently
+///   retries a write turns its own success into a conflict.
+/// - **Honest errors.** [`StoreErrorKind`] states the known effect of a failed call. When in doubt, a write
+///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
+/// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
+///
+/// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
+#[async_trait]
+pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
+    /// Reads an object. Returns `None` if no object exists at `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Unreadable`] for a body over [`MAX_BODY_BYTES`], which is not downloaded.
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError>;
+
+    /// Writes an object if `precondition` holds, and returns the version of the written object.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Conflict`] if the precondition does not hold; this includes a missing object under
+    /// [`Precondition::Matches`]. [`StoreErrorKind::Fatal`] for an empty body or a body over
+    /// [`MAX_BODY_BYTES`], before anything is sent (see [`StoreError::check_body`]).
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError>;
+
+    /// Deletes an object if it still has the version `expected`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Conflict`] if the object has another version or does not exist. [`StoreErrorKind::Fatal`] from
+    /// a store that has no deletion with a condition; then nothing is deleted, whatever the version.
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError>;
+
+    /// Removes every trace of an object, whatever its version. Succeeds if there is no object.
+    ///
+    /// Only for an object that the caller alone has written, and that nobody will write again, such as those of a
+    /// probe: versions of an object that is created at this key later may repeat earlier ones. No election discards
+    /// its lock.
+    ///
+    /// The default reads the object, and deletes it by its version. A store that has deletions without a condition
+    /// uses one of these, because some stores have no others.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreErrorKind`].
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        match self.get(key).await? {
+            Some(found) => self.delete(key, &found.version).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the objects whose keys start with `prefix`, sorted by key.
+    ///
+    /// A listing is no snapshot: the objects of one listing may never have existed together.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreErrorKind`] except [`Conflict`](StoreErrorKind::Conflict).
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError>;
+
+    /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
+    fn describe(&self, key: &str) -> String;
+
+    /// Returns `true` if two writes always have different versions, even when their bodies are equal.
+    ///
+    /// A store whose version is a hash of the content returns `false`. The library supports such stores: the
+    /// `writeId` in every record makes every body different.
+    fn has_unique_versions(&self) -> bool {
+        false
+    }
+
+    /// The shortest interval between two writes to one object, if the store refuses faster writes.
+    ///
+    /// A configuration with a shorter retry period causes a warning.
+    fn min_write_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+#[async_trait]
+impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        (**self).get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        (**self).put(key, body, precondition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        (**self).delete(key, expected).await
+    }
+
+    async fn discard(&self, key: &str) -> Result<(), StoreError> {
+        (**self).discard(key).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        (**self).list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        (**self).describe(key)
+    }
+
+    fn has_unique_versions(&self) -> bool {
+        (**self).has_unique_versions()
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        (**self).min_write_interval()
+    }
+}
+
+/// The store's name for one state of one object: an ETag, a generation, a counter.
+///
+/// A version is opaque. Versions are only compared for equality and passed back to the store that issued them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(Arc<str>);
+
+impl Version {
+    /// Wraps a version in the store's own spelling.
+    #[must_use]
+    pub fn new(version: impl Into<Arc<str>>) -> Self {
+        Self(version.into())
+    }
+
+    /// Returns the version in the store's own spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The body of an object, with the version from the same response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VersionedObject {
+    /// The content.
+    pub body: Bytes,
+    /// The version of exactly this body.
+    pub version: Version,
+    /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
+    /// tell it.
+    ///
+    /// In HTTP, the age is the difference of `Date` and `Last-Modified`, which have a grain of one second. The age
+    /// counts from when the store got the write, or from any later moment. An age that is too great makes candidates
+    /// take a lease too early, if they [trust the store's
+    /// clock](crate::LeaderElectionConfigBuilder::trust_store_clock).
+    pub age: Option<Duration>,
+}
+
+impl VersionedObject {
+    /// Combines a body and a version; both must come from the same response.
+    #[must_use]
+    pub fn new(body: impl Into<Bytes>, version: Version) -> Self {
+        Self { body: body.into(), version, age: None }
+    }
+
+    /// Adds the age of the version, from the same response.
+    #[must_use]
+    pub fn with_age(mut self, age: Option<Duration>) -> Self {
+        self.age = age;
+        self
+    }
+}
+
+/// An object in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListedObject {
+    /// The key of the object.
+    pub key: String,
+    /// The version of the object, spelled as in all other answers of the store; `None` if only a read can show it.
+    pub version: Option<Version>,
+}
+
+impl ListedObject {
+    /// Combines a key and a version; both must come from the same response.
+    #[must_use]
+    pub fn new(key: impl Into<String>, version: Option<Version>) -> Self {
+        Self { key: key.into(), version }
+    }
+
+    /// Returns the keys of a listing.
+    #[must_use]
+    pub fn keys(listing: Vec<Self>) -> Vec<String> {
+        listing.into_iter().map(|object| object.key).collect()
+    }
+}
+
+/// The condition under which a store performs a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// No object exists at the key.
+    Absent,
+    /// The object exists and has this version.
+    Matches(Version),
+}
+
+/// The known effect of a store call that failed. The caller decides by this kind alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// The precondition did not hold. Read the object to find the reason.
+    Conflict,
+    /// The store refused before any effect, for now: throttled, connection refused, disk full. Try again later.
+    Rejected,
+    /// The outcome is unknown: the write may have happened, or may still happen. Read the object before acting.
+    Ambiguous,
+    /// The store refused permanently: access denied, no such bucket, bad request. A person has to change
+    /// something.
+    Fatal,
+    /// An object exists but cannot be a record: it is too large, or is not readable as a record.
+    Unreadable,
+}
+
+/// The error of a store call.
+///
+/// The message names the object, the problem, and the next step. The message never contains a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    message: String,
+    retry_after: Option<Duration>,
+    #[source]
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl StoreError {
+    /// Creates an error of `kind`. The message is in lower case and has no full stop.
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after: None, source: None }
+    }
+
+    /// Adds the underlying error. The message must not repeat the text of that error.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds the time for which the store asked clients to send nothing.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// Refuses a body that no [`ConditionalStore`] accepts: an empty body, or a body over [`MAX_BODY_BYTES`].
+    /// This check is for authors of stores; `object` returns the text of
+    /// [`describe`](ConditionalStore::describe).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::Fatal`] for such a body.
+    pub fn check_body(body: &[u8], object: impl FnOnce() -> String) -> Result<(), Self> {
+        if (1..=MAX_BODY_BYTES).contains(&body.len()) {
+            return Ok(());
+        }
+        let message =
+            format!("cannot write {} bytes to {}: write between 1 and {MAX_BODY_BYTES} bytes", body.len(), object());
+        Err(Self::new(StoreErrorKind::Fatal, message))
+    }
+
+    /// The known effect of the failed call.
+    #[must_use]
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// The time for which the store asked clients to send nothing, from its `Retry-After`.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}

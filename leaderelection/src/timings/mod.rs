@@ -1,0 +1,211 @@
+//! The durations of an election, checked once.
+
+pub(crate) mod config_error;
+mod human;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::timings::config_error::ConfigError;
+pub use crate::util::duration::{DurationError, parse_duration};
+
+/// client-go's jitter factor: a candidate waits one retry period, and up to this many more.
+pub const JITTER_FACTOR: f64 = 1.2;
+
+/// The smallest accepted difference between lease duration and renew deadline. An eighth of the difference is
+/// the time in which work that does not stop by itself is dropped (rule 8 of the protocol).
+const LEAST_MARGIN: Duration = Duration::from_millis(8);
+
+/// The durations of an election, checked against each other.
+///
+/// The default is client-go's: 15 s, 10 s and 2 s.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::Timings;
+///
+/// let timings = Timings::new(Duration::from_secs(30), Duration::from_secs(20), Duration::from_secs(4))?;
+/// assert_eq!(timings.request_timeout(), Duration::from_secs(5));
+///
+/// let read: Timings = serde_json::from_str(r#"{ "lease_duration": "1m", "request_timeout": "500ms" }"#).unwrap();
+/// assert_eq!((read.lease_duration(), read.renew_deadline()), (Duration::from_secs(60), Duration::from_secs(10)));
+/// # Ok::<(), leaderelection::ConfigError>(())
+/// ```
+///
+/// In configuration files each is a number and a unit. A field that is left out has its default. An unknown field is
+/// an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "human::Written", into = "human::Written")]
+pub struct Timings {
+    lease_duration: Duration,
+    renew_deadline: Duration,
+    retry_period: Duration,
+    request_timeout: Duration,
+}
+
+impl Timings {
+    /// Creates timings with a request timeout of a quarter of the renew deadline.
+    ///
+    /// # Errors
+    ///
+    /// The error names the first invalid duration, its value, and the accepted values.
+    pub fn new(
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Result<Self, ConfigError> {
+        Unchecked { lease_duration, renew_deadline, retry_period, request_timeout: None }.check()
+    }
+
+    /// Returns these timings with another request timeout.
+    ///
+    /// # Errors
+    ///
+    /// If the request timeout is zero, or not less than half of the renew deadline.
+    pub fn with_request_timeout(self, request_timeout: Duration) -> Result<Self, ConfigError> {
+        Unchecked { request_timeout: Some(request_timeout), ..self.into() }.check()
+    }
+
+    /// The time that other candidates wait after the last observed renewal before they take the lease.
+    #[must_use]
+    pub fn lease_duration(&self) -> Duration {
+        self.lease_duration
+    }
+
+    /// The time for which one renewal keeps leadership, counted from before the renewal was sent.
+    #[must_use]
+    pub fn renew_deadline(&self) -> Duration {
+        self.renew_deadline
+    }
+
+    /// The pause between a leader's renewals, and the shortest pause between a candidate's reads.
+    #[must_use]
+    pub fn retry_period(&self) -> Duration {
+        self.retry_period
+    }
+
+    /// The time after which the outcome of a request counts as unknown.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
+    /// The time for which a release is tried: a read, a write, and each of them once more.
+    pub(crate) fn release_patience(&self) -> Duration {
+        self.request_timeout.saturating_mul(4)
+    }
+
+    /// Checks the timings beside the longest lease of the lock and the follower interval; returns the latter.
+    pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
+        let lease_duration = self.lease_duration;
+        if lease_duration > longest {
+            let problem =
+                format!("({lease_duration:?}) must not be greater than the lock's max_lease_duration ({longest:?})");
+            return Err(ConfigError::new("lease_duration", problem));
+        }
+        self.follower_interval(follower)
+    }
+
+    /// Checks the pause between the reads of a candidate while the leader renews; `None` is the retry period.
+    fn follower_interval(&self, wanted: Option<Duration>) -> Result<Duration, ConfigError> {
+        const FIELD: &str = "follower_interval";
+
+        let Self { lease_duration, retry_period, .. } = *self;
+        let Some(interval) = wanted else { return Ok(retry_period) };
+        if interval < retry_period {
+            let problem = format!("({interval:?}) must not be less than retry_period ({retry_period:?})");
+            return Err(ConfigError::new(FIELD, problem));
+        }
+        let longest = interval.checked_add(retry_period.mul_f64(JITTER_FACTOR));
+        if longest.is_none_or(|longest| longest >= lease_duration) {
+            let problem = format!(
+                "({interval:?}) plus {JITTER_FACTOR} times retry_period ({retry_period:?}) must be less than \
+                 lease_duration ({lease_duration:?}), so that a candidate sees the leader's renewals in time"
+            );
+            return Err(ConfigError::new(FIELD, problem));
+        }
+        Ok(interval)
+    }
+
+    /// Returns `true` if a single slow request is enough to end a term.
+    pub(crate) fn allow_a_single_try(&self) -> bool {
+        self.retry_period.saturating_add(self.request_timeout) >= self.renew_deadline
+    }
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        let Unchecked { lease_duration, renew_deadline, retry_period, .. } = Unchecked::default();
+        Self { lease_duration, renew_deadline, retry_period, request_timeout: renew_deadline / 4 }
+    }
+}
+
+/// Durations that may not fit each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Unchecked {
+    pub(crate) lease_duration: Duration,
+    pub(crate) renew_deadline: Duration,
+    pub(crate) retry_period: Duration,
+    /// `None` is a quarter of the renew deadline.
+    pub(crate) request_timeout: Option<Duration>,
+}
+
+impl Default for Unchecked {
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            request_timeout: None,
+        }
+    }
+}
+
+impl From<Timings> for Unchecked {
+    fn from(timings: Timings) -> Self {
+        let Timings { lease_duration, renew_deadline, retry_period, request_timeout } = timings;
+        Self { lease_duration, renew_deadline, retry_period, request_timeout: Some(request_timeout) }
+    }
+}
+
+impl Unchecked {
+    pub(crate) fn check(self) -> Result<Timings, ConfigError> {
+        let Self { lease_duration, renew_deadline, retry_period, .. } = self;
+        let request_timeout = self.request_timeout.unwrap_or(renew_deadline / 4);
+        for (field, value) in [
+            ("lease_duration", lease_duration),
+            ("renew_deadline", renew_deadline),
+            ("retry_period", retry_period),
+            ("request_timeout", request_timeout),
+        ] {
+            if value.is_zero() {
+                return Err(ConfigError::new(field, format!("({value:?}) must be greater than zero")));
+            }
+        }
+        if lease_duration <= renew_deadline {
+            let problem = format!("({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?})");
+            return Err(ConfigError::new("lease_duration", problem));
+        }
+        if lease_duration - renew_deadline < LEAST_MARGIN {
+            let problem = format!(
+                "({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?}) by {LEAST_MARGIN:?} or \
+                 more, so that there is time to drop work that does not stop"
+            );
+            return Err(ConfigError::new("lease_duration", problem));
+        }
+        let longest_poll = Duration::try_from_secs_f64(retry_period.as_secs_f64() * JITTER_FACTOR);
+        if longest_poll.unwrap_or(Duration::MAX) >= renew_deadline {
+            let problem = format!(
+                "({renew_deadline:?}) must be greater than retry_period ({retry_period:?}) times {JITTER_FACTOR}"
+            );
+            return Err(ConfigError::new("renew_deadline", problem));
+        }
+        if request_timeout >= renew_deadline / 2 {
+            let problem =
+                format!("({request_timeout:?}) must be less than half of renew_deadline ({renew_deadline:?})");
+            return Err(ConfigError::new("request_timeout", problem));
+        }
+        Ok(Timings { lease_duration, renew_deadline, retry_period, request_timeout })
+    }
+}

@@ -1,0 +1,125 @@
+//! Durations as people write them.
+
+use std::time::Duration;
+
+use humantime::DurationError as Cause;
+
+/// The error of a text that is not a duration.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(transparent)]
+pub struct DurationError(#[from] Cause);
+
+/// Reads a duration such as `15s`, `1m30s`, `1h 30min` or `1.5s`: one number with a unit, or several that are added up.
+///
+/// Every duration in a record, in settings and in arguments is read here. No text makes this function panic, because
+/// everyone who can write a lock chooses the text.
+///
+/// ```
+/// use std::time::Duration;
+/// use leaderelection::timings::parse_duration;
+///
+/// assert_eq!(parse_duration("1m30s"), Ok(Duration::from_secs(90)));
+/// assert!(parse_duration("15").is_err());
+/// ```
+///
+/// # Errors
+///
+/// If the text is something else, or if the duration is longer than a [`Duration`] can be.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let mut total = Duration::ZERO;
+    let mut read = 0;
+    while read < text.len() || read == 0 {
+        let part = first_part(&text[read..]);
+        if read > 0 && part == "0" {
+            // Only a whole text is zero without a unit.
+            return Err(Cause::UnknownUnit { start: text.len(), end: text.len(), unit: String::new(), value: 0 }.into());
+        }
+        #[allow(clippy::disallowed_methods, reason = "it panics on sums that overflow, and one part is no sum")]
+        let duration = humantime::parse_duration(part).map_err(|cause| behind(cause, read))?;
+        total = total.checked_add(duration).ok_or(Cause::NumberOverflow)?;
+        read += part.len();
+    }
+    Ok(total)
+}
+
+/// The first number of a text with its unit: all before the first digit that follows a letter.
+fn first_part(text: &str) -> &str {
+    let unit = text.find(char::is_alphabetic).unwrap_or(text.len());
+    let next = text[unit..].find(|c: char| c.is_ascii_digit()).unwrap_or(text.len() - unit);
+    &text[..unit + next]
+}
+
+/// The error of a part of a text, with the place in the text.
+fn behind(cause: Cause, read: usize) -> Cause {
+    match cause {
+        Cause::InvalidCharacter(at) => Cause::InvalidCharacter(at + read),
+        Cause::NumberExpected(at) => Cause::NumberExpected(at + read),
+        Cause::UnknownUnit { start, end, unit, value } => {
+            Cause::UnknownUnit { start: start + read, end: end + read, unit, value }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers around the largest that fit, and units that bring sums to the end of the range.
+    fn part() -> impl Strategy<Value = String> {
+        let number = prop_oneof![
+            any::<u64>(),
+            1..=2_000_u64,
+            u64::MAX - 2..=u64::MAX,
+            Just(1_000_000_000),
+            Just(u64::MAX / 60),
+            Just(u64::MAX / 31_557_600)
+        ];
+        let fraction = prop_oneof![4 => Just(String::new()), 1 => r"\.[0-9]{0,20}"];
+        let unit = prop_oneof![9 => "(ns|us|µs|ms|s|m|h|d|w|months|y)", 1 => ".{0,3}"];
+        (number, fraction, " ?", unit, " ?")
+            .prop_map(|(n, fraction, before, unit, after)| format!("{n}{fraction}{before}{unit}{after}"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn no_text_panics(text in prop_oneof![any::<String>(), "[0-9a-zµ. ]{0,40}"]) {
+            let _ = parse_duration(&text);
+        }
+
+        #[test]
+        fn parts_are_added_up_and_no_sum_panics(parts in proptest::collection::vec(part(), 1..5)) {
+            let read = parse_duration(&parts.concat());
+            let alone: Option<Vec<Duration>> = parts.iter().map(|part| parse_duration(part).ok()).collect();
+            if let Some(alone) = alone {
+                prop_assert_eq!(read.ok(), alone.into_iter().try_fold(Duration::ZERO, Duration::checked_add));
+            }
+        }
+
+        #[test]
+        #[allow(clippy::disallowed_methods, reason = "these sums are small")]
+        fn what_does_not_overflow_is_read_as_humantime_reads_it(
+            text in "( ?[0-9]{1,6}(\\.[0-9]{1,4})? ?(ns|us|µs|ms|s|m|min|h|d|w|x|,)? ?){0,4}",
+        ) {
+            prop_assert_eq!(parse_duration(&text).map_err(|error| error.0), humantime::parse_duration(&text));
+        }
+    }
+
+    #[test]
+    fn sums_beyond_the_longest_duration_are_refused() {
+        for (text, whole) in [
+            ("18446744073709551615s999ms", Some(Duration::new(u64::MAX, 999_000_000))),
+            ("18446744073709551615s1000ms", None),
+            ("18446744073709551615s 999ms 1ms", None),
+            ("18446744073709551616s", None),
+            ("0", Some(Duration::ZERO)),
+            ("0ns0", None),
+        ] {
+            assert_eq!(parse_duration(text).ok(), whole, "{text}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Means that know nothing of elections.
+
+pub mod causes;
+pub(crate) mod duration;
+pub(crate) mod random;
+#[cfg(feature = "signal")]
+pub mod shutdown;
+pub(crate) mod sync;

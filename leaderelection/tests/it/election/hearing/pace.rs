@@ -1,0 +1,26 @@
+//! The pace of the leader counts, and not that of the follower.
+
+use leaderelection::election::Fact;
+
+use super::Scene;
+use crate::election::steps::SECOND;
+
+#[test]
+fn a_leader_that_renews_seldom_is_not_silent_before_two_of_its_own_retry_periods() {
+    for (retry, silent_after) in [(None, SECOND * 4), (Some(SECOND * 5), SECOND * 10), (Some(SECOND * 9), SECOND * 15)]
+    {
+        let mut scene = Scene::new(0);
+        scene.retry = retry;
+        scene.pass(SECOND);
+        scene.renew();
+        assert_eq!(scene.hear(2), Fact::Heard);
+        scene.pass(SECOND * 2);
+        assert_eq!(scene.reads.len(), 2, "the second read confirms what was heard");
+        scene.reads.clear();
+        scene.renew();
+        assert_eq!(scene.hear(3), Fact::Heard);
+        let heard_at = scene.play.now;
+        scene.pass(SECOND * 20);
+        assert_eq!(scene.reads.first().map(|read| read.saturating_since(heard_at)), Some(silent_after), "{retry:?}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Locks that an operator changes by hand.
+
+use std::time::Duration;
+
+use leaderelection::lock::MAX_LEADER_TRANSITIONS;
+use leaderelection::sessions::machine::LockId;
+use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+
+use super::fleet::{Fleet, rules};
+
+const LOCK: LockId = LockId(0);
+
+/// Writes a released record, as an operator does.
+fn write(fleet: &mut Fleet, version: usize, token: u64, next: Option<String>) {
+    let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
+    (record.leader_transitions, record.preferred_holder) = (token, next);
+    fleet.locks.insert(LOCK, VersionedRecord::new(record, Version::new(format!("by hand {version}"))));
+}
+
+#[test]
+fn a_lock_is_led_again_after_an_absurd_token_was_put_right() {
+    let mut fleet = Fleet::default();
+    write(&mut fleet, 0, MAX_LEADER_TRANSITIONS, None);
+    fleet.join(rules("a"), 1);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(0, 1), 0, "no token is left");
+    write(&mut fleet, 1, 3, None);
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(0, 1), 1);
+    assert_eq!(fleet.locks[&LOCK].record.leader_transitions, 4);
+}
+
+#[test]
+fn requests_without_end_do_not_bar_a_free_lock() {
+    let mut fleet = Fleet::default();
+    write(&mut fleet, 0, 3, Some("gone".to_owned()));
+    fleet.join(rules("a"), 1);
+    for request in 1..40 {
+        fleet.pass(2);
+        if fleet.led_by(0, 1) == 1 {
+            // One courtesy, and not one for each request.
+            return assert!((7..12).contains(&request), "{request}");
+        }
+        write(&mut fleet, request, 3, Some(format!("gone {request}")));
+    }
+    panic!("nobody leads the lock");
+}

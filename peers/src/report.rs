@@ -1,0 +1,124 @@
+//! The reports of a follower about its peer: to the log, to the metrics, and to the status.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use metrics::counter;
+
+use crate::refusal::Refusal;
+
+const HEARD: &str = "leader_election_peer_heard_total";
+const REFUSED: &str = "leader_election_peer_refused_total";
+const FALLBACKS: &str = "leader_election_peer_fallbacks_total";
+const SAVED: &str = "leader_election_peer_reads_saved_total";
+
+/// A snapshot of the messages that an elector has got from its leaders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PeerStatus {
+    /// `true` if the elector gets messages from the leader that it follows.
+    pub hears: bool,
+    /// The number of messages.
+    pub heard: u64,
+    /// The number of failed attempts to get messages.
+    pub refused: u64,
+    /// The number of times that the messages stopped and the elector went back to the store.
+    pub fallbacks: u64,
+    /// The number of reads of the store that the messages have saved.
+    pub reads_saved: u64,
+    /// The reason for which the last attempt failed; `None` if nothing has failed since the last message.
+    pub last_refusal: Option<Refusal>,
+}
+
+/// The status, for the follower and for those who look at it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedStatus(Arc<Mutex<PeerStatus>>);
+
+impl SharedStatus {
+    pub(crate) fn get(&self) -> PeerStatus {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PeerStatus> {
+        // No code that could panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The reports about one lock. A reason that repeats is logged once.
+#[derive(Debug)]
+pub(crate) struct PeerReport {
+    name: String,
+    status: SharedStatus,
+}
+
+impl PeerReport {
+    /// Reports about one lock from now on. Messages have saved so many reads before.
+    pub(crate) fn new(name: &str, status: SharedStatus, reads_saved: u64) -> Self {
+        status.lock().reads_saved = reads_saved;
+        let report = Self { name: name.to_owned(), status };
+        // All series start at 0, because `increase()` does not see a series that first appears with a 1.
+        for counted in [HEARD, FALLBACKS, SAVED] {
+            report.count(counted, 0);
+        }
+        for reason in Refusal::NAMES {
+            report.count_refusal(reason, 0);
+        }
+        report
+    }
+
+    /// The leader has reported a renewal. Messages have saved so many reads in all.
+    pub(crate) fn heard(&self, address: &str, reads_saved: u64) {
+        self.count(HEARD, 1);
+        let mut status = self.status.lock();
+        status.heard += 1;
+        self.count(SAVED, reads_saved - std::mem::replace(&mut status.reads_saved, reads_saved));
+        status.last_refusal = None;
+        let heard_before = std::mem::replace(&mut status.hears, true);
+        drop(status);
+        if !heard_before {
+            tracing::info!(name = self.name, address, "connected to the leader; reading the store less often");
+        }
+    }
+
+    /// The leader has reported the end of its term.
+    pub(crate) fn ended(&self, address: &str) {
+        self.count(HEARD, 1);
+        let mut status = self.status.lock();
+        status.heard += 1;
+        status.hears = false;
+        drop(status);
+        tracing::debug!(name = self.name, address, "the leader reports that it has released the lease");
+    }
+
+    /// The elector follows another term, or none.
+    pub(crate) fn changed(&self) {
+        self.status.lock().hears = false;
+    }
+
+    /// The address in the record gives no messages.
+    pub(crate) fn refused(&self, address: &str, refusal: &Refusal) {
+        self.count_refusal(refusal.name(), 1);
+        let mut status = self.status.lock();
+        status.refused += 1;
+        let heard_before = std::mem::replace(&mut status.hears, false);
+        status.fallbacks += u64::from(heard_before);
+        let before = status.last_refusal.replace(refusal.clone());
+        drop(status);
+        self.count(FALLBACKS, u64::from(heard_before));
+        let is_told = before.is_some_and(|before| before.name() == refusal.name());
+        let name = &self.name;
+        if is_told || refusal.is_normal() {
+            tracing::debug!(name, address, error = %refusal, "no messages from the leader");
+        } else {
+            tracing::warn!(name, address, error = %refusal, "no messages from the leader; reading the store instead");
+        }
+    }
+
+    fn count(&self, counted: &'static str, by: u64) {
+        counter!(counted, "name" => self.name.clone()).increment(by);
+    }
+
+    fn count_refusal(&self, reason: &'static str, by: u64) {
+        counter!(REFUSED, "name" => self.name.clone(), "reason" => reason).increment(by);
+    }
+}

@@ -1,0 +1,13 @@
+//! The sockets on which a process answers: one budget for all connections, and the limits of each connection.
+//!
+//! The servers of `leaderelect` use the budget together with the server for peers. This module is no part of the interface
+//! that versions keep.
+
+mod connections;
+mod listener;
+mod patience;
+mod seat;
+mod serving;
+
+pub use connections::Connections;
+pub use serving::Serving;

@@ -1,0 +1,99 @@
+//! The budget for connections that others open to this process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::seat::Seat;
+
+/// The most connections, however many files the process may open. It is far above any legitimate need.
+const MOST: usize = 512;
+
+/// A budget for the open connections of any number of servers. A clone is the same budget.
+///
+/// A connection takes a file, and every request of an elector to its store needs one. So connections get half of the files
+/// that the process may open, and 512 at most. At the limit, a new connection closes the one that has been silent for longest.
+/// Strangers who connect and ask nothing, or who ask and read no answer, therefore keep nobody out, and delay no renewal.
+#[derive(Clone, Debug)]
+pub struct Connections(Arc<Mutex<Open>>);
+
+#[derive(Debug)]
+struct Open {
+    most: usize,
+    /// By the last sign of life, the longest silent first.
+    seats: BTreeMap<u64, Arc<Seat>>,
+    next: u64,
+}
+
+impl Connections {
+    /// Returns the budget of this process. Its size follows from the limit of open files at the first call.
+    #[must_use]
+    pub fn of_process() -> Self {
+        static OF_PROCESS: OnceLock<Connections> = OnceLock::new();
+        OF_PROCESS.get_or_init(|| Self::at_most(MOST.min(most_open_files() / 2))).clone()
+    }
+
+    /// The number of connections that may be open at a time.
+    pub(crate) fn most(&self) -> usize {
+        self.open().most
+    }
+
+    pub(super) fn at_most(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(Open { most: most.max(1), seats: BTreeMap::new(), next: 0 })))
+    }
+
+    /// Gives a new connection its place in the order of signs of life.
+    pub(super) fn admit(&self, seat: Arc<Seat>) -> u64 {
+        let mut open = self.open();
+        let crowded_out = if open.seats.len() >= open.most { open.seats.pop_first() } else { None };
+        let number = open.enter(seat);
+        drop(open);
+        if let Some((_, seat)) = crowded_out {
+            // At once, and not when the task of that connection has its turn: the next connection may come before.
+            seat.close();
+        }
+        number
+    }
+
+    /// Moves a connection to the end of the order. Returns its new number.
+    pub(super) fn heard(&self, number: u64) -> u64 {
+        let mut open = self.open();
+        match open.seats.remove(&number) {
+            Some(seat) => open.enter(seat),
+            None => number,
+        }
+    }
+
+    pub(super) fn leave(&self, number: u64) {
+        self.open().seats.remove(&number);
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.open().seats.len()
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        // No code that could panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn enter(&mut self, seat: Arc<Seat>) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.seats.insert(number, seat);
+        number
+    }
+}
+
+#[cfg(unix)]
+fn most_open_files() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+#[cfg(not(unix))]
+fn most_open_files() -> usize {
+    usize::MAX
+}

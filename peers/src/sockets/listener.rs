@@ -1,0 +1,181 @@
+//! The connections of a listening socket, within a budget.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum_server::{AddrListener, Address};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+
+use super::connections::Connections;
+use super::patience::Patient;
+use super::seat::Seat;
+
+/// A listening socket whose connections count in a budget.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    listener: TcpListener,
+    connections: Connections,
+}
+
+impl Listener {
+    pub(super) fn new(listener: TcpListener, connections: Connections) -> Self {
+        Self { listener, connections }
+    }
+}
+
+/// The address of a connection's other end.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(SocketAddr);
+
+impl Address for Caller {
+    type Stream = Patient<Connection>;
+    type Listener = Listener;
+}
+
+impl AddrListener<Patient<Connection>, Caller> for Listener {
+    async fn bind_to(Caller(address): Caller) -> io::Result<Self> {
+        Ok(Self::new(TcpListener::bind(address).await?, Connections::of_process()))
+    }
+
+    async fn accept_stream(&self) -> io::Result<(Patient<Connection>, Caller)> {
+        let (stream, address) = self.listener.accept().await?;
+        let seat = Arc::new(Seat::new(stream));
+        let number = self.connections.admit(Arc::clone(&seat));
+        Ok((Patient::new(Connection::new(seat, number, self.connections.clone())), Caller(address)))
+    }
+
+    fn get_local_addr(&self) -> io::Result<Caller> {
+        self.listener.local_addr().map(Caller)
+    }
+}
+
+/// A stream that fails as soon as the budget has closed it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    seat: Arc<Seat>,
+    /// The place among the connections of the budget.
+    number: u64,
+    connections: Connections,
+}
+
+impl Connection {
+    pub(super) fn new(seat: Arc<Seat>, number: u64, connections: Connections) -> Self {
+        Self { seat, number, connections }
+    }
+
+    fn heard(&mut self) {
+        self.number = self.connections.heard(self.number);
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.connections.leave(self.number);
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = self.seat.poll(context, |stream, context| stream.poll_read(context, buffer));
+        if buffer.filled().len() > before {
+            self.heard();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = self.seat.poll(context, |stream, context| stream.poll_write(context, bytes));
+        if matches!(polled, Poll::Ready(Ok(1..))) {
+            self.heard();
+        }
+        polled
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.seat.poll(context, |stream, context| stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.seat.poll(context, |stream, context| stream.poll_shutdown(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    async fn listener(most: usize) -> Listener {
+        Listener::new(TcpListener::bind("127.0.0.1:0").await.unwrap(), Connections::at_most(most))
+    }
+
+    async fn pair(listener: &Listener) -> (Patient<Connection>, TcpStream) {
+        let Caller(address) = listener.get_local_addr().unwrap();
+        let theirs = TcpStream::connect(address).await.unwrap();
+        (listener.accept_stream().await.unwrap().0, theirs)
+    }
+
+    async fn is_closed(theirs: &mut TcpStream) -> bool {
+        // A socket that is closed before all of its bytes were read is reset.
+        theirs.read(&mut [0]).await.map_or(true, |read| read == 0)
+    }
+
+    #[tokio::test]
+    async fn who_was_silent_for_longest_makes_room_before_its_task_has_a_turn() {
+        let listener = listener(2).await;
+        let (mut speaks, mut speaker) = pair(&listener).await;
+        let (_silent, mut stranger) = pair(&listener).await;
+        speaker.write_u8(1).await.unwrap();
+        assert_eq!(speaks.read_u8().await.unwrap(), 1);
+        let (_third, _theirs) = pair(&listener).await;
+        assert!(is_closed(&mut stranger).await);
+        speaks.write_u8(2).await.unwrap();
+        assert_eq!(speaker.read_u8().await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_makes_room_ends_whether_it_reads_or_writes() {
+        let listener = listener(2).await;
+        let ((mut reads, _first), (mut writes, _second)) = (pair(&listener).await, pair(&listener).await);
+        let read = tokio::spawn(async move { reads.read_u8().await.unwrap_err().kind() });
+        let written = tokio::spawn(async move {
+            let flood = vec![0; 1 << 20];
+            loop {
+                if let Err(error) = writes.write_all(&flood).await {
+                    return error.kind();
+                }
+            }
+        });
+        tokio::task::yield_now().await;
+        assert!(!read.is_finished() && !written.is_finished());
+        let (_third, _fourth) = (pair(&listener).await, pair(&listener).await);
+        assert_eq!(read.await.unwrap(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(written.await.unwrap(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_ends_leaves_its_place() {
+        let listener = listener(2).await;
+        let (mut first, mut their_first) = pair(&listener).await;
+        for _ in 0..3 {
+            drop(pair(&listener).await);
+        }
+        first.write_u8(7).await.unwrap();
+        assert_eq!(their_first.read_u8().await.unwrap(), 7);
+        drop(first);
+        assert_eq!(listener.connections.count(), 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! The socket of a connection, which the budget can close.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::net::TcpStream;
+
+/// The socket of a connection, which the budget can close.
+#[derive(Debug)]
+pub(super) struct Seat(Mutex<Taken>);
+
+#[derive(Debug)]
+struct Taken {
+    /// `None` once the budget has closed the connection.
+    stream: Option<TcpStream>,
+    /// The task that waits for the socket.
+    waker: Option<Waker>,
+}
+
+impl Seat {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self(Mutex::new(Taken { stream: Some(stream), waker: None }))
+    }
+
+    /// Closes the socket, and lets the task of the connection know.
+    pub(super) fn close(&self) {
+        let mut taken = self.taken();
+        let (stream, waker) = (taken.stream.take(), taken.waker.take());
+        drop(taken);
+        drop(stream);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Polls the socket. Fails once the budget has closed it.
+    pub(super) fn poll<T>(
+        &self,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let mut taken = self.taken();
+        let Some(stream) = &mut taken.stream else { return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) };
+        let polled = poll(Pin::new(stream), context);
+        if polled.is_pending() && !taken.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            taken.waker = Some(context.waker().clone());
+        }
+        polled
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,95 @@
+//! A server with limits.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use axum_server::{Handle, Server};
+use hyper_util::rt::TokioTimer;
+use tokio::runtime;
+use tokio::sync::watch;
+
+use super::connections::Connections;
+use super::listener::{Caller, Listener};
+
+/// The largest request, and the part of an answer that waits for a client who does not read.
+const BUFFER: usize = 16 * 1024;
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    handle: Handle<Caller>,
+    /// Has the problem if the server has failed, and closes when the server has ended.
+    problem: watch::Receiver<Option<String>>,
+}
+
+impl Serving {
+    /// Starts a server on a task of the current runtime, with the connections of this process's [budget](Connections). A
+    /// client gets `patience` for the head of each of its requests, and for the pause between two requests.
+    ///
+    /// # Errors
+    ///
+    /// Outside a tokio runtime, and if the system refuses the socket.
+    pub fn start(
+        listener: TcpListener,
+        tls: Option<RustlsConfig>,
+        routes: Router,
+        patience: Duration,
+    ) -> io::Result<Self> {
+        let runtime = runtime::Handle::try_current().map_err(io::Error::other)?;
+        let address = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let (failed, problem) = watch::channel(None);
+        let handle = Handle::new();
+        let listener = Listener::new(tokio::net::TcpListener::from_std(listener)?, Connections::of_process());
+        let mut server: Server<Caller> = Server::from_listener(listener).handle(handle.clone());
+        let mut http = server.http_builder().http1();
+        http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
+        runtime.spawn(async move {
+            let routes = routes.into_make_service();
+            let result = match tls {
+                Some(tls) => server.acceptor(RustlsAcceptor::new(tls)).http1_only().serve(routes).await,
+                None => server.http1_only().serve(routes).await,
+            };
+            failed.send_replace(result.err().map(|error| error.to_string()));
+        });
+        Ok(Self { address, handle, problem })
+    }
+
+    /// The address of the server, with the port that the system has chosen for port 0.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Completes when the server has ended. Returns the problem, if there was one. Cancellation safe.
+    pub fn ended(&self) -> impl Future<Output = Option<String>> + Send + use<> {
+        let mut problem = self.problem.clone();
+        async move {
+            // An error means that the server has ended.
+            while problem.changed().await.is_ok() {}
+            problem.borrow().clone()
+        }
+    }
+
+    /// Accepts no more connections. Those that are open get `grace` for their answers.
+    pub fn stop_accepting(&self, grace: Duration) {
+        self.handle.graceful_shutdown(Some(grace));
+    }
+
+    /// Does the same, and waits for the end of the server.
+    pub async fn finish(&self, grace: Duration) {
+        self.stop_accepting(grace);
+        self.ended().await;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.handle.shutdown();
+    }
+}
