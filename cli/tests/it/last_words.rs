@@ -13,10 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::fake_s3::with_keys;
 use crate::pipe::Pipe;
-use crate::support::{Place, Running, end, leaderelect, record, run};
-
-/// Short, with more time than the store's own requests need on a busy machine.
-const SHORT: [&str; 6] = ["--lease", "4s", "--renew", "3s", "--retry", "200ms"];
+use crate::support::{Place, Running, TIMINGS, end, leaderelect, record, run};
 
 /// Waits until it is told to end.
 const WAITS: &str = "echo up; while :; do sleep 0.05; done";
@@ -34,7 +31,7 @@ fn assert_last(running: Running, words: &[&str]) {
 
 /// A leader of the lock `a` whose command is at work.
 fn leader(place: &Place, more: &[&str]) -> Running {
-    let options = [&SHORT[..], &["--identity", "node-1"], more].concat();
+    let options = [&TIMINGS[..], &["--identity", "node-1"], more].concat();
     let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", WAITS]));
     running.wait_for("up");
     running
@@ -46,7 +43,8 @@ fn a_hand_over_is_no_loss() {
     let lock = place.lock("a");
     let handed = "was handed over to \"node-2\", as `leaderelect transfer` or a candidate with --take-back asked";
     let running = leader(&place, &["--rank", "9"]);
-    let mut next = Running::start(&run(&lock, &[&SHORT[..], &["--identity", "node-2"]].concat(), &["sh", "-c", WAITS]));
+    let mut next =
+        Running::start(&run(&lock, &[&TIMINGS[..], &["--identity", "node-2"]].concat(), &["sh", "-c", WAITS]));
     next.wait_for_note("node-1 leads");
     assert_eq!(end(&["transfer", &lock, "--to", "node-2", "--yes"]).code, Some(0));
     assert_last(running, &[handed]);
@@ -54,7 +52,7 @@ fn a_hand_over_is_no_loss() {
 
     let place = Place::new();
     let running = leader(&place, &["--rank", "9"]);
-    let better = [&SHORT[..], &["--identity", "node-2", "--take-back"]].concat();
+    let better = [&TIMINGS[..], &["--identity", "node-2", "--take-back"]].concat();
     let mut next = Running::start(&run(&place.lock("a"), &better, &["sh", "-c", WAITS]));
     assert_last(running, &[handed]);
     next.wait_for("up");
@@ -98,9 +96,9 @@ fn a_process_that_was_frozen_says_so() {
     let place = Place::new();
     let pipe = Pipe::new(&place);
     let command = "exec 4>\"$0\" >/dev/null 2>&1; echo up >&4; exec sleep 300";
-    let running = Running::start(&run(&place.lock("a"), &SHORT, &["sh", "-c", command, &pipe.path]));
+    let running = Running::start(&run(&place.lock("a"), &TIMINGS, &["sh", "-c", command, &pipe.path]));
     pipe.wait_for_start();
-    let mut next = Running::start(&run(&place.lock("a"), &SHORT, &["echo", "led"]));
+    let mut next = Running::start(&run(&place.lock("a"), &TIMINGS, &["echo", "led"]));
     next.wait_for_note("leads");
     running.signal(Signal::STOP);
     next.wait_for("led");
@@ -142,7 +140,7 @@ fn a_store_that_refuses_is_named_with_its_reason() {
     {
         let refusal = Arc::new(OnceLock::new());
         let lock = runtime.block_on(s3_that_refuses(Arc::clone(&refusal)));
-        let mut running = Running::of(with_keys(leaderelect(run(&lock, &SHORT, &["sh", "-c", WAITS]))));
+        let mut running = Running::of(with_keys(leaderelect(run(&lock, &TIMINGS, &["sh", "-c", WAITS]))));
         running.wait_for("up");
         refusal.set(code).unwrap();
         assert_last(running, &["could not be renewed before the renew deadline: the store refuses: ", reason]);

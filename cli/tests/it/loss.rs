@@ -5,7 +5,7 @@ use std::time::Instant;
 use rustix::process::Signal;
 
 use crate::pipe::Pipe;
-use crate::support::{LONG, Place, Running, TIMINGS, end, record, run};
+use crate::support::{LEASE, LONG, Place, Running, TIMINGS, end, record, run};
 
 // None goes on for ever, should the test find that nobody ends it.
 
@@ -73,12 +73,12 @@ fn a_command_that_ignores_sigterm_is_killed_while_the_lease_lasts() {
         let place = Place::new();
         let pipe = Pipe::new(&place);
         let running = leader(&place, &pipe, &[&TIMINGS[..], patience].concat(), STUBBORN);
-        // The store is gone: the lease cannot be renewed, and for everybody else it lasts 3 s from now at most.
+        // The store is gone: the lease cannot be renewed, and for everybody else it lasts for one lease from now at most.
         let last_renewal = Instant::now();
         std::fs::rename(place.path("locks"), place.path("away")).unwrap();
         std::fs::write(place.path("locks"), "").unwrap();
         let gone = pipe.wait_for_end();
-        assert!(gone - last_renewal < std::time::Duration::from_secs(3), "{:?}", gone - last_renewal);
+        assert!(gone - last_renewal < LEASE, "{:?}", gone - last_renewal);
         let ended = running.end();
         assert_eq!(ended.code, Some(79), "{ended:?}");
         assert!(ended.stderr.contains("the command was killed"), "{ended:?}");

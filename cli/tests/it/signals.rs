@@ -36,7 +36,7 @@ fn each_reaches_the_command_whose_end_is_waited_for() {
 #[test]
 fn the_lease_is_renewed_while_the_command_takes_its_time_to_stop() {
     let place = Place::new();
-    let slow = "trap 'sleep 4; echo cleaned up; exit 6' TERM; echo up; while :; do sleep 0.02; done";
+    let slow = "trap 'sleep 10; echo cleaned up; exit 6' TERM; echo up; while :; do sleep 0.02; done";
     let lock = place.lock("a");
     let mut running = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", slow]));
     running.wait_for("up");

@@ -8,11 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::pipe::Pipe;
-use crate::support::{LONG, Lines, Place, Running, TIMINGS, end, run};
-
-/// A lease that is waited out, and short pauses.
-const QUICK: [&str; 6] = ["--lease", "3s", "--renew", "2s", "--retry", "100ms"];
-const LEASE: Duration = Duration::from_secs(3);
+use crate::support::{LEASE, LONG, Lines, Place, Running, TIMINGS, end, run};
 
 /// A named pipe into which every command writes one line.
 struct Board {
@@ -59,7 +55,7 @@ impl Board {
 fn of_five_processes_three_hold_the_three_slots_and_another_takes_the_slot_of_one_that_is_gone() {
     let place = Place::new();
     let mut board = Board::new(&place);
-    let options = [&QUICK[..], &["--slots", "3"]].concat();
+    let options = [&TIMINGS[..], &["--slots", "3"]].concat();
     let mut all: Vec<(String, Running)> = (0..5)
         .map(|number| {
             let name = format!("node-{number}");
@@ -91,7 +87,7 @@ fn of_five_processes_three_hold_the_three_slots_and_another_takes_the_slot_of_on
             next.token > gone.token && next.name != gone.name && !is_holder(&held, &next.name),
             "{gone:?} {next:?}"
         );
-        let limit = if signal == Signal::KILL { LEASE + Duration::from_secs(2) } else { LEASE };
+        let limit = if signal == Signal::KILL { LEASE * 3 } else { LEASE };
         assert!(took < limit, "{signal:?}: {took:?}");
         let (_, running) = all.remove(index);
         let code = if signal == Signal::KILL { None } else { Some(143) };

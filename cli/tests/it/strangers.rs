@@ -71,10 +71,15 @@ impl Candidate {
     fn renews_in_time_beside(&self, disturb: impl FnOnce() + Send) {
         let before = self.place.record("a");
         let mut renewals = vec![before.renew_time.unwrap()];
+        // The longest time for which this machine stood still for everybody, strangers or not.
+        let mut stall = Duration::ZERO;
         thread::scope(|scope| {
             let disturbing = scope.spawn(disturb);
             let (mut last, mut later) = (Instant::now(), 0);
             while later < RENEWALS {
+                let looked = Instant::now();
+                // A renewal waits for the disk, too.
+                std::fs::File::create(self.place.path("probe")).and_then(|probe| probe.sync_all()).unwrap();
                 let record = self.place.record("a");
                 assert_eq!((&record.holder_identity, record.leader_transitions), (&before.holder_identity, 0));
                 if renewals.last() != record.renew_time.as_ref() {
@@ -84,11 +89,12 @@ impl Candidate {
                 }
                 assert!(last.elapsed() < PATIENCE, "no renewals: {renewals:?}");
                 thread::sleep(Duration::from_millis(10));
+                stall = stall.max(looked.elapsed());
             }
         });
         let gap = renewals.windows(2).map(|pair| (pair[1] - pair[0]).to_std().unwrap()).max().unwrap();
-        println!("the longest pause between two renewals was {gap:?}");
-        assert!(gap <= RETRY * 2, "a renewal is late by more than a retry period: {renewals:?}");
+        println!("the longest pause between two renewals was {gap:?}, and the machine's own was {stall:?}");
+        assert!(gap <= RETRY * 2 + stall, "a renewal is late by more than a retry period: {renewals:?}");
     }
 }
 

@@ -18,8 +18,11 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_leaderelect");
 /// For what must not take long, and would otherwise hang the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Short, and yet long enough for a busy machine.
-pub(crate) const TIMINGS: [&str; 6] = ["--lease", "3s", "--renew", "2s", "--retry", "200ms"];
+/// The lease of [`TIMINGS`].
+pub(crate) const LEASE: Duration = Duration::from_secs(9);
+
+/// Short, and yet no lease is lost on a machine whose disk stands still for some seconds.
+pub(crate) const TIMINGS: [&str; 6] = ["--lease", "9s", "--renew", "6s", "--retry", "200ms"];
 
 /// For tests that wait for nothing to run out: a machine that is stuck for a while loses no lease.
 pub(crate) const LONG: [&str; 6] = ["--lease", "60s", "--renew", "40s", "--retry", "200ms"];
@@ -241,6 +244,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if thread::panicking() {
+            println!("{}: {:?}, {:?}", self.child.id(), self.stdout.so_far(), self.stderr.so_far());
+        }
         // Ended already where the test went well.
         let _ = self.child.kill();
         let _ = self.child.wait();

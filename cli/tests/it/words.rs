@@ -177,8 +177,9 @@ async fn a_disk_that_is_full() {
     }
     let lock = format!("file://{}/locks/a", directory.display());
     let program = env!("CARGO_BIN_EXE_leaderelect");
-    let timings = ["--lease", "3s", "--renew", "2s", "--retry", "200ms", "--drain", "0s", "--listen", "127.0.0.1:0"];
-    let mut command = inside(&[&[program, "serve", "--lock", &lock, "--identity", "alpha"], &timings[..]].concat());
+    let more = ["--drain", "0s", "--listen", "127.0.0.1:0"];
+    let serve = [program, "serve", "--lock", &lock, "--identity", "alpha"];
+    let mut command = inside(&[&serve[..], &TIMINGS, &more].concat());
     let sidecar = Sidecar::spawn(&mut command).await;
     sidecar.sees("alpha").await;
     let disk = format!("/proc/{}/root{}", sidecar.pid(), directory.display());
