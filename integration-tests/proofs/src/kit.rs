@@ -1,4 +1,5 @@
-//! The common part of the models: the network, the ids and the ages in a state, the promises, and the exploration.
+//! The common part of the models: the network, the ids and the ages in a state, the promises, and the exploration. And that of
+//! the simulations: many seeds, their numbers, and the timeline of a run.
 
 mod ages;
 mod cell;
@@ -12,6 +13,9 @@ mod program;
 mod promises;
 mod question;
 mod seat;
+mod simulation;
+mod stats;
+mod timeline;
 mod ways;
 
 pub use ages::{Ages, shift};
@@ -25,3 +29,8 @@ pub use program::{Args, explore_all};
 pub(crate) use promises::promises;
 pub use question::{Ask, Asked, Question};
 pub use seat::{Seat, Work};
+pub use simulation::{Campaign, Outcome, Run, Simulation};
+pub use stats::Longest;
+pub(crate) use stats::stats;
+pub(crate) use timeline::Timeline;
+pub use timeline::Violation;

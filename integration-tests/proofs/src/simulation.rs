@@ -10,7 +10,6 @@
 //!
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
-mod campaign;
 mod carry;
 pub(crate) mod clock;
 pub(crate) mod dice;
@@ -37,6 +36,5 @@ mod vandal;
 mod work;
 mod world;
 
-pub use campaign::{Campaign, Outcome};
-pub use oracle::{Property, Stats, Violation};
-pub use run::{Layout, RUN_LENGTH, Run, run};
+pub use oracle::{Property, Stats};
+pub use run::Layout;

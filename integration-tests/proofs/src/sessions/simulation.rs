@@ -8,16 +8,16 @@
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
 mod balance;
-mod campaign;
 mod driver;
 mod judge;
 mod node;
 mod operator;
 mod oracle;
+mod stats;
 mod store;
 mod trouble;
 mod world;
 
-pub use campaign::{Campaign, Outcome};
-pub use oracle::{Property, Stats};
-pub use world::{Run, run};
+pub use oracle::Property;
+pub use stats::Stats;
+pub use world::Sessions;

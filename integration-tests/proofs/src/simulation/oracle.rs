@@ -13,7 +13,6 @@ mod stats;
 mod terms;
 mod two_locks;
 
-use std::fmt;
 use std::time::Duration;
 
 use leaderelection::migration::view::Half;
@@ -25,6 +24,7 @@ use super::scenario::{Liar, Scenario, Timings};
 use super::store::Client;
 use super::timeline::{Effect, Event, Heard, ProcessId, RequestId, Sent, Timeline};
 use super::vandal::Spoilt;
+use crate::kit::Violation;
 pub(super) use interventions::Told;
 use object::ObjectHistory;
 use process::Landed;
@@ -112,30 +112,6 @@ pub enum Property {
     NoPanic,
 }
 
-/// The breach of a promise.
-#[derive(Clone, Debug)]
-pub struct Violation {
-    /// The broken promise.
-    pub property: Property,
-    /// The time since the start of the run.
-    pub at: Duration,
-    /// The process, and the breach in words.
-    pub what: String,
-}
-
-impl fmt::Display for Property {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { property, at, what } = self;
-        write!(f, "{property} at {:.3}s: {what}", at.as_secs_f64())
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Oracle {
     scenario: Scenario,
@@ -182,7 +158,11 @@ impl Oracle {
 
     /// Records the first violation only, because later violations may be its consequences.
     pub(super) fn violated(&mut self, now: TrueTime, property: Property, what: impl Into<String>) {
-        self.violation.get_or_insert_with(|| Violation { property, at: now, what: what.into() });
+        self.violation.get_or_insert_with(|| Violation {
+            property: format!("{property:?}"),
+            at: now,
+            what: what.into(),
+        });
     }
 
     pub(super) fn log(&mut self, now: TrueTime, process: Option<ProcessId>, event: Event) {

@@ -1,5 +1,6 @@
 //! A run: the one history of a seed.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,33 +14,17 @@ use super::job;
 use super::listener::Listener;
 use super::node;
 use super::operator;
-use super::oracle::{Property, Stats, Violation};
+use super::oracle::{Property, Stats};
 use super::peers;
 use super::scenario::{NODES, Scenario};
 use super::sequenced;
 use super::stranger;
 use super::vandal;
 use super::world::World;
+use crate::kit::{Run, Simulation};
 
 /// The shortest duration of a run, in simulated time.
-pub const RUN_LENGTH: Duration = Duration::from_secs(30 * 60);
-
-/// The result of a run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The seed of the run.
-    pub seed: u64,
-    /// The amount of simulated time.
-    pub simulated: Duration,
-    /// The broken promise, if there is one.
-    pub violation: Option<Violation>,
-    /// The statistics of the run.
-    pub stats: Stats,
-    /// A fingerprint that is equal for runs with the same history.
-    pub fingerprint: u64,
-    /// The conditions and the last events, for people; empty unless requested or unless a promise was broken.
-    pub story: String,
-}
+const RUN_LENGTH: Duration = Duration::from_secs(30 * 60);
 
 /// The way in which the lock is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,17 +38,22 @@ pub enum Layout {
     TwoLocks,
 }
 
-/// Runs the history of `seed`, and returns its last `lines` events even without a violation.
-#[must_use]
-pub fn run(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
-    // A multi-threaded runtime or a running clock would allow several histories.
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-    runtime.block_on(history(layout, seed, lines))
-}
+impl Simulation for Layout {
+    type Stats = Stats;
 
-/// The conditions of a seed, on one line.
-pub(super) fn conditions(layout: Layout, seed: u64) -> String {
-    format!("{:?}", draw(layout, &mut Dice::new(seed)))
+    fn hours(&self) -> f64 {
+        if *self == Self::OneObject { 1000.0 } else { 100.0 }
+    }
+
+    fn conditions(&self, seed: u64) -> impl Debug {
+        draw(*self, &mut Dice::new(seed))
+    }
+
+    fn run(&self, seed: u64, events: usize) -> Run<Stats> {
+        // A multi-threaded runtime or a running clock would allow several histories.
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        runtime.block_on(history(*self, seed, events))
+    }
 }
 
 fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
@@ -74,12 +64,9 @@ fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
     }
 }
 
-async fn history(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
-    const LINES_OF_A_FAILURE: usize = 120;
-
+async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     let mut dice = Dice::new(seed);
     let scenario = draw(layout, &mut dice);
-    let conditions = format!("{scenario:#?}\n");
     let world = World::new(scenario, RUN_LENGTH, &mut dice);
     let listener = Listener::new(&world);
     let _listening = set_default_local_recorder(&listener);
@@ -106,16 +93,8 @@ async fn history(layout: Layout, seed: u64, lines: Option<usize>) -> Run {
         () = alternate(&world, &mut dice) => end(&world, tasks).await,
     }
     world.oracle(|oracle, now| {
-        let violation = oracle.violation().cloned();
-        let lines = lines.or(violation.is_some().then_some(LINES_OF_A_FAILURE));
-        Run {
-            seed,
-            simulated: now,
-            violation,
-            stats: oracle.stats,
-            fingerprint: oracle.timeline.fingerprint(),
-            story: lines.map(|lines| conditions + &oracle.story(lines)).unwrap_or_default(),
-        }
+        let story = if events > 0 { oracle.story(events) } else { String::new() };
+        Run { simulated: now, stats: oracle.stats, violation: oracle.violation().cloned(), story }
     })
 }
 

@@ -1,7 +1,6 @@
 //! The events of a run, in order.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use leaderelection::election::Heard as Word;
@@ -30,16 +29,16 @@ pub(super) type WriteNumber = u64;
 pub(super) type Shown = [WriteNumber; 2];
 
 /// An event, with the process that it concerns.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) at: TrueTime,
     pub(super) process: Option<ProcessId>,
     pub(super) event: Event,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) enum Event {
-    Began { node: usize, twin: bool },
+    Began { twin: bool },
     Crashed,
     Ended,
     RunEnded { token: Option<u64>, reason: Option<EndReason> },
@@ -80,7 +79,7 @@ pub(super) enum Event {
     Calm(bool),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Read,
     Create {
@@ -98,14 +97,14 @@ pub(super) enum Sent {
     },
 }
 
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     Read { newest: WriteNumber },
     Wrote { write: WriteNumber },
     Conflict { newest: WriteNumber },
 }
 
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Heard {
     Done,
     Error(StoreErrorKind, Option<Duration>),
@@ -119,13 +118,6 @@ pub(super) struct Timeline {
 impl Timeline {
     pub(super) fn push(&mut self, at: TrueTime, process: Option<ProcessId>, event: Event) {
         self.entries.push(Entry { at, process, event });
-    }
-
-    /// Returns a fingerprint that is equal for equal histories.
-    pub(super) fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.entries.hash(&mut hasher);
-        hasher.finish()
     }
 
     /// Returns the last `most` entries, one a line, with the time by the clock of the node that they concern.
@@ -155,8 +147,8 @@ impl Timeline {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Began { twin: false, .. } => f.write_str("starts"),
-            Self::Began { twin: true, .. } => f.write_str("starts, with an identity that others use too"),
+            Self::Began { twin: false } => f.write_str("starts"),
+            Self::Began { twin: true } => f.write_str("starts, with an identity that others use too"),
             Self::Crashed => f.write_str("CRASHES"),
             Self::Ended => f.write_str("has ended"),
             Self::RunEnded { token, reason } => write!(f, "run() returned: token {token:?}, {reason:?}"),

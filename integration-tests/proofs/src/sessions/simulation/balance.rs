@@ -7,34 +7,10 @@ use siphasher::sip::SipHasher24;
 
 use leaderelection::sessions::machine::Input;
 
+use super::node::{Change, Leader};
 use super::oracle::Property;
 use super::world::{Event, LOCKS, World};
 use crate::simulation::scenario::{NODES, Timings};
-
-/// A change of the members that is under way.
-#[derive(Clone, Debug)]
-pub(super) struct Change {
-    /// The node whose process leaves, and then joins.
-    node: usize,
-    has_joined: bool,
-    /// The leader of each lock before the change.
-    before: Vec<Option<Leader>>,
-}
-
-/// The leader of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Leader {
-    process: u64,
-    identity: String,
-    token: u64,
-}
-
-impl Change {
-    /// Returns `true` if no process may start on this node.
-    pub(super) fn keeps_out(&self, node: usize) -> bool {
-        self.node == node && !self.has_joined
-    }
-}
 
 impl World {
     /// The duration of a leave and a join; zero if the run has none.
@@ -77,7 +53,7 @@ impl World {
         let node = self.dice.pick(&alive);
         let before = self.leaders();
         self.change = Some(Change { node, has_joined: false, before });
-        self.oracle.log(self.now, || format!("node {node} leaves"));
+        self.timeline.log(self.now, || format!("node {node} leaves"));
         if let Some(process) = &mut self.nodes[node].process {
             process.stopped_at = Some(self.now);
         }
@@ -91,7 +67,7 @@ impl World {
         let Some(Change { node, before, .. }) = self.change.take() else { return };
         for (lock, (before, now)) in before.iter().zip(&now).enumerate() {
             let was_its = before.as_ref().is_some_and(|leader| self.node_of(leader.process).is_none());
-            self.oracle.demand(was_its || before == now, Property::MovesNoMore, || {
+            self.timeline.demand(self.now, was_its || before == now, Property::MovesNoMore, || {
                 format!("a leave moves lock {lock} from {before:?} to {now:?}")
             });
         }
@@ -111,13 +87,13 @@ impl World {
             let first = first_of(&members, lock);
             let leader = now.as_ref().map(|leader| &leader.identity);
             if first == joined {
-                self.oracle.demand(leader == first.as_ref(), Property::ShareInTime, || {
+                self.timeline.demand(self.now, leader == first.as_ref(), Property::ShareInTime, || {
                     format!("{first:?} has joined and is the first of lock {lock}, which {now:?} leads")
                 });
             } else {
                 let was_first = before.as_ref().map(|leader| &leader.identity) == first.as_ref();
                 let has_reason = !was_first && leader == first.as_ref();
-                self.oracle.demand(has_reason || before == now, Property::MovesNoMore, || {
+                self.timeline.demand(self.now, has_reason || before == now, Property::MovesNoMore, || {
                     format!("a join moves lock {lock} from {before:?} to {now:?}, and {first:?} is its first")
                 });
             }

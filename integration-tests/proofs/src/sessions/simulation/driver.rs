@@ -45,7 +45,7 @@ impl World {
                 time: self.nodes[node].clock.wall_at(self.now),
             },
         });
-        self.oracle.log(self.now, || format!("p{number} starts on node {node} as {identity}"));
+        self.timeline.log(self.now, || format!("p{number} starts on node {node} as {identity}"));
         self.step(node, Input::Begin);
         for lock in 0..LOCKS {
             self.compete(node, lock, Duration::ZERO);
@@ -69,7 +69,8 @@ impl World {
         let Some(process) = &self.nodes[node].process else { return };
         let overruns = process.lease_end.is_some_and(|end| local >= end)
             && process.seats.iter().any(|seat| seat.work == Work::Running);
-        self.oracle.demand(!overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
+        self.timeline
+            .demand(self.now, !overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
         if let Some(at) = process.member.wake_at() {
             let (at, number) = (self.nodes[node].true_at(at), process.number);
             let at = at.max(self.now + Duration::from_nanos(1));
@@ -103,19 +104,20 @@ impl World {
             Effect::ListSessions => self.send(node, Target::Sessions, Ask::ListSessions),
             Effect::ListLocks => self.send(node, Target::Locks, Ask::ListLocks),
             Effect::Start { lock, term, reason } => {
-                self.oracle
+                self.timeline
                     .log(self.now, || format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
                 let seat = &mut process.seats[lock.0 as usize];
                 let revived = seat.ended >= Some(term.fencing_token) || seat.leads.is_some();
                 (seat.leads, seat.work) = (Some(term.fencing_token), Work::Running);
                 self.oracle.stats.terms += 1;
                 self.oracle.is_led(self.now, lock.0 as usize);
-                self.oracle.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
+                self.timeline
+                    .demand(self.now, !revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
                 self.extend(node, term.valid_until);
             }
             Effect::Extend { valid_until } => self.extend(node, valid_until),
             Effect::Stop { lock, fencing_token, reason, .. } => {
-                self.oracle.log(self.now, || format!("p{number} stops leading {}: {reason}", lock.0));
+                self.timeline.log(self.now, || format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
                 seat.ended = seat.ended.max(seat.leads.take());
                 self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
@@ -149,13 +151,14 @@ impl World {
             }
             Effect::Ended => {
                 let works = process.seats.iter().any(|seat| seat.leads.is_some());
-                self.oracle.demand(!works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
-                self.oracle.log(self.now, || format!("p{number} has ended"));
+                self.timeline
+                    .demand(self.now, !works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
+                self.timeline.log(self.now, || format!("p{number} has ended"));
                 self.nodes[node].process = None;
                 let at = self.now + self.dice.up_to(self.scenario.timings.lease * 3);
                 self.at(at, Event::Start(node));
             }
-            Effect::Fact(fact) => self.oracle.log(self.now, || format!("p{number}: {fact:?}")),
+            Effect::Fact(fact) => self.timeline.log(self.now, || format!("p{number}: {fact:?}")),
             _ => {}
         }
     }
@@ -170,13 +173,13 @@ impl World {
             let seat = self.nodes[node].process.as_ref().map(|process| process.seats[lock as usize]);
             let believed = seat.is_some_and(|seat| seat.leads.is_some());
             let revived = leading.is_some() && seat.is_some_and(|seat| seat.ended >= leading);
-            self.oracle.demand(!revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
+            self.timeline.demand(self.now, !revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
             let counts = leading.is_none_or(|token| self.oracle.counts(lock, token));
             if !believed || !counts || !self.scenario.clocks_bounded {
                 continue;
             }
             let others = self.leads_beside(Some(node), lock);
-            self.oracle.demand(others.is_none(), Property::Exclusion, || {
+            self.timeline.demand(self.now, others.is_none(), Property::Exclusion, || {
                 format!("nodes {node} and {others:?} lead lock {lock}")
             });
         }
@@ -206,7 +209,8 @@ impl World {
                     Target::Lock(lock) => works(&process.seats[*lock as usize]),
                     _ => false,
                 };
-            self.oracle.demand(!early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
+            self.timeline
+                .demand(self.now, !early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
         }
         process.in_flight.insert(target.clone(), (id, ask.clone()));
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
@@ -233,6 +237,10 @@ impl World {
         }
     }
 
+    pub(super) fn take_answer(&mut self, node: usize, target: &Target, reply: Reply) {
+        self.step(node, input(target, reply, self.tells_versions));
+    }
+
     /// Notes that a term of a lock is over.
     pub(super) fn is_left(&mut self, lock: u32) {
         if self.leads_beside(None, lock).is_none() {
@@ -256,7 +264,7 @@ fn ask(key: Key, request: Request) -> Ask {
 }
 
 /// The input that an answer is for its process. `tells_versions` is that of the listings.
-pub(super) fn input(target: &Target, reply: Reply, tells_versions: bool) -> Input {
+fn input(target: &Target, reply: Reply, tells_versions: bool) -> Input {
     let told = |version| Some(version).filter(|_| tells_versions);
     match (target, reply) {
         (Target::Own(session), Reply::Object(answer)) => Input::Own { session: session.as_str().into(), answer },

@@ -61,31 +61,34 @@ impl World {
                 let owner = self.node_of(number);
                 let others = self.leads_beside(owner, lock);
                 if self.scenario.clocks_bounded {
-                    self.oracle.demand(others.is_none(), Property::NoErasure, || {
+                    self.timeline.demand(self.now, others.is_none(), Property::NoErasure, || {
                         format!("p{number} replaces lock {lock}, which node {others:?} leads")
                     });
                 }
                 let (token, next) = (write.record.leader_transitions, &mut self.oracle.next_token[lock as usize]);
                 let grows = write.record.is_released() && token + 1 == *next || token == *next;
                 *next = (*next).max(token + 1);
-                self.oracle.demand(grows, Property::Tokens, || format!("p{number} writes {token} to lock {lock}"));
+                self.timeline
+                    .demand(self.now, grows, Property::Tokens, || format!("p{number} writes {token} to lock {lock}"));
                 self.oracle.stats.releases += u64::from(write.record.is_released());
             }
             Ask::Write(Key::Session(session), write) => {
                 let is_valid = !is_own && self.nodes.iter().any(|node| node.has_valid_session(self.now, session));
                 if self.scenario.clocks_bounded {
-                    self.oracle.demand(!is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
+                    self.timeline
+                        .demand(self.now, !is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
                 }
                 self.oracle.stats.sessions += u64::from(write.expected.is_none());
                 self.oracle.stats.ended_by_others += u64::from(!is_own);
                 if write.record.is_released() {
-                    self.oracle.log(self.now, || format!("p{number} ends session {session}"));
+                    self.timeline.log(self.now, || format!("p{number} ends session {session}"));
                 }
             }
             Ask::Delete(Key::Session(session), _) => {
                 let is_valid = self.nodes.iter().any(|node| node.has_valid_session(self.now, session));
                 if self.scenario.clocks_bounded {
-                    self.oracle.demand(!is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
+                    self.timeline
+                        .demand(self.now, !is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
                 }
                 self.oracle.stats.deletions += 1;
             }

@@ -96,6 +96,31 @@ impl Node {
     }
 }
 
+/// A change of the members that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The node whose process leaves, and then joins.
+    pub(super) node: usize,
+    pub(super) has_joined: bool,
+    /// The leader of each lock before the change.
+    pub(super) before: Vec<Option<Leader>>,
+}
+
+/// The leader of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leader {
+    pub(super) process: u64,
+    pub(super) identity: String,
+    pub(super) token: u64,
+}
+
+impl Change {
+    /// Returns `true` if no process may start on this node.
+    pub(super) fn keeps_out(&self, node: usize) -> bool {
+        self.node == node && !self.has_joined
+    }
+}
+
 /// The names and the chance of a process.
 #[derive(Debug)]
 pub(super) struct Ids {

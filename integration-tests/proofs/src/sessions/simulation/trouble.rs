@@ -30,7 +30,7 @@ impl World {
             10.. => self.intervene(lasts),
             0 | 1 if bad => {
                 self.oracle.stats.crashes += 1;
-                self.oracle.log(self.now, || format!("p{number} crashes"));
+                self.timeline.log(self.now, || format!("p{number} crashes"));
                 let crashed = self.nodes[node].process.take();
                 let led = crashed
                     .iter()
@@ -41,7 +41,7 @@ impl World {
             }
             2 if process.stopped_at.is_none() => {
                 self.oracle.stats.stops += 1;
-                self.oracle.log(self.now, || format!("p{number} is asked to stop"));
+                self.timeline.log(self.now, || format!("p{number} is asked to stop"));
                 process.stopped_at = Some(self.now);
                 self.step(node, Input::Stop);
                 let lease = self.scenario.longest(|timings| timings.lease);
@@ -50,16 +50,16 @@ impl World {
             }
             3 | 4 if bad => {
                 self.oracle.stats.freezes += 1;
-                self.oracle.log(self.now, || format!("p{number} is frozen for {lasts:?}"));
+                self.timeline.log(self.now, || format!("p{number} is frozen for {lasts:?}"));
                 self.nodes[node].frozen_until = self.now + lasts;
             }
             5 if bad => self.nodes[node].link_down_until = self.now + lasts,
             7 if bad && self.dice.chance(0.3) => {
-                self.oracle.log(self.now, || format!("p{number} sees no session for {lasts:?}"));
+                self.timeline.log(self.now, || format!("p{number} sees no session for {lasts:?}"));
                 self.nodes[node].blind_until = self.now + lasts;
             }
             6 if bad && self.dice.chance(0.2) => {
-                self.oracle.log(self.now, || format!("the store is away for {lasts:?}"));
+                self.timeline.log(self.now, || format!("the store is away for {lasts:?}"));
                 self.outage_until = self.now + lasts;
             }
             _ => {
@@ -78,7 +78,7 @@ impl World {
 
     pub(super) fn set_calm(&mut self, calm: bool) {
         self.calm = calm;
-        self.oracle.log(self.now, || format!("calm: {calm}"));
+        self.timeline.log(self.now, || format!("calm: {calm}"));
         if calm {
             self.outage_until = self.now;
             self.repair();
@@ -98,7 +98,7 @@ impl World {
         }
         for lock in 0..LOCKS {
             let leads = (0..NODES).any(|node| self.nodes[node].leading(self.now, lock).is_some());
-            self.oracle.demand(leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
+            self.timeline.demand(self.now, leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
         }
     }
 }

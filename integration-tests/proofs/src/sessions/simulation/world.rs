@@ -1,16 +1,17 @@
 //! One run: a queue of events in true time.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use leaderelection::election;
 use leaderelection::sessions::machine::{Input, Rules};
 
-use super::balance::Change;
-use super::driver::input;
-use super::node::{Node, Target};
-use super::oracle::{Oracle, Property, Stats};
+use super::node::{Change, Node, Target};
+use super::oracle::{Oracle, Property};
+use super::stats::Stats;
 use super::store::{Ask, Reply, Store};
+use crate::kit::{Run, Simulation, Timeline};
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
@@ -23,17 +24,24 @@ const LOOK_AROUND: Duration = Duration::from_secs(30);
 /// The number of locks.
 pub(super) const LOCKS: u32 = 50;
 
-/// The result of a run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The seed.
-    pub seed: u64,
-    /// The statistics.
-    pub stats: Stats,
-    /// The promise that was broken, and how.
-    pub violation: Option<(Property, String)>,
-    /// The last events.
-    pub story: String,
+/// Five members that lead many locks through sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct Sessions;
+
+impl Simulation for Sessions {
+    type Stats = Stats;
+
+    fn hours(&self) -> f64 {
+        100.0
+    }
+
+    fn conditions(&self, seed: u64) -> impl Debug {
+        Scenario::draw(&mut Dice::new(seed))
+    }
+
+    fn run(&self, seed: u64, events: usize) -> Run<Stats> {
+        run(seed, events)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +112,7 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) nodes: Vec<Node>,
     pub(super) oracle: Oracle,
+    pub(super) timeline: Timeline,
     pub(super) calm: bool,
     /// The change of the members that is under way while nothing else happens.
     pub(super) change: Option<Change>,
@@ -112,9 +121,7 @@ pub(super) struct World {
     pub(super) is_over: bool,
 }
 
-/// Runs one seed, and remembers the last `lines` events.
-#[must_use]
-pub fn run(seed: u64, lines: usize) -> Run {
+fn run(seed: u64, events: usize) -> Run<Stats> {
     let mut dice = Dice::new(seed);
     let mut scenario = Scenario::draw(&mut dice);
     // A second process with one identity does not open a session while the first has one.
@@ -148,7 +155,8 @@ pub fn run(seed: u64, lines: usize) -> Run {
         scenario,
         store: Store::default(),
         nodes,
-        oracle: Oracle::new(LOCKS as usize, lines),
+        oracle: Oracle::new(LOCKS as usize),
+        timeline: Timeline::new(events),
         calm: false,
         change: None,
         outage_until: Duration::ZERO,
@@ -157,12 +165,13 @@ pub fn run(seed: u64, lines: usize) -> Run {
         dice,
     };
     world.begin();
-    while !world.is_over && world.oracle.violation.is_none() {
+    while !world.is_over && world.timeline.violation().is_none() {
         let Some(((at, _), event)) = world.queue.pop_first() else { break };
         world.now = at;
         world.happens(*event);
     }
-    Run { seed, stats: world.oracle.stats, violation: world.oracle.violation.clone(), story: world.oracle.story() }
+    let World { now, oracle, timeline, .. } = world;
+    Run { simulated: now, stats: oracle.stats, violation: timeline.violation().cloned(), story: timeline.story() }
 }
 
 impl World {
@@ -247,8 +256,7 @@ impl World {
                     && process.in_flight.get(target).is_some_and(|(now, _)| now == id)
                 {
                     process.in_flight.remove(target);
-                    let input = input(target, reply.clone(), self.tells_versions);
-                    self.step(node, input);
+                    self.take_answer(node, target, reply.clone());
                 }
             }
             Event::WorkEnds { process, lock, token } => {
@@ -267,7 +275,7 @@ impl World {
             Event::Joined => self.joined(),
             Event::MustHaveEnded(process) => {
                 let ended = self.node_of(*process).is_none();
-                self.oracle.demand(ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
+                self.timeline.demand(self.now, ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
             }
             Event::End => self.is_over = true,
         }

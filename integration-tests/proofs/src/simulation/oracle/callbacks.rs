@@ -19,7 +19,7 @@ impl Oracle {
 
     pub(in crate::simulation) fn began(&mut self, now: TrueTime, newcomer: Newcomer) -> ProcessId {
         let process = self.processes.len();
-        let event = Event::Began { node: newcomer.node, twin: newcomer.twin };
+        let event = Event::Began { twin: newcomer.twin };
         self.processes.push(Watched::from(newcomer));
         self.live.push(process);
         self.settles_anew(now, process);
