@@ -9,6 +9,7 @@ use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
 use super::member::Member;
 use super::ranking;
+use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
@@ -215,18 +216,31 @@ impl Member {
     }
 
     fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
-        let wait = self.rules.look_around + self.rules.election.lease_duration;
-        let was_led =
-            self.lock(id).is_some_and(|lock| matches!(lock.seen, Seen::Held { .. }) && self.opening(lock).is_none());
-        if let Some(lock) = self.lock_mut(id)
-            && was_led
-        {
-            // The leader sees the deletion when it looks at all locks.
+        let wait = self.lock(id).and_then(|lock| self.until_its_leader_has_looked(lock));
+        if let (Some(wait), Some(lock)) = (wait, self.lock_mut(id)) {
             lock.not_before = lock.not_before.max(now + wait);
         }
         self.set_seen(id, Seen::Absent);
         self.announce(id, None);
         self.lose(now, id, Self::end_reason_if_gone(None));
+    }
+
+    /// The time within which the leader of a lock whose object vanished must have noticed that; `None` if no live session
+    /// held the lock (rule S5).
+    fn until_its_leader_has_looked(&self, lock: &Lock) -> Option<Duration> {
+        let Seen::Held { session, .. } = &lock.seen else { return None };
+        let Rules { election, look_around, .. } = &*self.rules;
+        let lease = match self.peers.get(session) {
+            Some(leader) if leader.ended => return None,
+            Some(leader) => leader.lease,
+            // A session that is not known counts as alive.
+            None => election.lease_duration,
+        };
+        // By the bound on clocks, no clock is slower than this one by more than this ratio.
+        let slowest = election.lease_duration.div_duration_f64(election.renew_deadline);
+        // The leader looks by its own clock. A listing that was on its way, the next one, and a read take less than half of
+        // the leader's deadline each, so they are over here before the second of its leases.
+        Some(look_around.mul_f64(slowest) + lease * 2)
     }
 
     fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {

@@ -19,8 +19,6 @@ use crate::simulation::scenario::{NODES, Scenario, Timings, Trouble};
 
 /// The duration of a run.
 pub(super) const RUN_LENGTH: Duration = Duration::from_secs(40 * 60);
-/// The usual pause between two looks at all locks.
-const LOOK_AROUND: Duration = Duration::from_secs(30);
 /// The number of locks.
 pub(super) const LOCKS: u32 = 50;
 
@@ -126,11 +124,7 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
     let mut scenario = Scenario::draw(&mut dice);
     // A second process with one identity does not open a session while the first has one.
     scenario.sharing_identity = 0;
-    // A leader looks at all locks in time if its clock is not much slower than that of whoever creates the lock anew.
-    let shortest = scenario.all_timings().map(|timings| timings.lease).min().unwrap_or_default();
-    let clocks_agree =
-        LOOK_AROUND.mul_f64(scenario.rates.1 as f64 / scenario.rates.0 as f64) < LOOK_AROUND + shortest / 2;
-    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5) && clocks_agree;
+    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5);
     scenario.operator_deletes = false;
     let nodes = (0..NODES)
         .map(|_| Node {
