@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::Value;
