@@ -40,7 +40,7 @@ const STOP: Signal = Signal::STOP;
 const AT_A_TIME: usize = 8;
 
 /// The timings of the first leader, and the number of renewals between two faults: more than one lease allows for.
-const SHORT: [&str; 6] = ["--lease", "6s", "--renew", "3s", "--retry", "500ms"];
+const SHORT: [&str; 6] = ["--lease", "12s", "--renew", "8s", "--retry", "1s"];
 const RENEWALS: u32 = 7;
 
 /// The number of renewals between two faults, for a run with minutes between them: 240 renewals take two minutes. The cases
