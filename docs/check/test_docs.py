@@ -314,9 +314,9 @@ class Pages(unittest.TestCase):
             self.assertIn(message.removesuffix("…"), text)
 
     def test_reasons_are_those_of_the_source(self):
-        names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/election"), re.S)[1]
+        names = re.search(r"OF_TERMS: &\[&str\] = &\[(.*?)\];", sources("leaderelection/src/term"), re.S)[1]
         reasons = set(re.findall(r'"(\w+)"', names))
-        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/election"), re.M | re.S)[1]
+        enum = re.search(r"pub enum EndReason \{(.*?)^\}", sources("leaderelection/src/term"), re.M | re.S)[1]
         variants = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in re.findall(r"^    (\w+)", enum, re.M)}
         # On a store that is unfit, no term begins.
         self.assertEqual(variants - {"store_unfit"}, reasons)

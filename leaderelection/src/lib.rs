@@ -110,6 +110,8 @@ pub mod protocol {}
 #[cfg(feature = "sessions")]
 pub mod sessions;
 pub mod store;
+#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
+mod term;
 pub mod timings;
 mod util;
 
@@ -123,7 +125,6 @@ pub use util::causes;
 pub use util::shutdown::{self, shutdown_signal};
 
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use election::{EndReason, RunOutcome};
 pub use elector::{DefaultLeaderElector, RunError, Term, TryLeadError};
 pub use handle::{HealthCheck, LeaderHandle, LeaderStatus};
 pub use leadership::Leadership;
@@ -136,4 +137,5 @@ pub use migration::Migration;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
 pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
+pub use term::{EndReason, RunOutcome};
 pub use timings::{ConfigError, Timings};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::effect::{Effect, Fact, Purpose, RunOutcome};
+use super::effect::{Effect, Fact, Purpose};
 use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
-use super::reason::BeginReason;
 use crate::clock::LocalInstant;
 use crate::lock::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
+use crate::term::{BeginReason, RunOutcome};
 
 /// The divisor of the retry period for the spread of takeovers, so that candidates that saw a lease at the same
 /// moment do not collide.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
+use crate::term::{BeginReason, EndReason, RunOutcome};
 
 use super::input::Unheard;
-use super::reason::{BeginReason, EndReason};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,48 +90,6 @@ pub enum Fact {
     AskedForLease,
     /// A read has contradicted the peer, so nothing that the peer says counts for the rest of the term.
     Contradicted,
-}
-
-/// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RunOutcome {
-    /// The candidacy was stopped before it had led.
-    NeverLed,
-    /// The candidate led a term, which is over.
-    Led {
-        /// The term's token.
-        fencing_token: u64,
-        /// The reason for its end.
-        reason: EndReason,
-    },
-    /// The job of the candidacy has succeeded, and the lock says so (rule 18).
-    JobDone {
-        /// The token of the term in which this candidate did the job; `None` if the candidate found the job done.
-        fencing_token: Option<u64>,
-    },
-}
-
-impl RunOutcome {
-    /// The token of the term; `None` if the candidate never led.
-    #[must_use]
-    pub fn fencing_token(&self) -> Option<u64> {
-        match self {
-            Self::NeverLed => None,
-            Self::Led { fencing_token, .. } => Some(*fencing_token),
-            Self::JobDone { fencing_token } => *fencing_token,
-        }
-    }
-
-    /// The reason for the end of the term; `None` if the candidate never led.
-    #[must_use]
-    pub fn reason(&self) -> Option<&EndReason> {
-        match self {
-            Self::NeverLed | Self::JobDone { fencing_token: None } => None,
-            Self::Led { reason, .. } => Some(reason),
-            Self::JobDone { .. } => Some(&EndReason::WorkFinished),
-        }
-    }
 }
 
 /// A request to the lock.

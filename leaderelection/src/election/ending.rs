@@ -1,14 +1,14 @@
-//! Rules 8, 9 and 14: the end of a term. Leadership ends first, then the work, then the lease.
+//! Rules 8, 9 and 14: what ends a term or a candidacy, and the lease that is left of it. The [`Ending`] has the order.
 
 use std::mem::replace;
 
 use super::effect::{Effect, Fact};
-use super::input::{Command, WorkEnd};
+use super::input::Command;
 use super::job::Job;
 use super::machine::Election;
-use super::phase::{Ended, Hold, Phase, Seen};
-use super::reason::EndReason;
+use super::phase::{Hold, Phase, Seen};
 use crate::clock::LocalInstant;
+use crate::term::{EndReason, Ending, Late, WorkEnd};
 
 impl Election {
     /// Ends the term, the wait for its work, or the release, if its time is over.
@@ -20,22 +20,19 @@ impl Election {
             // Work that has ended already needs no time to stop.
             self.conclude_if_work_ended(now);
         }
-        match &mut self.phase {
-            Phase::Stopping { until, dropped, margin, .. } if now >= *until => {
-                if replace(dropped, true) {
-                    self.effects.push_back(Effect::Abandon);
-                    self.conclude(now, false);
-                } else {
-                    // The work takes a moment to be dropped, counted from now: after a suspend, `until` is long past.
-                    *until = now + *margin;
-                    self.effects.push_back(Effect::DropWork);
-                }
+        let Phase::Ending { ending, .. } = &mut self.phase else { return };
+        match ending.pass(now) {
+            None => {}
+            Some(Late::Work) => self.effects.push_back(Effect::DropWork),
+            Some(Late::DroppedWork) => {
+                self.effects.push_back(Effect::Abandon);
+                // The work may run on beside any other term, so the lease is kept as long as it lasts.
+                self.finish(now);
             }
-            Phase::Releasing { give_up_at, .. } if now >= *give_up_at => {
+            Some(Late::Release) => {
                 self.tell(Fact::ReleaseGivenUp);
-                self.finish_release(now, |_| true);
+                self.finish(now);
             }
-            _ => {}
         }
     }
 
@@ -46,8 +43,8 @@ impl Election {
                 match phase {
                     Phase::Leading(_) => self.end_term(EndReason::Cancelled, true),
                     Phase::Following | Phase::Won { .. } => self.stop_competing(now),
-                    Phase::Releasing { .. } => self.hurry_if_asked_to_stop(now),
-                    Phase::Idle | Phase::Stopping { .. } => {}
+                    Phase::Ending { .. } => self.hurry_if_asked_to_stop(now),
+                    Phase::Idle => {}
                 }
             }
             (Command::StepDown, _) => self.end_term(EndReason::SteppedDown, true),
@@ -58,15 +55,14 @@ impl Election {
     /// Stops a candidacy without a term. A lease that was won, or may have been won, is released like any other.
     fn stop_competing(&mut self, now: LocalInstant) {
         let until = self.phase.hold().map(Hold::lease_until).or_else(|| self.may_hold_until());
-        match (until, replace(&mut self.phase, Phase::Following)) {
-            (Some(until), phase) if self.rules.release_on_cancel => {
+        match until.filter(|_| self.rules.release_on_cancel) {
+            Some(until) => {
+                let phase = replace(&mut self.phase, Phase::Following);
                 let held = if let Phase::Won { hold, .. } = phase { Some(hold) } else { None };
-                self.begin_release(now, held, None, until);
+                self.phase = Phase::Ending { held, ending: Ending::of_candidacy(until) };
+                self.begin_release(now);
             }
-            (_, phase) => {
-                self.phase = phase;
-                self.finish(now, None);
-            }
+            None => self.finish(now),
         }
     }
 
@@ -77,36 +73,23 @@ impl Election {
         {
             job.succeeded();
         }
-        match end {
-            WorkEnd::Panicked => self.end_term(EndReason::WorkPanicked, true),
-            WorkEnd::Failed => self.end_term(EndReason::WorkFailed, true),
-            WorkEnd::Complete if self.ends_with_work => self.end_term(EndReason::WorkFinished, true),
-            // The work's task found the window over, because of time or of a command. The command follows as an input.
-            WorkEnd::NotBegun => self.end_term(EndReason::RenewDeadline, true),
-            WorkEnd::Complete | WorkEnd::Dropped => {}
+        if let Some(reason) = end.ends_term(self.ends_with_work) {
+            self.end_term(reason, true);
         }
     }
 
     /// Ends the term, if one has started. Leadership is over when the driver has carried out [`Effect::Stop`].
     /// `still_ours` is `true` if the record still names this candidate, as far as is known.
     pub(super) fn end_term(&mut self, reason: EndReason, still_ours: bool) {
-        let mut hold = match replace(&mut self.phase, Phase::Following) {
-            Phase::Leading(hold) => hold,
-            other => {
-                self.phase = other;
-                return;
-            }
-        };
+        let Phase::Leading(hold) = &self.phase else { return };
+        let mut hold = hold.clone();
         if let EndReason::Transferred { to } = &reason {
             hold.name_successor(Some(to.clone()));
         }
         let fencing_token = hold.token;
-        // This is shortly before the first moment at which another candidate may take the lease.
-        let margin = hold.limits.stop_margin();
-        let drop_by = hold.lease_until() - margin;
-        self.effects.push_back(Effect::Stop { fencing_token, reason: reason.clone(), drop_by });
-        let (held, ended) = (still_ours.then_some(hold), Ended { fencing_token, reason });
-        self.phase = Phase::Stopping { held, ended, until: drop_by, dropped: false, margin };
+        let ending = Ending::of_term(fencing_token, reason.clone(), hold.lease_until(), hold.limits.stop_margin());
+        self.effects.push_back(Effect::Stop { fencing_token, reason, drop_by: ending.drop_by() });
+        self.phase = Phase::Ending { held: still_ours.then_some(hold), ending };
     }
 
     /// Ends the term if the record asks for another leader (rule 14).
@@ -122,44 +105,36 @@ impl Election {
 
     /// Continues with the release as soon as the work of the term has ended (rule 8).
     pub(super) fn conclude_if_work_ended(&mut self, now: LocalInstant) {
-        if let Phase::Stopping { ended, .. } = &self.phase
-            && self.work_end.is_some()
-        {
-            // The lease carries the mark of a job, so the lease is given back even after a cancellation.
-            let has_mark = self.job.as_ref().is_some_and(Job::has_succeeded);
-            let releases = has_mark || ended.reason.releases(self.rules.release_on_cancel);
-            self.conclude(now, releases);
+        let Phase::Ending { held, ending } = &mut self.phase else { return };
+        if !ending.awaits_work() || self.work_end.is_none() {
+            return;
         }
-    }
-
-    fn conclude(&mut self, now: LocalInstant, releases: bool) {
-        let Phase::Stopping { held, ended, .. } = &mut self.phase else { return };
-        let (ended, held) = (ended.clone(), held.take_if(|_| releases));
+        // The lease carries the mark of a job, so the lease is given back even after a cancellation.
+        let has_mark = self.job.as_ref().is_some_and(Job::has_succeeded);
+        let releases = has_mark || ending.reason().is_some_and(|reason| reason.releases(self.rules.release_on_cancel));
         match held {
-            Some(hold) => {
-                let until = hold.lease_until();
-                self.begin_release(now, Some(hold), Some(ended), until);
+            Some(hold) if releases => {
+                ending.release(hold.lease_until());
+                self.begin_release(now);
             }
-            None => self.finish(now, Some(ended)),
+            _ => self.finish(now),
         }
     }
 
-    /// Releases the lease (rule 9). Without a known version, a read must first show whether this candidate holds the
-    /// lease. With a known version, the release replaces that version, so a renewal under way can no longer land.
-    fn begin_release(&mut self, now: LocalInstant, held: Option<Hold>, ended: Option<Ended>, give_up_at: LocalInstant) {
-        self.attempts.must_read = held.is_none();
+    /// Begins to release the lease (rule 9). Without a known version, a read must first show whether this candidate holds
+    /// the lease. With a known version, the release replaces that version, so a renewal under way can no longer land.
+    fn begin_release(&mut self, now: LocalInstant) {
+        self.attempts.must_read = self.phase.hold().is_none();
         self.pacing.restart(now);
-        self.phase = Phase::Releasing { held, ended, give_up_at };
         self.hurry_if_asked_to_stop(now);
         self.expire(now);
     }
 
-    /// A process that is to end must not wait for a store that is away until a long lease has run out.
     fn hurry_if_asked_to_stop(&mut self, now: LocalInstant) {
-        if let Phase::Releasing { give_up_at, .. } = &mut self.phase
+        if let Phase::Ending { ending, .. } = &mut self.phase
             && self.stop_asked
         {
-            *give_up_at = (*give_up_at).min(now + self.rules.release_patience);
+            ending.hurry(now + self.rules.release_patience);
         }
     }
 
@@ -169,21 +144,19 @@ impl Election {
             job.released();
         }
         self.announce("");
-        if let Phase::Releasing { held, .. } = &mut self.phase {
+        if let Phase::Ending { held, .. } = &mut self.phase {
             *held = None;
         }
         self.remember_our_write(now, written);
-        self.finish_release(now, |_| true);
+        self.finish_if_released(now);
     }
 
-    /// Finishes if the lease is being released, and `is_over` returns `true` for the held lease: nothing is left to
-    /// release.
-    pub(super) fn finish_release(&mut self, now: LocalInstant, is_over: impl FnOnce(&Option<Hold>) -> bool) {
-        if let Phase::Releasing { held, ended, .. } = &mut self.phase
-            && is_over(held)
+    /// Finishes if the lease is being released, and is not this candidate's any more.
+    pub(super) fn finish_if_released(&mut self, now: LocalInstant) {
+        if let Phase::Ending { held: None, ending } = &self.phase
+            && ending.is_release()
         {
-            let ended = ended.take();
-            self.finish(now, ended);
+            self.finish(now);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{Phase, Seen, Sight, is_annotation};
-use super::reason::EndReason;
 use crate::clock::LocalInstant;
+use crate::term::EndReason;
 
 impl Election {
     /// Handles a read by a holder. The object shows the holder's last write, or another process's.
@@ -30,20 +30,16 @@ impl Election {
             }
             _ => {}
         }
-        let reason = match &found {
-            None => EndReason::Deleted,
-            Some(found) if found.record.is_released() => EndReason::Emptied,
-            Some(found) => EndReason::TakenOver { by: found.record.holder_identity.clone() },
-        };
+        let reason = EndReason::of_loss(found.as_ref().map(|found| &*found.record));
         self.lose(now, reason);
         self.see(now, found, age, jitter);
-        self.finish_release(now, |held| held.is_none());
+        self.finish_if_released(now);
     }
 
     /// Takes a read that showed an object that is not a record. Such an object must not be overwritten.
     pub(super) fn on_unreadable_while_holding(&mut self, now: LocalInstant) {
         self.lose(now, EndReason::Unreadable);
-        self.finish_release(now, |held| held.is_none());
+        self.finish_if_released(now);
     }
 
     /// Ends every use of the lease, which belongs to another holder now.
@@ -60,7 +56,7 @@ impl Election {
         match &mut self.phase {
             Phase::Won { .. } => self.phase = Phase::Following,
             Phase::Leading(_) => self.end_term(reason, false),
-            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => *held = None,
+            Phase::Ending { held, .. } => *held = None,
             Phase::Idle | Phase::Following => {}
         }
     }

@@ -9,6 +9,7 @@ use super::rules::Rules;
 use crate::lock::job::JobId;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
+use crate::term::WorkEnd;
 
 /// An event that the state machine has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,22 +95,6 @@ pub enum Unheard {
     NotNewer,
     /// The store has contradicted the peer in this term, or the peer has reported the end of the term.
     Closed,
-}
-
-/// The way in which a term's work ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WorkEnd {
-    /// The work was never polled, because the term was over before.
-    NotBegun,
-    /// The work is complete, or the term had no work.
-    Complete,
-    /// The work is complete and has failed, so its term ends (rule 21), and its job is not done (rule 18).
-    Failed,
-    /// The work panicked.
-    Panicked,
-    /// The work was dropped.
-    Dropped,
 }
 
 /// The result of a request.

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempts::{Attempt, Attempts};
-use super::effect::{Effect, Fact, Purpose, Request, RunOutcome, Term, Write};
+use super::effect::{Effect, Fact, Purpose, Request, Term, Write};
 use super::hearing::Hearing;
-use super::input::{Answer, Draw, Input, Jitter, Stamp, WorkEnd};
+use super::input::{Answer, Draw, Input, Jitter, Stamp};
 use super::job::Job;
 use super::limits::Limits;
 use super::pacing::Pacing;
-use super::phase::{Ended, Hold, InFlight, Phase, Seen, Sight};
-use super::reason::EndReason;
+use super::phase::{Hold, InFlight, Phase, Seen, Sight};
 use super::rules::Rules;
 use super::settling::Settling;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{MAX_BODY_BYTES, Version};
+use crate::term::{EndReason, Ending, RunOutcome, WorkEnd};
 
 /// One candidate's view of one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -125,8 +125,7 @@ impl Election {
     fn deadline(&self) -> Option<LocalInstant> {
         match &self.phase {
             Phase::Leading(hold) => Some(hold.valid_until()),
-            Phase::Stopping { until, .. } => Some(*until),
-            Phase::Releasing { give_up_at, .. } => Some(*give_up_at),
+            Phase::Ending { ending, .. } => ending.deadline(),
             Phase::Idle | Phase::Following | Phase::Won { .. } => None,
         }
     }
@@ -248,7 +247,7 @@ impl Election {
                 *held = hold;
                 self.effects.push_back(Effect::Extend(term));
             }
-            Phase::Stopping { held, .. } | Phase::Releasing { held, .. } => Hold::replace(held, hold),
+            Phase::Ending { held, .. } => Hold::replace(held, hold),
         }
         self.start_if_valid(now);
     }
@@ -278,7 +277,7 @@ impl Election {
                 hold.renewed(now, &self.rules, write_id, time),
                 Some(hold.seen.version.clone()),
             ),
-            Phase::Releasing { held: Some(hold), .. } => {
+            Phase::Ending { held: Some(hold), .. } => {
                 let mut record = hold.released(write_id, time);
                 if let Some(job) = &self.job {
                     job.mark(&mut record);
@@ -306,11 +305,12 @@ impl Election {
     /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
         Some(match &self.phase {
-            Phase::Idle | Phase::Stopping { .. } => return None,
+            Phase::Idle => return None,
+            Phase::Ending { ending, .. } if !ending.is_release() => return None,
             _ if self.attempts.must_read => self.pacing.soonest(),
             Phase::Following => self.takeover_at().map_or(self.pacing.look(), |at| at.min(self.pacing.look())),
             Phase::Leading(hold) => self.pacing.write(hold.sent_at + self.rules.retry_period),
-            Phase::Won { .. } | Phase::Releasing { .. } => self.pacing.write(LocalInstant::default()),
+            Phase::Won { .. } | Phase::Ending { .. } => self.pacing.write(LocalInstant::default()),
         })
     }
 
@@ -318,33 +318,33 @@ impl Election {
         match &self.phase {
             _ if self.attempts.must_read => true,
             Phase::Following => self.takeover_at().is_none_or(|at| now < at),
-            Phase::Releasing { held, .. } => held.is_none(),
+            Phase::Ending { held, .. } => held.is_none(),
             _ => false,
         }
     }
 
     /// Ends the candidacy, and tells the caller. If the term was over before its work could begin, the candidate
     /// follows again instead.
-    pub(super) fn finish(&mut self, now: LocalInstant, ended: Option<Ended>) {
-        self.rest(now);
-        let was_missed = self.work_end.take() == Some(WorkEnd::NotBegun)
-            && ended.as_ref().is_some_and(|ended| ended.reason == EndReason::RenewDeadline);
-        let outcome = match ended {
-            Some(Ended { fencing_token, .. }) if self.job.as_ref().is_some_and(Job::is_marked) => {
-                RunOutcome::JobDone { fencing_token: Some(fencing_token) }
-            }
-            Some(_) if was_missed && !self.stop_asked => {
-                self.phase = Phase::Following;
-                return self.pacing.begin(now, Duration::ZERO);
-            }
-            Some(Ended { fencing_token, reason }) if !was_missed => RunOutcome::Led { fencing_token, reason },
-            _ => RunOutcome::NeverLed,
+    pub(super) fn finish(&mut self, now: LocalInstant) {
+        let ending = if let Phase::Ending { ending, .. } = self.rest(now) { Some(ending) } else { None };
+        let fencing_token = ending.as_ref().and_then(Ending::fencing_token);
+        let work = self.work_end.take();
+        let outcome = if fencing_token.is_some() && self.job.as_ref().is_some_and(Job::is_marked) {
+            Some(RunOutcome::JobDone { fencing_token })
+        } else {
+            ending.map_or(Some(RunOutcome::NeverLed), |ending| ending.outcome(work, self.stop_asked))
         };
-        self.effects.push_back(Effect::Finished(outcome));
+        if let Some(outcome) = outcome {
+            self.effects.push_back(Effect::Finished(outcome));
+        } else {
+            self.phase = Phase::Following;
+            self.pacing.begin(now, Duration::ZERO);
+        }
     }
 
-    /// Forgets every attempt of the ended candidacy (rule 6), and remembers the last known state of the object.
-    pub(super) fn rest(&mut self, now: LocalInstant) {
+    /// Forgets every attempt of the ended candidacy (rule 6), and remembers the last known state of the object. Returns the
+    /// phase that is over.
+    pub(super) fn rest(&mut self, now: LocalInstant) -> Phase {
         // The outcome of these attempts will never be known.
         self.attempts.clear().for_each(drop);
         (self.in_flight, self.hearing) = (None, None);
@@ -355,6 +355,7 @@ impl Election {
             // No candidate leads by this version: this candidate wrote it, and has stopped.
             self.remember_our_write(now, seen.clone());
         }
+        phase
     }
 
     pub(super) fn term(&self, hold: &Hold) -> Term {

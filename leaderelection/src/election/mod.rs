@@ -54,7 +54,6 @@ mod machine;
 mod new_timings;
 mod pacing;
 mod phase;
-mod reason;
 mod rules;
 mod settling;
 mod take_back;
@@ -62,11 +61,12 @@ mod visit;
 mod visitor;
 
 pub use clash::ClashWatch;
-pub use effect::{Effect, Fact, Operation, Purpose, Request, RunOutcome, Term, Write};
-pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard, WorkEnd};
+pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
+pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard};
 pub use machine::Election;
 #[cfg(feature = "migration")]
 pub(crate) use phase::is_annotation;
-pub use reason::{BeginReason, EndReason};
 pub use rules::Rules;
 pub use visitor::Visitor;
+
+pub use crate::term::{BeginReason, EndReason, RunOutcome, WorkEnd};

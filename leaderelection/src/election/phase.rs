@@ -1,18 +1,17 @@
 //! The states of an election, and the data of each state.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::attempts::Attempt;
 use super::limits::Limits;
-use super::reason::{BeginReason, EndReason};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
 use crate::lock::record::{HolderRank, LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::Version;
+use crate::term::{BeginReason, Ending};
 
 /// A state of the object, as a read or an own write showed it. The record is shared, because requests and phases pass
 /// it on.
@@ -37,18 +36,11 @@ impl From<VersionedRecord> for Seen {
 ///     |                   |  | the record is another's       v
 ///     |      Stop, and    |  +----------------- Won       Leading --+
 ///     |  nothing was won  |                      |           |      | a renewal landed: Extend
-///     |<------------------+                      | Stop      |<-----+
-///     |                   | Stop, and a write    |           |
+///     |<------------------+                      |           |<-----+
+///     |                   | Stop, and a write    | Stop      |
 ///     |                   | may have won         |           | loss, deadline, command, or the work's end: Stop
-///     |                   v                      |           v
-///     |               Releasing <----------------+        Stopping --+
-///     |                   ^                                  |       | drop_by: DropWork
-///     |                   |   the work ended, and the        |<------+
-///     |                   |   lease is to be given back      |
-///     |                   +----------------------------------+
-///     |                   |                                  |
-///     | released, not own any more, or given up              | the work ended, or cannot be dropped: Abandon
-///     +<------------------+----------------------------------+
+///     |                   v                      v           v
+///     +<----------------------------------------------- Ending, see there
 ///   Finished
 /// ```
 ///
@@ -64,32 +56,13 @@ pub(super) enum Phase {
     Won { hold: Hold, reason: BeginReason },
     /// The term has started.
     Leading(Hold),
-    /// The term is over, and its work may still be winding down. Nothing is sent.
-    Stopping {
-        /// The lease, as long as the record may still name this candidate.
+    /// Leadership is over. Nothing is sent before the work is over as well.
+    Ending {
+        /// The lease, as long as the record may still name this candidate. During a release, `None` if a read must first
+        /// show that it does.
         held: Option<Hold>,
-        ended: Ended,
-        /// The moment at which the work is dropped; after the drop, the moment at which the work is given up.
-        until: LocalInstant,
-        dropped: bool,
-        /// The time between the drop and the moment at which the work is given up.
-        margin: Duration,
+        ending: Ending,
     },
-    /// The work is over, and the lease is being released, if the record names this candidate.
-    Releasing {
-        /// The lease; `None` if a read must first show that this candidate holds it.
-        held: Option<Hold>,
-        /// The term that led here, if one had started.
-        ended: Option<Ended>,
-        give_up_at: LocalInstant,
-    },
-}
-
-/// A term that is over.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Ended {
-    pub(super) fencing_token: u64,
-    pub(super) reason: EndReason,
 }
 
 /// An own lease: the last write of this term that is known to have landed.
@@ -132,7 +105,7 @@ impl Phase {
         match self {
             Self::Idle | Self::Following => None,
             Self::Won { hold, .. } | Self::Leading(hold) => Some(hold),
-            Self::Stopping { held, .. } | Self::Releasing { held, .. } => held.as_ref(),
+            Self::Ending { held, .. } => held.as_ref(),
         }
     }
 
@@ -140,7 +113,7 @@ impl Phase {
         match self {
             Self::Idle | Self::Following => None,
             Self::Won { hold, .. } | Self::Leading(hold) => Some(hold),
-            Self::Stopping { held, .. } | Self::Releasing { held, .. } => held.as_mut(),
+            Self::Ending { held, .. } => held.as_mut(),
         }
     }
 }

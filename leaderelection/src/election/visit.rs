@@ -28,8 +28,8 @@ impl Election {
         match &mut self.phase {
             Phase::Idle | Phase::Following => {}
             Phase::Won { hold, .. } | Phase::Leading(hold) => visit_hold(hold, visitor),
-            Phase::Stopping { held, until: timer, .. } | Phase::Releasing { held, give_up_at: timer, .. } => {
-                visitor.timer(timer);
+            Phase::Ending { held, ending } => {
+                ending.visit(|until| visitor.timer(until));
                 if let Some(hold) = held {
                     visit_hold(hold, visitor);
                 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::LockId;
 use super::effect::{Effect, Fact};
-use super::lock::{Phase, Seen, Stopping};
+use super::lock::{Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
-use crate::election::{BeginReason, Command, EndReason, RunOutcome, WorkEnd};
+use crate::election::Command;
+use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 
 impl Member {
     pub(super) fn compete(&mut self, now: LocalInstant, id: LockId, stand_back: Duration, ends_with_work: bool) {
@@ -22,13 +23,13 @@ impl Member {
         lock.failures = 0;
         // A wait that has begun goes on, although the candidacy is a new one.
         lock.not_before = lock.not_before.max(now + stand_back);
-        (lock.work_missed, lock.stop_asked) = (false, false);
+        (lock.work_end, lock.stop_asked) = (None, false);
         let is_unknown = matches!(lock.seen, Seen::Unknown);
         // One listing shows which of thousands of locks are free, where a read for each would cost more.
         lock.must_read |= is_unknown && !lists;
         // The member has ended, and nothing would ever answer this candidacy.
         if self.stop_asked && self.own.is_none() {
-            return self.finish(now, id, RunOutcome::NeverLed);
+            return self.finish(now, id);
         }
         if is_unknown && lists {
             self.look_at_locks_soon(now);
@@ -39,8 +40,8 @@ impl Member {
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
         match command {
             Command::Stop => self.stop_elector(now, id),
-            Command::StepDown => self.end_term(now, id, EndReason::SteppedDown, true),
-            Command::TransferTo(to) => self.end_term(now, id, EndReason::Transferred { to }, true),
+            Command::StepDown => self.end_term(now, id, EndReason::SteppedDown),
+            Command::TransferTo(to) => self.end_term(now, id, EndReason::Transferred { to }),
         }
         self.plan(now, id);
     }
@@ -48,86 +49,81 @@ impl Member {
     /// Ends a candidacy. A lock that was won, or may have been won, is released.
     fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
         let takes = self.flights.get(&id.0).is_some_and(super::flight::Flight::takes);
-        let is_open = self.window().is_some();
+        let lease_until = self.lease_until();
         let Some(lock) = self.lock_mut(id) else { return };
         lock.stop_asked = true;
-        match lock.phase {
-            Phase::Leading { .. } => self.end_term(now, id, EndReason::Cancelled, true),
+        match (&lock.phase, lease_until) {
+            (Phase::Leading { .. }, _) => self.end_term(now, id, EndReason::Cancelled),
             // A write that may still land would leave the lock to a session that lives on without a candidate for it.
-            Phase::Competing if is_open && (takes || lock.in_doubt || matches!(lock.seen, Seen::Ours { .. })) => {
+            (Phase::Competing, Some(until)) if takes || lock.in_doubt || matches!(lock.seen, Seen::Ours { .. }) => {
                 lock.must_read |= lock.in_doubt;
-                lock.phase = Phase::Releasing(Box::new(RunOutcome::NeverLed));
-                self.limit_release(now, id);
+                lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
+                self.time_ending(now, id);
             }
-            Phase::Competing => self.finish(now, id, RunOutcome::NeverLed),
-            Phase::Releasing(_) => self.limit_release(now, id),
-            _ => {}
+            (Phase::Competing, _) => self.finish(now, id),
+            (Phase::Ending(_), _) => self.time_ending(now, id),
+            (Phase::Idle, _) => {}
         }
     }
 
-    /// Sets the deadline at which the caller of a release returns (rule 9). The release continues in the background,
-    /// for as long as the session lasts.
-    fn limit_release(&mut self, now: LocalInstant, id: LockId) {
-        let (lease, patience) = (self.rules.election.lease_duration, self.rules.election.release_patience);
-        let (Some(window), Some(lock)) = (self.window(), self.lock(id)) else { return };
-        // Rule 9 for a lock: the caller waits no longer than for a lease that is not renewed any more.
-        let runs_out = window.sent_at + lease;
-        let give_up_at = if lock.stop_asked { runs_out.min(now + patience) } else { runs_out };
-        self.drop_by.hurry(id.0, give_up_at);
+    /// The end of the session's lease, if it is not renewed any more. Rules 8 and 9 count from there for each lock, although
+    /// the session is renewed on (rule S6).
+    fn lease_until(&self) -> Option<LocalInstant> {
+        self.window().map(|window| window.sent_at + self.rules.election.lease_duration)
     }
 
-    /// Ends the term of a lock whose session continues. `held` is `true` if the record still names the session, as far
-    /// as is known.
-    pub(super) fn end_term(&mut self, now: LocalInstant, id: LockId, reason: EndReason, held: bool) {
-        let rules = &self.rules.election;
-        let (lease, margin) = (rules.lease_duration, rules.stop_margin());
-        let Some(window) = self.window() else { return };
+    /// Plans the moment at which time changes the end of a term. If a release is given up, its caller returns, and the
+    /// release continues in the background, for as long as the session lasts (rule S6).
+    fn time_ending(&mut self, now: LocalInstant, id: LockId) {
+        let patience = self.rules.election.release_patience;
         let Some(lock) = self.lock_mut(id) else { return };
-        let Phase::Leading { token } = lock.phase else { return };
-        // Counted from the session's last renewal, although the session is renewed on: rule 8 holds for the work of
-        // each lock (rule S6).
-        let drop_by = window.sent_at + lease - margin;
-        lock.phase = Phase::Stopping(Box::new(Stopping { token, reason: reason.clone(), held, dropped: false }));
-        let works = lock.works;
-        self.effects.push_back(Effect::Stop { lock: id, fencing_token: token, reason, drop_by });
-        // The work may have ended before its term did.
-        if works {
-            self.drop_by.set(id.0, drop_by);
-        } else {
-            self.conclude(now, id);
+        let (Phase::Ending(ending), stop_asked) = (&mut lock.phase, lock.stop_asked) else { return };
+        if stop_asked {
+            ending.hurry(now + patience);
         }
+        if let Some(at) = ending.deadline() {
+            self.drop_by.set(id.0, at);
+        }
+    }
+
+    /// Ends the term of a lock whose session continues.
+    pub(super) fn end_term(&mut self, now: LocalInstant, id: LockId, reason: EndReason) {
+        let margin = self.rules.election.stop_margin();
+        let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
+        let Phase::Leading { token: fencing_token } = lock.phase else { return };
+        let ending = Ending::of_term(fencing_token, reason.clone(), lease_until, margin);
+        let drop_by = ending.drop_by();
+        lock.phase = Phase::Ending(Box::new(ending));
+        self.effects.push_back(Effect::Stop { lock: id, fencing_token, reason, drop_by });
+        self.conclude(now, id);
     }
 
     /// Ends every use of a lock that another holder has now, or none.
     pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: EndReason) {
-        let Some(lock) = self.lock_mut(id) else { return };
-        match &mut lock.phase {
-            Phase::Leading { .. } => self.end_term(now, id, reason, false),
-            // Somebody else's record must not be released.
-            Phase::Stopping(stopping) => stopping.held = false,
-            Phase::Releasing(outcome) => {
-                let outcome = (**outcome).clone();
-                self.finish(now, id, outcome);
-            }
-            Phase::Idle | Phase::Competing | Phase::Ended(_) => {}
+        let Some(lock) = self.lock(id) else { return };
+        if lock.is_release() {
+            self.finish(now, id);
+        } else {
+            self.end_term(now, id, reason);
         }
     }
 
-    /// Continues with the release, because the work of the term has ended (rule 8).
+    /// Continues with the release if the work of the term has ended, as it may have before its term did (rule 8).
     fn conclude(&mut self, now: LocalInstant, id: LockId) {
-        self.drop_by.cancel(&id.0);
-        let Some(lock) = self.lock_mut(id) else { return };
-        let Phase::Stopping(stopping) = &lock.phase else { return };
-        let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
-        if stopping.held {
-            lock.phase = Phase::Releasing(Box::new(outcome));
-            // The waits before this were a candidate's. A release that waits keeps others from the lock.
-            lock.not_before = now;
-            self.limit_release(now, id);
-            self.plan(now, id);
-        } else {
-            self.finish(now, id, outcome);
+        let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
+        let Phase::Ending(ending) = &mut lock.phase else { return };
+        if lock.works || !ending.awaits_work() {
+            return self.time_ending(now, id);
         }
+        // Somebody else's record must not be released.
+        if !matches!(lock.seen, Seen::Ours { .. }) {
+            return self.finish(now, id);
+        }
+        ending.release(lease_until);
+        // The waits before this were a candidate's. A release that waits keeps others from the lock.
+        lock.not_before = now;
+        self.time_ending(now, id);
+        self.plan(now, id);
     }
 
     pub(super) fn on_work_ended(&mut self, now: LocalInstant, id: LockId, end: WorkEnd) {
@@ -135,22 +131,16 @@ impl Member {
         if !std::mem::take(&mut lock.works) {
             return;
         }
-        let (was_forsaken, ends_with_work) = (std::mem::take(&mut lock.forsaken), lock.ends_with_work);
+        lock.work_end = Some(end);
+        let (was_forsaken, ends_term) = (std::mem::take(&mut lock.forsaken), end.ends_term(lock.ends_with_work));
         // Work that was given up with its session was taken from the count then.
         self.at_work -= usize::from(!was_forsaken);
-        self.locks[id.0 as usize].work_missed = end == WorkEnd::NotBegun;
-        match (end, &self.locks[id.0 as usize].phase) {
-            (WorkEnd::Panicked, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkPanicked, true),
-            (WorkEnd::Failed, Phase::Leading { .. }) => self.end_term(now, id, EndReason::WorkFailed, true),
-            // The work's task found the window closed, and the session may be renewed on: the term ends alone (rule
-            // 12).
-            (WorkEnd::NotBegun, Phase::Leading { .. }) => self.end_term(now, id, EndReason::RenewDeadline, true),
-            (WorkEnd::Complete, Phase::Leading { .. }) if ends_with_work => {
-                self.end_term(now, id, EndReason::WorkFinished, true);
-            }
-            (_, Phase::Stopping(_)) => self.conclude(now, id),
+        match (&self.locks[id.0 as usize].phase, ends_term) {
+            // The session may be renewed on: the term ends alone.
+            (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
+            (Phase::Ending(_), _) => self.conclude(now, id),
             // Work that nobody waited for kept the lock from its next term.
-            (_, Phase::Competing) => self.settle(now, id, BeginReason::Released),
+            (Phase::Competing, _) => self.settle(now, id, BeginReason::Released),
             _ => {}
         }
         self.freed(now, id);
@@ -159,29 +149,24 @@ impl Member {
     /// Drops work that has not stopped in time, gives up work that cannot be dropped (rule 8), and ends the wait for a
     /// release (rule 9).
     pub(super) fn drop_late_work(&mut self, now: LocalInstant) {
-        let margin = self.rules.election.stop_margin();
         while let Some(index) = self.drop_by.pop_due(now) {
             let id = LockId(index);
-            let Some(lock) = self.lock_mut(id) else { continue };
-            match &mut lock.phase {
-                Phase::Stopping(stopping) if stopping.dropped => {
-                    let outcome = RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() };
+            let Some(Phase::Ending(ending)) = self.lock_mut(id).map(|lock| &mut lock.phase) else { continue };
+            match ending.pass(now) {
+                None => {}
+                Some(Late::Work) => {
+                    self.effects.push_back(Effect::DropWork { lock: id });
+                    self.time_ending(now, id);
+                }
+                Some(Late::DroppedWork) => {
                     // The session still waits for this work: the lock is not released while the work runs.
                     self.effects.push_back(Effect::Abandon { lock: id });
-                    self.finish(now, id, outcome);
+                    self.finish(now, id);
                 }
-                Phase::Stopping(stopping) => {
-                    stopping.dropped = true;
-                    // From now and not from the moment that was due: after a suspend, that may be long past.
-                    self.drop_by.set(index, now + margin);
-                    self.effects.push_back(Effect::DropWork { lock: id });
-                }
-                Phase::Releasing(outcome) => {
-                    let outcome = (**outcome).clone();
+                Some(Late::Release) => {
                     self.tell(Fact::ReleaseGivenUp { lock: id });
-                    self.finish(now, id, outcome);
+                    self.finish(now, id);
                 }
-                _ => {}
             }
         }
     }
@@ -210,7 +195,7 @@ impl Member {
             && let Some(to) = lock.prefers_other_than(&self.identity)
         {
             let to = to.to_owned();
-            self.end_term(now, id, EndReason::Transferred { to }, true);
+            self.end_term(now, id, EndReason::Transferred { to });
         }
     }
 
@@ -241,7 +226,7 @@ impl Member {
             self.examine = Some(index + 1);
             if leads && let Some(to) = self.first_in_rank(now, hash) {
                 self.handing_over.insert(index);
-                self.end_term(now, id, EndReason::Transferred { to }, true);
+                self.end_term(now, id, EndReason::Transferred { to });
             }
         }
     }

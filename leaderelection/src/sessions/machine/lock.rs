@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::SessionId;
 use crate::clock::LocalInstant;
-use crate::election::{EndReason, RunOutcome};
 use crate::lock::record::{MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
+use crate::term::{EndReason, Ending, WorkEnd};
 
 /// One lock with an elector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,8 +40,8 @@ pub(super) struct Lock {
     /// `true` if the session ended without this work, which runs.
     pub(super) forsaken: bool,
     pub(super) ends_with_work: bool,
-    /// `true` if the work of the term did not begin, because the term was over before.
-    pub(super) work_missed: bool,
+    /// The way in which the work of the last term ended, until its candidacy is over.
+    pub(super) work_end: Option<WorkEnd>,
     /// `true` after the order to stop.
     pub(super) stop_asked: bool,
 }
@@ -68,13 +68,11 @@ pub(super) enum Seen {
 /// ```text
 ///   Compete      an own write landed, and the session is valid: Start
 ///  Idle --> Competing --------------------> Leading
-///   ^                                          | the session ended: Stop        the session's object
-///   |                                          +-----------------------> Ended --------------------+
-///   |                                          | the term alone ended: Stop      is released       |
-///   |        the lock is released              v                                                   |
-///   +<------------------------ Releasing <- Stopping                                               |
-///   |                                                                                              |
-///   +<---------------------------------------------------------------------------------------------+
+///   ^           |                              | the term, or its session, is over: Stop
+///   |           | Stop, and a write may have   v
+///   |           | won                       Ending, see there
+///   |           +----------------------------->|
+///   +<-----------------------------------------+
 ///                                      Finished
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,22 +83,9 @@ pub(super) enum Phase {
     Competing,
     /// The term has started.
     Leading { token: u64 },
-    /// The term is over, the session continues, and the work may still be winding down.
-    Stopping(Box<Stopping>),
-    /// The work is over, and the lock is being released, if it names the member's session.
-    Releasing(Box<RunOutcome>),
-    /// The term is over, and the elector waits for the end of the session.
-    Ended(Box<RunOutcome>),
-}
-
-/// A term that is over although its session is not.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Stopping {
-    pub(super) token: u64,
-    pub(super) reason: EndReason,
-    /// `true` if the record still names this session, as far as is known.
-    pub(super) held: bool,
-    pub(super) dropped: bool,
+    /// Leadership is over. The lock is released after the work, if it names the member's session then. If the session is
+    /// over as well, the elector waits for the end of the session.
+    Ending(Box<Ending>),
 }
 
 /// The rare parts of a lock's record.
@@ -129,7 +114,7 @@ impl Lock {
             works: false,
             forsaken: false,
             ends_with_work: false,
-            work_missed: false,
+            work_end: None,
             stop_asked: false,
         }
     }
@@ -143,6 +128,11 @@ impl Lock {
         }
     }
 
+    /// Returns `true` while the lock is released after a term.
+    pub(super) fn is_release(&self) -> bool {
+        matches!(&self.phase, Phase::Ending(ending) if ending.is_release())
+    }
+
     /// Returns the candidate that should lead next, if there is one and it is not `identity`.
     pub(super) fn prefers_other_than(&self, identity: &str) -> Option<&str> {
         self.extras.as_ref()?.preferred.as_deref().filter(|preferred| *preferred != identity)
@@ -153,8 +143,8 @@ impl Lock {
         // An older read that shows the record again begins no term.
         self.first_new_token = self.next_token;
         // Set here and not at the end of the term, because a read in between replaces what is known of the record.
-        if let Phase::Releasing(outcome) = &self.phase
-            && let Some(EndReason::Transferred { to }) = outcome.reason()
+        if let Phase::Ending(ending) = &self.phase
+            && let Some(EndReason::Transferred { to }) = ending.reason()
         {
             self.extras.get_or_insert_default().preferred = Some(to.clone());
         }

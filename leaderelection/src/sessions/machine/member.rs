@@ -15,8 +15,9 @@ use super::ranking;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, EndReason, Failure, Jitter, RunOutcome, Term};
+use crate::election::{self, Failure, Jitter, Term};
 use crate::store::StoreErrorKind;
+use crate::term::RunOutcome;
 use crate::timings::JITTER_FACTOR;
 
 /// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
@@ -265,7 +266,7 @@ impl Member {
         (self.begun, self.open_at) = (false, None);
         for index in 0..self.locks.len() {
             if self.locks[index].phase != Phase::Idle {
-                self.finish(now, LockId::of(index), RunOutcome::NeverLed);
+                self.finish(now, LockId::of(index));
             }
         }
         self.effects.push_back(Effect::Ended);
@@ -273,18 +274,20 @@ impl Member {
 
     /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
     /// instead (rule 12).
-    pub(super) fn finish(&mut self, now: LocalInstant, id: LockId, outcome: RunOutcome) {
+    pub(super) fn finish(&mut self, now: LocalInstant, id: LockId) {
         self.handing_over.remove(&id.0);
         self.drop_by.cancel(&id.0);
         let stops = self.stop_asked;
         let Some(lock) = self.lock_mut(id) else { return };
-        let was_missed = std::mem::take(&mut lock.work_missed) && outcome.reason() == Some(&EndReason::RenewDeadline);
-        if was_missed && !lock.stop_asked && !stops {
+        let (stops, work) = (stops || lock.stop_asked, lock.work_end.take());
+        let outcome = match std::mem::replace(&mut lock.phase, Phase::Idle) {
+            Phase::Ending(ending) => ending.outcome(work, stops),
+            _ => Some(RunOutcome::NeverLed),
+        };
+        let Some(outcome) = outcome else {
             lock.phase = Phase::Competing;
             return self.freed(now, id);
-        }
-        lock.phase = Phase::Idle;
-        let outcome = if was_missed { RunOutcome::NeverLed } else { outcome };
+        };
         self.effects.push_back(Effect::Finished { lock: id, outcome });
         self.plan(now, id);
     }
@@ -380,14 +383,6 @@ impl Member {
             && let Some(peer) = self.peers.get_mut(&session)
         {
             peer.holds.insert(id.0);
-        }
-    }
-
-    pub(super) fn end_reason_if_gone(record: Option<&crate::lock::record::LeaderElectionRecord>) -> EndReason {
-        match record {
-            None => EndReason::Deleted,
-            Some(record) if record.is_released() => EndReason::Emptied,
-            Some(record) => EndReason::TakenOver { by: record.holder_identity.clone() },
         }
     }
 }

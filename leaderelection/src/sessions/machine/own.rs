@@ -14,7 +14,8 @@ use super::own_session::Own;
 use super::peer::{self, Peer, Sight};
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Election, EndReason, Input, Purpose, Request, RunOutcome, WorkEnd, Write};
+use crate::election::{self, Election, Input, Purpose, Request, Write};
+use crate::term::{EndReason, Ending, WorkEnd};
 
 /// The number of own sessions of the past that a member remembers, whose objects may still look alive.
 const REMEMBERED: usize = 8;
@@ -126,25 +127,23 @@ impl Member {
         self.examine = None;
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
-            let outcome = match std::mem::replace(&mut lock.phase, Phase::Idle) {
+            let mut ending = match std::mem::replace(&mut lock.phase, Phase::Idle) {
                 Phase::Leading { token } => {
-                    let (lock, reason) = (LockId::of(index), reason.clone());
-                    let outcome = RunOutcome::Led { fencing_token: token, reason: reason.clone() };
-                    self.effects.push_back(Effect::Stop { lock, fencing_token: token, reason, drop_by });
-                    outcome
+                    let (lock, fencing_token, reason) = (LockId::of(index), token, reason.clone());
+                    let ending = Ending::of_session(fencing_token, reason.clone());
+                    self.effects.push_back(Effect::Stop { lock, fencing_token, reason, drop_by });
+                    Box::new(ending)
                 }
                 // Its stop was ordered when its own term ended, so the driver must not get a second one.
-                Phase::Stopping(stopping) => {
-                    RunOutcome::Led { fencing_token: stopping.token, reason: stopping.reason.clone() }
-                }
-                Phase::Releasing(outcome) => *outcome,
+                Phase::Ending(ending) => ending,
                 other => {
                     lock.phase = other;
                     continue;
                 }
             };
             // The caller waits for the session's own release, which is what frees the lock.
-            self.locks[index].phase = Phase::Ended(Box::new(outcome));
+            ending.leave_to_session();
+            self.locks[index].phase = Phase::Ending(ending);
         }
     }
 
@@ -176,9 +175,8 @@ impl Member {
                 let seen = Seen::Held { version: version.clone(), session: own.id.clone() };
                 self.set_seen(id, seen);
             }
-            if let Phase::Ended(outcome) = &self.locks[index].phase {
-                let outcome = (**outcome).clone();
-                self.finish(now, id, outcome);
+            if matches!(self.locks[index].phase, Phase::Ending(_)) {
+                self.finish(now, id);
             }
         }
         if own.created {

@@ -16,6 +16,7 @@ use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, St
 use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::{StoreErrorKind, Version};
+use crate::term::EndReason;
 
 /// The next request that a lock needs.
 enum Want {
@@ -78,12 +79,17 @@ impl Member {
     fn want(&self, lock: &Lock) -> Option<Want> {
         let is_ours = matches!(lock.seen, Seen::Ours { .. });
         // Without a candidacy, a read is worth its price only if the record may name this session, and so bar others.
-        let matters = !matches!(lock.phase, Phase::Idle | Phase::Ended(_)) || lock.in_doubt || is_ours;
+        let competes = match &lock.phase {
+            Phase::Idle => false,
+            Phase::Ending(ending) => !ending.is_of_session(),
+            Phase::Competing | Phase::Leading { .. } => true,
+        };
+        let matters = competes || lock.in_doubt || is_ours;
         if lock.must_read && matters {
             return Some(Want::Look);
         }
         match &lock.phase {
-            Phase::Releasing(_) if is_ours => Some(Want::Release),
+            Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
             // No term leads by this record: it is what is left of one, or a write that landed late.
             Phase::Idle | Phase::Competing if is_ours && !lock.works => Some(Want::Release),
             // Rule 8: while work of an earlier term that was given up runs, no other term begins.
@@ -162,7 +168,7 @@ impl Member {
                     // A refused write is tried again without a read. But a candidacy that was stopped while its write
                     // was on the way ends only when a read shows the lock.
                     let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
-                    lock.must_read |= !is_refused || !counts || matches!(lock.phase, Phase::Releasing(_));
+                    lock.must_read |= !is_refused || !counts || lock.is_release();
                 }
             }
             _ => {}
@@ -179,7 +185,7 @@ impl Member {
         if failure.kind == StoreErrorKind::Unreadable {
             self.refuse(id, None, Refusal::Unreadable);
             // No write can name the version of this object, so the lock can be neither kept nor released.
-            self.lose(now, id, crate::election::EndReason::Unreadable);
+            self.lose(now, id, EndReason::Unreadable);
         }
     }
 
@@ -222,7 +228,7 @@ impl Member {
         }
         self.set_seen(id, Seen::Absent);
         self.announce(id, None);
-        self.lose(now, id, Self::end_reason_if_gone(None));
+        self.lose(now, id, EndReason::of_loss(None));
     }
 
     /// The time within which the leader of a lock whose object vanished must have noticed that; `None` if no live session
@@ -279,7 +285,7 @@ impl Member {
         if exhausted {
             self.tell(Fact::Refused { lock: id, refusal: Refusal::TokensExhausted });
         }
-        self.lose(now, id, Self::end_reason_if_gone(Some(&record)));
+        self.lose(now, id, EndReason::of_loss(Some(&record)));
     }
 
     fn refuse(&mut self, id: LockId, version: Option<Version>, refusal: Refusal) {
@@ -318,9 +324,8 @@ impl Member {
                 self.start(id, token, window, reason);
             }
             // A write on its way may still make the lock ours, so nothing is over before its answer.
-            (Phase::Releasing(outcome), None) if !self.flights.contains_key(&id.0) => {
-                let outcome = (**outcome).clone();
-                return self.finish(now, id, outcome);
+            (Phase::Ending(ending), None) if ending.is_release() && !self.flights.contains_key(&id.0) => {
+                return self.finish(now, id);
             }
             _ => {}
         }
@@ -332,7 +337,7 @@ impl Member {
         lock.phase = Phase::Leading { token };
         // A read that shows this record after the end of the term begins no second one (rule S2).
         lock.first_new_token = token + 1;
-        lock.works = true;
+        (lock.works, lock.work_end) = (true, None);
         // Counted before the driver starts the work, so that no step in between releases the session beside it.
         self.at_work += 1;
         self.tell(Fact::Acquired { lock: id, fencing_token: token });

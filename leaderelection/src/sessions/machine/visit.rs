@@ -1,5 +1,6 @@
 //! Shows a member to an explorer, which can then tell that two states differ in nothing that matters.
 
+use super::lock::Phase;
 use super::member::Member;
 use super::rhythm::Rhythm;
 use crate::election::Visitor;
@@ -43,6 +44,9 @@ impl Member {
         }
         for lock in &mut self.locks {
             visitor.pause(&mut lock.not_before);
+            if let Phase::Ending(ending) = &mut lock.phase {
+                ending.visit(|until| visitor.timer(until));
+            }
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::lock::record::LeaderElectionRecord;
+
 /// The reason for which a term could begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -86,6 +88,15 @@ impl EndReason {
         "work_failed",
         "work_finished",
     ];
+
+    /// The reason for which a leader ends its term that finds this object, or none, in place of its own record.
+    pub(crate) fn of_loss(found: Option<&LeaderElectionRecord>) -> Self {
+        match found {
+            None => Self::Deleted,
+            Some(record) if record.is_released() => Self::Emptied,
+            Some(record) => Self::TakenOver { by: record.holder_identity.clone() },
+        }
+    }
 
     /// Returns `true` if the lease is released after a term that ended for this reason.
     ///

@@ -1,0 +1,45 @@
+//! The outcome of a candidacy.
+
+use super::reason::EndReason;
+
+/// The outcome of a candidacy, as [`DefaultLeaderElector::run`](crate::DefaultLeaderElector::run) returns it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RunOutcome {
+    /// The candidacy was stopped before it had led.
+    NeverLed,
+    /// The candidate led a term, which is over.
+    Led {
+        /// The term's token.
+        fencing_token: u64,
+        /// The reason for its end.
+        reason: EndReason,
+    },
+    /// The job of the candidacy has succeeded, and the lock says so (rule 18).
+    JobDone {
+        /// The token of the term in which this candidate did the job; `None` if the candidate found the job done.
+        fencing_token: Option<u64>,
+    },
+}
+
+impl RunOutcome {
+    /// The token of the term; `None` if the candidate never led.
+    #[must_use]
+    pub fn fencing_token(&self) -> Option<u64> {
+        match self {
+            Self::NeverLed => None,
+            Self::Led { fencing_token, .. } => Some(*fencing_token),
+            Self::JobDone { fencing_token } => *fencing_token,
+        }
+    }
+
+    /// The reason for the end of the term; `None` if the candidate never led.
+    #[must_use]
+    pub fn reason(&self) -> Option<&EndReason> {
+        match self {
+            Self::NeverLed | Self::JobDone { fencing_token: None } => None,
+            Self::Led { reason, .. } => Some(reason),
+            Self::JobDone { .. } => Some(&EndReason::WorkFinished),
+        }
+    }
+}
