@@ -10,16 +10,19 @@
 //!
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
+mod call;
 mod carry;
+mod channel;
 pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faults;
 mod gate;
 mod job;
 mod listener;
+mod names;
 mod node;
 mod numbers;
-pub(crate) mod object;
+mod object;
 mod operator;
 mod oracle;
 mod peers;
@@ -27,10 +30,11 @@ mod run;
 pub(crate) mod scenario;
 mod sequenced;
 mod standstill;
+mod state;
 mod store;
 mod store_clock;
 mod stranger;
-mod timeline;
+pub(crate) mod timings;
 mod two_locks;
 mod vandal;
 mod work;

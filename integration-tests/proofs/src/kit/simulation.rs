@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::timeline::Violation;
+use super::timeline::{Run, Violation};
 
 /// Conditions that this many seeds in a row do not have are not in any.
 const MOST_SKIPPED: u64 = 1_000_000;
@@ -29,19 +29,6 @@ pub trait Simulation: Sync {
 
     /// Runs the history of a seed, and remembers its last events.
     fn run(&self, seed: u64, events: usize) -> Run<Self::Stats>;
-}
-
-/// The result of a run.
-#[derive(Clone, Debug)]
-pub struct Run<S> {
-    /// The amount of simulated time.
-    pub simulated: Duration,
-    /// The numbers of the run.
-    pub stats: S,
-    /// The broken promise, if there is one.
-    pub violation: Option<Violation>,
-    /// The last events.
-    pub story: String,
 }
 
 /// The seeds to run.

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::faults::{Falsehood, Fate, Link, Outage, Refusal, Reply};
-use super::store::Client;
+use super::names::Client;
 use super::world::World;
 
 /// The answer to a request.

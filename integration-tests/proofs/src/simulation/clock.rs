@@ -1,7 +1,9 @@
 //! The clock of a node, with a rate and a wall time of its own.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -172,6 +174,12 @@ impl Clock for NodeClock {
     async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
         sleep_through_suspends(|| self.now(), |lasts| self.timer(lasts), || Some(self.resumed()), deadline).await
     }
+}
+
+/// Lets time pass while nothing runs. Timers that end in that time end at its end.
+pub(super) fn stand_still(lasts: Duration) {
+    // The first poll moves the clock. The rest of the future only lets other tasks run, which run anyway.
+    let _ = pin!(tokio::time::advance(lasts)).poll(&mut Context::from_waker(Waker::noop()));
 }
 
 /// Draws a wall time that is right, or wrong by seconds to decades.

@@ -5,8 +5,6 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use super::scenario::Timings;
-
 /// One stream of choices.
 #[derive(Debug)]
 pub(crate) struct Dice(ChaCha8Rng);
@@ -50,34 +48,5 @@ impl Dice {
 
     pub(crate) fn up_to(&mut self, to: Duration) -> Duration {
         self.between(Duration::ZERO, to)
-    }
-
-    /// Draws a duration after which the protocol has to decide, or one that differs by a millisecond.
-    pub(crate) fn corner(&mut self, timings: &Timings) -> Duration {
-        const STEP: Duration = Duration::from_millis(1);
-        let Timings { lease, deadline, retry, timeout, .. } = *timings;
-        let exactly = self.pick(&[
-            Duration::ZERO,
-            retry,
-            timeout,
-            timeout * 2,
-            deadline - timeout,
-            deadline - retry,
-            deadline,
-            lease - deadline,
-            lease - timeout,
-            lease,
-            lease + retry,
-        ]);
-        match self.below(3) {
-            0 => exactly.saturating_sub(STEP),
-            1 => exactly,
-            _ => exactly + STEP,
-        }
-    }
-
-    /// Draws a corner or any duration up to `longest`, each with probability one half.
-    pub(crate) fn delay(&mut self, timings: &Timings, longest: Duration) -> Duration {
-        if self.chance(0.5) { self.corner(timings).min(longest) } else { self.up_to(longest) }
     }
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 use leaderelection::StoreErrorKind;
 
 use super::dice::Dice;
-use super::object::REMEMBERED_STATES;
-use super::scenario::{QUICK, Scenario, Timings};
+use super::scenario::Scenario;
+use super::timings::{QUICK, Timings};
+
+/// The number of earlier states that a false answer may show.
+pub(crate) const REMEMBERED_STATES: usize = 3;
 
 /// The fate of a request, decided when the request is sent.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +103,7 @@ impl Fate {
     pub(crate) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;
-        let delay = dice.delay(&scenario.timings, lease * 2);
+        let delay = scenario.timings.delay(dice, lease * 2);
         match dice.below(10) {
             0 => Self { arrives: None, ..good },
             1 => Self { arrives: Some(delay), ..good },
@@ -127,6 +130,9 @@ impl Falsehood {
 }
 
 impl Refusal {
+    /// The answer to a write whose condition does not hold.
+    pub(crate) const CONFLICT: Self = Self { kind: StoreErrorKind::Conflict, retry_after: None };
+
     pub(crate) fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         const OFTEN: [StoreErrorKind; 5] = [
             StoreErrorKind::Ambiguous,
@@ -138,7 +144,7 @@ impl Refusal {
         let kind = dice.pick(&OFTEN);
         let retry_after = dice.chance(0.2).then(|| match dice.below(8) {
             0 => Duration::from_secs(3600),
-            _ => dice.delay(&scenario.timings, scenario.timings.lease * 3),
+            _ => scenario.timings.delay(dice, scenario.timings.lease * 3),
         });
         Self { kind, retry_after }
     }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::dice::Dice;
-use super::timeline::ProcessId;
+use super::names::ProcessId;
 use super::work::Worker;
 use super::world::World;
 
@@ -45,19 +45,19 @@ impl Host {
     pub(super) async fn compete(&self, dice: &mut Dice) -> (Option<u64>, Option<EndReason>) {
         let Self { world, process, worker, .. } = self;
         let job = self.choose(dice);
-        world.oracle(|oracle, now| oracle.competes_for(now, *process, &job));
+        world.oracle().competes_for(*process, &job);
         let (worker, process) = (worker.clone(), *process);
         let work = move |leadership: Leadership| {
             let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
             async move {
                 let _ = work.await;
                 let succeeds = worker.dice.lock().unwrap().chance(0.6);
-                worker.world.oracle(|oracle, now| oracle.job_ended(now, process, token, succeeds));
+                worker.world.oracle().job_ended(process, token, succeeds);
                 if succeeds { Ok(token) } else { Err(token) }
             }
         };
         let result = self.elector.run_once(self.cancel.clone(), &job, work).await;
-        world.oracle(|oracle, now| oracle.job_told(now, process, &result));
+        world.oracle().job_told(process, &result);
         if result == Ok(JobOutcome::AlreadyDone) {
             tokio::select! {
                 biased;

@@ -16,12 +16,12 @@ use super::dice::Dice;
 use super::faults::Link;
 use super::gate::Gated;
 use super::job::Host;
-use super::listener;
+use super::names::{Client, ProcessId};
 use super::oracle::Newcomer;
-use super::scenario::{NODES, Scenario, Timings, Trouble};
+use super::scenario::{NODES, Scenario, Trouble};
 use super::standstill::ProcessClock;
-use super::store::{Client, Connection};
-use super::timeline::{Event, ProcessId};
+use super::store::Connection;
+use super::timings::Timings;
 use super::two_locks::TwoLocks;
 use super::work::Worker;
 use super::world::World;
@@ -69,7 +69,7 @@ pub(super) async fn live(world: Arc<World>, node: usize, mut dice: Dice) {
         lives += 1;
         sleep(dice.up_to(SHORT)).await;
         if dice.chance(0.7) {
-            let absent = dice.delay(&timings, timings.lease * 2);
+            let absent = timings.delay(&mut dice, timings.lease * 2);
             tokio::select! {
                 biased;
                 () = world.until_calm(true) => {}
@@ -93,14 +93,14 @@ struct Process {
 
 impl Process {
     fn start(world: &Arc<World>, node: usize, lives: u32, dice: &mut Dice) -> Self {
-        let (id, clock) = (world.oracle(|oracle, _| oracle.next_process()), world.nodes[node].clock.clone());
+        let (id, clock) = (world.oracle().next_process(), world.nodes[node].clock.clone());
         let identity = identity(&world.scenario, node, lives);
         let calls = Arc::default();
         let shared_dice = Arc::new(Mutex::new(dice.fork()));
         let worker =
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
         let client = Client::Process { node, id };
-        let locks = world.oracle(|oracle, _| oracle.next_locks(dice));
+        let locks = world.oracle().next_locks(dice);
         let lock: Arc<dyn ObjectStoreBasedLock> = match locks {
             [_, ..] => Arc::new(TwoLocks::new(world, (locks, client), &identity)),
             [] => Arc::new(ObjectLock::new(Connection::new(world, client), "lock", identity.clone())),
@@ -117,7 +117,7 @@ impl Process {
             .release_on_cancel(dice.chance(0.5))
             .reclaim_own_identity(world.scenario.reclaim_own_identity)
             .clock(ProcessClock { world: Arc::downgrade(world), process: id, clock: clock.clone() })
-            .name(listener::name_of(id))
+            .name(id.to_string())
             .rank(world.scenario.rank_of(node))
             .take_back(takes_back)
             .settle_doublings(world.scenario.settle_doublings)
@@ -141,20 +141,11 @@ impl Process {
             _ => dice.pick(&[Usage::Campaign, Usage::Run, Usage::RunWhileLeading]),
         };
         let campaigns = matches!(usage, Usage::Campaign) && !world.scenario.calls_twice;
-        let handle_of_newcomer = handle.clone();
-        let newcomer = Newcomer {
-            node,
-            locks,
-            identity,
-            timings,
-            twin,
-            takes_back,
-            campaigns,
-            clock,
-            handle: handle_of_newcomer,
-            calls,
+        let newcomer = {
+            let handle = handle.clone();
+            Newcomer { node, locks, identity, timings, twin, takes_back, campaigns, clock, handle, calls }
         };
-        world.oracle(|oracle, now| oracle.began(now, newcomer));
+        world.oracle().began(newcomer);
         let cancel = CancellationToken::new();
         Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
     }
@@ -163,19 +154,17 @@ impl Process {
     async fn live(self, dice: &mut Dice) {
         let (world, id) = (Arc::clone(&self.world), self.id);
         let candidate = self.compete(dice.fork());
-        let look = {
-            let world = Arc::clone(&world);
-            move || world.oracle(|oracle, now| oracle.look(now, id))
-        };
-        let before = {
-            let world = Arc::clone(&world);
-            move || world.let_another_task_run_at_times(id)
-        };
-        let mut candidate = Gated::new(world.nodes[self.node].gate.clone(), candidate, before, look);
+        let (before, after) = (Arc::clone(&world), Arc::clone(&world));
+        let mut candidate = Gated::new(
+            world.nodes[self.node].gate.clone(),
+            candidate,
+            move || before.let_another_task_run_at_times(id),
+            move || after.oracle().look(id),
+        );
         loop {
             tokio::select! {
                 biased;
-                () = &mut candidate => return world.oracle(|oracle, now| oracle.ended(now, id)),
+                () = &mut candidate => return world.oracle().ended(id),
                 fortune = self.fortune(dice) => match fortune {
                     Fortune::Crash => break,
                     other => self.suffer(other, dice),
@@ -184,7 +173,7 @@ impl Process {
         }
         drop(candidate);
         drop(self.elector);
-        world.oracle(|oracle, now| oracle.crashed(now, id));
+        world.oracle().crashed(id);
         world.unfreeze(self.node, id);
         world.set_link(self.node, id, Link::Up);
     }
@@ -222,13 +211,13 @@ impl Process {
                         }
                     };
                     let result = elector.run_while_leading(cancel.clone(), work).await;
-                    world.oracle(|oracle, now| oracle.output(now, id, &result));
+                    world.oracle().output(id, &result);
                     match result {
                         Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
                         _ => (None, None),
                     }
                 };
-                world.log(Some(id), Event::RunEnded { token, reason });
+                world.oracle().run_ended(id, token, reason);
                 sleep(dice.up_to(SHORT)).await;
             }
         };
@@ -257,13 +246,13 @@ impl Process {
                 let ended = tokio::select! {
                     biased;
                     _ = &mut call => true,
-                    () = sleep(dice.delay(&timings, timings.lease * 2)) => false,
+                    () = sleep(timings.delay(&mut dice, timings.lease * 2)) => false,
                 };
                 if !ended {
-                    world.oracle(|oracle, now| oracle.caller_cancelled(now, id));
+                    world.oracle().caller_cancelled(id);
                     own.cancel();
                     let _ = call.await;
-                    world.oracle(|oracle, _| oracle.caller_returned(id));
+                    world.oracle().caller_returned(id);
                 }
             }
         }
@@ -309,23 +298,23 @@ impl Process {
             // These events need a running process.
             Fortune::Cancel | Fortune::StepDown | Fortune::Transfer | Fortune::Reconfigure(_) if is_frozen => {}
             Fortune::Reconfigure(timings) => {
-                world.oracle(|oracle, now| oracle.reconfigured(now, id, timings));
+                world.oracle().reconfigured(id, timings);
                 self.handle.reconfigure(timings.checked()).expect("scenarios have valid timings");
             }
             Fortune::Cancel => {
-                world.oracle(|oracle, now| oracle.cancelled(now, id));
+                world.oracle().cancelled(id);
                 self.cancel.cancel();
             }
             Fortune::StepDown => {
-                world.oracle(|oracle, _| oracle.gives_up(id));
+                world.oracle().gives_up(id);
                 let led = self.handle.step_down();
-                world.oracle(|oracle, now| oracle.stepped_down(now, id, led));
+                world.oracle().stepped_down(id, led);
             }
             Fortune::Transfer => {
                 let to = any_identity(&world.scenario, dice);
-                world.oracle(|oracle, _| oracle.gives_up(id));
+                world.oracle().gives_up(id);
                 let led = self.handle.transfer_to(&to).is_ok();
-                world.oracle(|oracle, now| oracle.handed_over(now, id, to, led));
+                world.oracle().handed_over(id, &to, led);
             }
             Fortune::Freeze { lasts, timers_too } => world.freeze(node, id, lasts, timers_too),
             Fortune::Network { link, lasts } => {
@@ -344,7 +333,7 @@ impl Process {
 impl Fortune {
     fn draw(scenario: &Scenario, dice: &mut Dice) -> Self {
         let timings = &scenario.timings;
-        let lasts = dice.delay(timings, timings.lease * 2);
+        let lasts = timings.delay(dice, timings.lease * 2);
         if scenario.reconfigures && dice.chance(0.4) {
             return Self::Reconfigure(scenario.timings_of_a_process(dice));
         }
@@ -367,8 +356,8 @@ impl Due {
         let usual_gap = timings.lease * if scenario.trouble == Trouble::Much { 6 } else { 40 };
         match dice.below(4) {
             0 | 1 => Self::After(dice.up_to(usual_gap)),
-            2 => Self::AfterNextRequest(dice.delay(timings, timings.timeout)),
-            _ => Self::AfterNextStart(dice.delay(timings, timings.lease * 2)),
+            2 => Self::AfterNextRequest(timings.delay(dice, timings.timeout)),
+            _ => Self::AfterNextStart(timings.delay(dice, timings.lease * 2)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection_sequenced::steps::complete;
 
-use super::object::State;
+use super::state::State;
 
 /// The objects of a lock, and the states that the lock had.
 #[derive(Debug, Default)]

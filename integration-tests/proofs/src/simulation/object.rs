@@ -5,16 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::{LeaderElectionRecord, Precondition, Version, VersionedObject};
 
+use super::faults::REMEMBERED_STATES;
+use super::names::WriteNumber;
 use super::numbers::Numbers;
 use super::scenario::Scenario;
+use super::state::{State, parse};
 use super::store_clock::StoreClocks;
-use super::timeline::WriteNumber;
-
-/// The number of earlier states that a false answer may show.
-pub(crate) const REMEMBERED_STATES: usize = 3;
 
 /// The object that all candidates compete for.
 #[derive(Debug)]
@@ -30,16 +28,6 @@ pub(super) struct Object {
     clocks: Option<StoreClocks>,
     /// The objects of a store that can only create; `None` for a store that writes on a condition.
     numbers: Option<Numbers>,
-}
-
-/// One state of the object.
-#[derive(Clone, Debug)]
-pub(super) struct State {
-    pub(super) object: VersionedObject,
-    pub(super) number: WriteNumber,
-    pub(super) holder: String,
-    /// The `Last-Modified` of the state.
-    pub(super) written: Option<Duration>,
 }
 
 impl Object {
@@ -139,11 +127,6 @@ impl Object {
         self.past.push_front(std::mem::replace(&mut self.now, next));
         self.past.truncate(REMEMBERED_STATES);
     }
-}
-
-/// Reads a record that a candidate has written.
-pub(super) fn parse(body: &Bytes) -> LeaderElectionRecord {
-    LeaderElectionRecord::from_json(body, DEFAULT_MAX_LEASE_DURATION).expect("candidates write records")
 }
 
 fn content_hash(body: &Bytes) -> u64 {

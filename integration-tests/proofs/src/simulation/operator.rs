@@ -9,25 +9,14 @@ use leaderelection::{LeaderElectionRecord, ObjectLock, ObjectStoreBasedLock as _
 use tokio::time::sleep;
 
 use super::dice::Dice;
+use super::names::{Client, PlanId};
 use super::node;
-use super::oracle::Told;
-use super::store::{Client, Connection};
-use super::timeline::PlanId;
+use super::oracle::{Plan, Told};
+use super::store::Connection;
 use super::world::World;
 
 /// The lock as the operator reaches it.
 type Lock = Bounded<ObjectLock<Connection>>;
-
-/// One decision of the operator about one term.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Plan {
-    /// The holder of the term is to hand over.
-    Transfer { of: u64, holder: String, to: String },
-    /// The lease is taken away from the holder of the term.
-    Release { of: u64, holder: String },
-    /// The object is created anew, with this token.
-    Recreate { token: u64 },
-}
 
 /// Intervenes at times.
 pub(super) async fn intervene_at_times(world: Arc<World>, mut dice: Dice) {
@@ -48,12 +37,12 @@ pub(super) async fn intervene_at_times(world: Arc<World>, mut dice: Dice) {
 }
 
 async fn intervene(world: &Arc<World>, dice: &mut Dice) {
-    let (scenario, plan) = (&world.scenario, world.oracle(|oracle, _| oracle.next_plan()));
+    let (scenario, plan) = (&world.scenario, world.oracle().next_plan());
     let lock = lock(world, plan);
     let Ok(found) = lock.get().await else { return };
     // The operator decides about what was read, however old it is by then.
     if dice.chance(0.3) {
-        sleep(dice.delay(&scenario.timings, scenario.timings.lease * 2)).await;
+        sleep(scenario.timings.delay(dice, scenario.timings.lease * 2)).await;
     }
     match found.map(|found| found.record) {
         // Somebody else puts such a record right.
@@ -61,30 +50,30 @@ async fn intervene(world: &Arc<World>, dice: &mut Dice) {
         None if scenario.operator_deletes => create_anew(world, &lock, plan).await,
         Some(seen) if scenario.operator_releases && (!scenario.operator_transfers || dice.chance(0.5)) => {
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
-            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Release { of, holder }));
+            world.oracle().plans(plan, Plan::Release { of, holder });
             let is_goal = |after: &LeaderElectionRecord| after.leader_transitions > of || after.is_released();
             let done = force_release(&lock, &seen).await;
             let told = told(done.as_ref().map(|done| done.before == done.after || is_goal(&done.after)));
-            world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+            world.oracle().was_told(plan, told);
         }
         Some(seen) if scenario.operator_transfers => {
             let to = node::any_identity(scenario, dice);
             let (of, holder) = (seen.leader_transitions, seen.holder_identity.clone());
-            world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Transfer { of, holder, to: to.clone() }));
+            world.oracle().plans(plan, Plan::Transfer { of, holder, to: to.clone() });
             let done = request_transfer(&lock, &seen, &to).await;
             let told = told(done.as_ref().map(|done| done.before == done.after || done.after.holder_identity == to));
-            world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+            world.oracle().was_told(plan, told);
         }
         _ => {}
     }
 }
 
 async fn create_anew(world: &World, lock: &Lock, plan: PlanId) {
-    let token = world.oracle(|oracle, _| oracle.highest_token());
-    world.oracle(|oracle, now| oracle.plans(now, plan, Plan::Recreate { token }));
+    let token = world.oracle().highest_token();
+    world.oracle().plans(plan, Plan::Recreate { token });
     let recreated = recreate(lock, token).await;
     let told = told(recreated.as_ref().map(|record| record.leader_transitions > token));
-    world.oracle(|oracle, now| oracle.was_told(now, plan, told));
+    world.oracle().was_told(plan, told);
 }
 
 fn lock(world: &Arc<World>, plan: PlanId) -> Lock {
@@ -113,10 +102,10 @@ pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
         sleep(world.scenario.longest_without_leader() + dice.up_to(world.scenario.timings.lease * 4)).await;
         if !world.is_calm() {
             world.object.lock().unwrap().delete();
-            world.oracle(|oracle, now| oracle.deleted(now));
+            world.oracle().deleted();
             if dice.chance(0.7) {
                 sleep(dice.up_to(world.scenario.timings.lease)).await;
-                let plan = world.oracle(|oracle, _| oracle.next_plan());
+                let plan = world.oracle().next_plan();
                 create_anew(&world, &lock(&world, plan), plan).await;
             }
         }

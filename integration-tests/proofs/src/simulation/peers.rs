@@ -1,70 +1,27 @@
-//! The channel between processes, which loses, delays and repeats words, and processes that lie.
+//! The words of leaders, which the channel loses, delays and repeats, and the words of processes that lie.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
+use leaderelection::LeaderElectionRecord;
 use leaderelection::election::Heard;
-use leaderelection::{DefaultLeaderElector, LeaderElectionRecord};
 use tokio::time::sleep;
 
+use super::channel::{Ear, REMEMBERED};
 use super::dice::Dice;
-use super::scenario::{Liar, NODES, QUICK};
-use super::timeline::ProcessId;
+use super::names::ProcessId;
+use super::scenario::{Liar, NODES};
+use super::timings::QUICK;
 use super::world::World;
-
-/// The number of words that liars know.
-const REMEMBERED: usize = 24;
 
 /// Liars say a larger number than any leader.
 const LARGE: u64 = 1 << 40;
-
-/// The way between processes.
-#[derive(Debug)]
-pub(super) struct Channel {
-    ears: Mutex<[Option<Ear>; NODES]>,
-    dice: Mutex<Dice>,
-    /// The last words about writes, whether they have landed or not.
-    writes: Mutex<VecDeque<Heard>>,
-    /// The last word of a leader.
-    last: Mutex<Option<Heard>>,
-    numbers: AtomicU64,
-}
-
-/// A process that hears what is said to its node.
-#[derive(Clone, Debug)]
-struct Ear {
-    process: ProcessId,
-    elector: Weak<DefaultLeaderElector>,
-}
 
 /// A word that a leader says when it knows that its write has landed.
 #[derive(Debug)]
 pub(super) struct Word {
     node: usize,
     heard: Heard,
-}
-
-impl Channel {
-    pub(super) fn new(dice: Dice) -> Self {
-        Self {
-            ears: Mutex::default(),
-            dice: Mutex::new(dice),
-            writes: Mutex::default(),
-            last: Mutex::default(),
-            numbers: AtomicU64::default(),
-        }
-    }
-
-    /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
-    pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
-        self.ears.lock().unwrap()[node] = Some(Ear { process, elector: Arc::downgrade(elector) });
-    }
-
-    fn next_number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed)
-    }
 }
 
 impl World {
@@ -76,7 +33,7 @@ impl World {
     ) -> Option<Word> {
         self.scenario.peers?;
         let fencing_token = record.leader_transitions;
-        let holder = self.oracle(|oracle, _| oracle.identity_of(process));
+        let holder = self.oracle().identity_of(process);
         if record.is_released() {
             return Some(Word { node, heard: Heard::Ended { holder, fencing_token } });
         }
@@ -109,9 +66,9 @@ impl World {
             }
             match dice.below(3) {
                 0 => {}
-                1 => self.carry(listener, heard.clone(), dice.delay(&timings, timings.lease * 2)),
+                1 => self.carry(listener, heard.clone(), timings.delay(&mut dice, timings.lease * 2)),
                 _ => [(); 2].iter().for_each(|()| {
-                    self.carry(listener, heard.clone(), dice.delay(&timings, timings.retry * 2));
+                    self.carry(listener, heard.clone(), timings.delay(&mut dice, timings.retry * 2));
                 }),
             }
         }
@@ -130,7 +87,7 @@ impl World {
         if let Some(Ear { process, elector }) = listener
             && let Some(elector) = elector.upgrade()
         {
-            self.oracle(|oracle, now| oracle.hears(now, process, &heard));
+            self.oracle().hears(process, &heard);
             elector.peer_line().hear(heard);
         }
     }

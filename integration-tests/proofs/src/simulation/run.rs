@@ -67,8 +67,8 @@ fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
 async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     let mut dice = Dice::new(seed);
     let scenario = draw(layout, &mut dice);
-    let world = World::new(scenario, RUN_LENGTH, &mut dice);
-    let listener = Listener::new(&world);
+    let world = World::new(scenario, (RUN_LENGTH, events), &mut dice);
+    let listener = Listener(Arc::clone(&world));
     let _listening = set_default_local_recorder(&listener);
     let mut tasks = JoinSet::new();
     for node in 0..NODES {
@@ -85,17 +85,15 @@ async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
     tokio::select! {
         biased;
-        () = world.violated() => {}
+        () = world.is_broken.cancelled() => {}
         ended = tasks.join_next() => {
             let what = ended.and_then(Result::err).map_or("a node ended".to_owned(), |error| error.to_string());
-            world.oracle(|oracle, now| oracle.violated(now, Property::NoPanic, what));
+            world.oracle().timeline.violated(Property::NoPanic, what);
         }
         () = alternate(&world, &mut dice) => end(&world, tasks).await,
     }
-    world.oracle(|oracle, now| {
-        let story = if events > 0 { oracle.story(events) } else { String::new() };
-        Run { simulated: now, stats: oracle.stats, violation: oracle.violation().cloned(), story }
-    })
+    let mut oracle = world.oracle();
+    std::mem::take(&mut oracle.timeline).end(oracle.stats)
 }
 
 /// Alternates between a period of faults and a period without faults, after which a leader must exist.
@@ -108,16 +106,12 @@ async fn alternate(world: &World, dice: &mut Dice) {
         let straggling = world.last_straggler().saturating_sub(world.now());
         let calm_since = world.now() + straggling;
         sleep_until(Instant::now() + straggling + world.scenario.longest_without_leader()).await;
-        world.oracle(|oracle, now| {
-            oracle.check_has_leader(now);
-            oracle.check_cancelled_are_gone(now);
-        });
+        world.oracle().check_has_leader();
+        world.oracle().check_cancelled_are_gone();
         sleep(dice.between(lease * 2, lease * 4)).await;
-        world.oracle(|oracle, now| {
-            oracle.check_has_leader(now);
-            oracle.check_all_know_the_leader(now);
-            oracle.check_best_leads(now, calm_since);
-        });
+        world.oracle().check_has_leader();
+        world.oracle().check_all_know_the_leader();
+        world.oracle().check_best_leads(calm_since);
     }
 }
 
@@ -126,5 +120,5 @@ async fn end(world: &World, mut tasks: JoinSet<()>) {
     tasks.shutdown().await;
     // Time passes only when no task can run.
     sleep(Duration::from_millis(1)).await;
-    world.oracle(|oracle, now| oracle.check_all_stopped(now));
+    world.oracle().check_all_stopped();
 }

@@ -7,29 +7,13 @@ use leaderelection::migration::view::Half;
 
 use super::clock::Rate;
 use super::dice::Dice;
+use super::timings::Timings;
 
 /// The number of candidates in every run.
 pub(crate) const NODES: usize = 5;
 
-/// The usual limit for the duration of a request and its answer.
-pub(crate) const QUICK: Duration = Duration::from_millis(60);
-
-/// The least difference of lease and deadline that a configuration may have, in milliseconds.
-const LEAST_MARGIN: u64 = 8;
-
-/// The timings of a candidate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timings {
-    pub(crate) lease: Duration,
-    pub(crate) deadline: Duration,
-    pub(crate) retry: Duration,
-    pub(crate) timeout: Duration,
-    /// The shortest pause between a candidate's reads while the leader renews.
-    pub(crate) follower: Duration,
-}
-
 /// The conditions of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scenario {
     pub(crate) timings: Timings,
     /// The timings of some candidates, because timings are changed at one candidate after the other.
@@ -130,9 +114,10 @@ pub(crate) enum Liar {
 }
 
 /// The amount of faults in the periods with faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// No faults, not even a crash. Candidates still stop, start and step down.
+    #[default]
     None,
     /// A fault in every fiftieth request, and few other faults.
     Little,
@@ -158,11 +143,9 @@ impl Trouble {
             Self::Much => 0.003,
         }
     }
-}
 
-impl Trouble {
     /// The share of polls before which another task keeps the thread.
-    pub(super) fn of_polls(self) -> f64 {
+    pub(crate) fn of_polls(self) -> f64 {
         self.of_looks() / 2.0
     }
 }
@@ -218,8 +201,7 @@ impl Scenario {
                 .then(|| Duration::from_secs(dice.pick(&[1, 1, 2, 5, 20]))),
             // All candidates must read a lease before the object is deleted.
             peers: (!operator_deletes && dice.chance(0.4)).then(|| Peers::draw(&timings, dice)),
-            sequenced: None,
-            rollouts: None,
+            ..Self::default()
         }
     }
 
@@ -311,7 +293,12 @@ impl Scenario {
             + retry / 20
             + ranks
             + timeout;
-        local.mul_f64(1e6 / self.rates.0 as f64) + Duration::from_secs(1)
+        self.by_the_slowest_clock(local) + Duration::from_secs(1)
+    }
+
+    /// The time in which the slowest clock advances by a duration.
+    pub(crate) fn by_the_slowest_clock(&self, local: Duration) -> Duration {
+        local.mul_f64(1e6 / self.rates.0 as f64)
     }
 }
 
@@ -324,59 +311,4 @@ impl Peers {
             liar: dice.pick(&[None, None, Some(Liar::Repeats), Some(Liar::Invents), Some(Liar::Mixes)]),
         }
     }
-}
-
-impl Timings {
-    pub(crate) fn checked(self) -> leaderelection::Timings {
-        let Self { lease, deadline, retry, timeout, .. } = self;
-        leaderelection::Timings::new(lease, deadline, retry)
-            .and_then(|timings| timings.with_request_timeout(timeout))
-            .expect("scenarios have valid timings")
-    }
-
-    fn draw(dice: &mut Dice) -> Self {
-        let ms = Duration::from_millis;
-        if dice.chance(0.5) {
-            let follower = ms(dice.pick(&[2_000, 2_000, 2_000, 8_000]));
-            return Self { lease: ms(15_000), deadline: ms(10_000), retry: ms(2_000), timeout: ms(2_500), follower };
-        }
-        let lease = ms(dice.pick(&[8_000, 15_000, 30_000, 60_000, 90_000]));
-        let deadline = match dice.below(5) {
-            0 => lease - ms(dice.pick(&[LEAST_MARGIN, 40, 300])),
-            _ => whole_millis(lease * dice.pick(&[40, 50, 67, 80, 90]) / 100),
-        };
-        let retry = whole_millis(deadline * dice.pick(&[5, 5, 10, 20, 20, 25, 50, 80]) / 100);
-        let timeout = whole_millis(deadline * dice.pick(&[10, 20, 25, 49]) / 100);
-        let longest = lease.saturating_sub(retry.mul_f64(1.2) + ms(1)).max(retry);
-        let follower = if dice.chance(0.6) { retry } else { dice.between(retry, longest) };
-        Self { lease, deadline, retry, timeout, follower }
-    }
-
-    /// Returns `true` if a lease that every candidate has seen lasts, by the fastest clock, until the slowest
-    /// leader has read the object once more.
-    fn all_see_a_lease(&self, (slowest, fastest): (Rate, Rate)) -> bool {
-        let Self { lease, retry, follower, .. } = *self;
-        lease.mul_f64(1e6 / fastest as f64) > (follower + retry.mul_f64(2.3) + QUICK * 8).mul_f64(1e6 / slowest as f64)
-    }
-
-    /// Returns `true` if lease / deadline is less than that of `other`.
-    fn narrower_than(&self, other: &Self) -> bool {
-        self.lease.as_millis() * other.deadline.as_millis() < other.lease.as_millis() * self.deadline.as_millis()
-    }
-
-    /// Draws rates whose ratio is at most lease / deadline, and often exactly that.
-    fn bounded_rates(&self, dice: &mut Dice) -> (Rate, Rate) {
-        let slowest = dice.pick(&[1_000_000, 1_000_000, 800_000, 1_234_567]);
-        let fastest_allowed = u128::from(slowest) * self.lease.as_millis() / self.deadline.as_millis();
-        let fastest_allowed = Rate::try_from(fastest_allowed).unwrap_or(slowest);
-        match dice.below(4) {
-            0 => (slowest, slowest),
-            1 => (slowest, dice.within(slowest, fastest_allowed)),
-            _ => (slowest, fastest_allowed),
-        }
-    }
-}
-
-fn whole_millis(duration: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }

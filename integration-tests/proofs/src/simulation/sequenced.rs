@@ -10,16 +10,15 @@ use leaderelection_sequenced::steps::{Ask, Number, Told};
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, SequencedStore};
 use tokio::time::sleep;
 
+use super::call::Call;
 use super::carry::{self, Answer, Request};
-use super::clock::TrueTime;
 use super::dice::Dice;
 use super::faults::{Falsehood, Fate, Refusal, Reply};
+use super::names::{Client, RequestId};
 use super::numbers::Stored;
-use super::object::{State, parse};
 use super::oracle::Property;
-use super::scenario::QUICK;
-use super::store::{CONFLICT, Client};
-use super::timeline::{Event, RequestId};
+use super::state::{State, parse};
+use super::timings::QUICK;
 use super::world::World;
 
 /// The key of the lock.
@@ -31,19 +30,6 @@ pub(super) struct Wire {
     world: Arc<World>,
     client: Client,
     call: Arc<Mutex<Call>>,
-}
-
-/// The call of the sequenced store that is under way. A client makes one call at a time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Call {
-    id: RequestId,
-    sent: TrueTime,
-    /// The highest number when the call began.
-    highest: u64,
-    /// The answer to some request was no true one.
-    was_deceived: bool,
-    /// A read was told that there is no object although there is one.
-    was_blinded: bool,
 }
 
 /// A request about one object, or for a listing.
@@ -67,7 +53,7 @@ impl Wire {
     /// Begins a call.
     pub(super) fn begin(&self, id: RequestId) {
         let highest = self.world.object.lock().unwrap().numbers().highest();
-        *self.call.lock().unwrap() = Call { id, sent: self.world.now(), highest, ..Call::default() };
+        *self.call.lock().unwrap() = Call { highest, ..Call::begin(id, self.world.now()) };
     }
 
     /// Returns `true` if all answers of this call were true ones.
@@ -115,7 +101,7 @@ impl Wire {
 
     fn violated(&self, property: Property, what: &str) {
         let what = format!("{:?}: {what}", self.client);
-        self.world.oracle(|oracle, now| oracle.violated(now, property, what));
+        self.world.oracle().timeline.violated(property, what);
     }
 
     async fn ask(&self, ask: Ask) -> Result<Told, StoreError> {
@@ -162,7 +148,7 @@ impl Request for Part {
         let (event, answer) = match ask {
             Ask::List(after) => {
                 let listed = object.numbers().list().map(Number::new).filter(|number| Some(*number) > *after);
-                (Event::Lists { highest }, Ok(Told::Numbers(listed.collect())))
+                (format!("lists, and {highest} is the highest number"), Ok(Told::Numbers(listed.collect())))
             }
             Ask::Read(number) => {
                 let now = object.header();
@@ -172,42 +158,43 @@ impl Request for Part {
                     let age = now.zip(written).map(|(now, written)| now.saturating_sub(written));
                     Content::new(content).with_age(age)
                 });
-                (Event::ReadsNumber { number: number.get(), is_there }, Ok(Told::Content(content)))
+                let missing = if is_there { "" } else { ", which is not there" };
+                (format!("reads number {}{missing}", number.get()), Ok(Told::Content(content)))
             }
             Ask::Remove(number) => {
                 object.numbers().remove(number.get());
                 if number.get() == highest {
                     self.wire.violated(Property::HighestStays, &format!("number {highest} is removed"));
                 }
-                (Event::Removes { number: number.get() }, Ok(Told::Done))
+                (format!("removes number {}", number.get()), Ok(Told::Done))
             }
             Ask::Create(number, _) if object.numbers().contains(number.get()) => {
-                (Event::FindsNumber { number: number.get() }, Err(CONFLICT))
+                (format!("creates no number {}, which is there", number.get()), Err(Refusal::CONFLICT))
             }
             Ask::Create(number, content) if number.get() <= highest => {
                 let written = object.header();
                 object.numbers().create_late(number.get(), Stored { content: content.clone(), written });
-                world.oracle(|oracle, _| oracle.stats.late_creations += 1);
-                (Event::CreatesLate { number: number.get() }, Ok(Told::Done))
+                world.oracle().stats.late_creations += 1;
+                (format!("CREATES NUMBER {} LATE", number.get()), Ok(Told::Done))
             }
             Ask::Create(number, _) if number.get() > highest + 1 => {
                 let what = format!("number {} is created, and the highest is {highest}", number.get());
                 self.wire.violated(Property::OneHistory, &what);
-                return Err(CONFLICT);
+                return Err(Refusal::CONFLICT);
             }
             Ask::Create(number, content) => {
                 let body = content.slice(..content.len() - 1);
                 if body.is_empty() {
                     self.wire.violated(Property::NoErasure, "the lock is deleted");
-                    return Err(CONFLICT);
+                    return Err(Refusal::CONFLICT);
                 }
                 let record = parse(&body);
                 object.replace(body, record.holder_identity.clone());
-                world.oracle(|oracle, now| oracle.wrote_by(now, *client, (call.id, call.sent), &record));
-                (Event::Creates { number: number.get(), write: object.newest() }, Ok(Told::Done))
+                world.oracle().wrote_by(*client, (call.id, call.sent), &record);
+                (format!("creates number {}: WRITES w{}", number.get(), object.newest()), Ok(Told::Done))
             }
         };
-        world.oracle(|oracle, now| oracle.log(now, client.process(), event));
+        world.oracle().log(client.process(), || event);
         if let Ask::Create(..) = ask {
             world.created.notify_waiters();
         }
@@ -221,20 +208,19 @@ impl Request for Part {
                 call.was_blinded = true;
             }
             if let Some(process) = self.wire.client.process() {
-                self.wire.world.oracle(|oracle, _| oracle.deceived(process, self.call.id));
+                self.wire.world.oracle().deceived(process, self.call.id);
             }
             return Ok(Told::Content(None));
         }
         if applied {
             let _ = self.apply();
         }
-        Err(CONFLICT)
+        Err(Refusal::CONFLICT)
     }
 
     fn answered(&self, _answer: &Answer<Told>, honest: bool) {
-        let mut call = self.wire.call.lock().unwrap();
-        if call.id == self.call.id && !honest {
-            call.was_deceived = true;
+        if !honest {
+            self.wire.call.lock().unwrap().is_deceived(self.call.id);
         }
     }
 }
@@ -255,7 +241,7 @@ pub(super) async fn sweep_without_end(world: Arc<World>, mut dice: Dice) {
             () = created => {}
             () = sleep(timings.lease) => {}
         }
-        let late = dice.delay(&timings, timings.lease);
+        let late = timings.delay(&mut dice, timings.lease);
         sleep(dice.pick(&[Duration::ZERO, Duration::ZERO, QUICK, late])).await;
         let sweep = async {
             let Ok(Told::Numbers(mut numbers)) = wire.ask(Ask::List(None)).await else { return };

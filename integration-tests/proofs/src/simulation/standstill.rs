@@ -1,17 +1,13 @@
 //! Standstills at moments at which no timer fires: between a reading of the clock and its consequences.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Weak;
-use std::task::{Context, Waker};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock, LocalInstant};
 
 use super::clock::NodeClock;
-use super::timeline::ProcessId;
+use super::names::ProcessId;
 use super::world::World;
 
 /// The clock of a node, as one process reads it.
@@ -44,10 +40,4 @@ impl Clock for ProcessClock {
     async fn sleep_until(&self, deadline: LocalInstant) -> LocalInstant {
         self.clock.sleep_until(deadline).await
     }
-}
-
-/// Lets time pass while nothing runs. Timers that end in that time end at its end.
-pub(super) fn stand_still(lasts: Duration) {
-    // The first poll moves the clock. The rest of the future only lets other tasks run, which run anyway.
-    let _ = pin!(tokio::time::advance(lasts)).poll(&mut Context::from_waker(Waker::noop()));
 }

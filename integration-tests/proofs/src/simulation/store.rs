@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::call::Call;
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
 use super::faults::{Falsehood, Refusal};
-use super::object::{Object, State, parse};
+use super::names::{Client, RequestId, Sent, Shown};
+use super::object::Object;
 use super::oracle::Property;
 use super::scenario::Sequenced;
 use super::sequenced::{KEY, Wire};
-use super::timeline::{Effect, PlanId, ProcessId, RequestId, Sent, Shown};
-use super::two_locks::Part;
+use super::state::{State, parse};
 use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -32,30 +33,6 @@ pub(super) struct Connection {
     part: Option<Part>,
 }
 
-/// The sender of requests.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Client {
-    /// A candidate.
-    Process { node: usize, id: ProcessId },
-    /// The operator, for one intervention.
-    Operator(PlanId),
-    /// A candidate of another library.
-    Stranger,
-    /// The sweeper of a store that can only create.
-    Sweeper,
-}
-
-impl Client {
-    pub(super) fn process(self) -> Option<ProcessId> {
-        match self {
-            Self::Process { id, .. } => Some(id),
-            Self::Operator(_) | Self::Stranger | Self::Sweeper => None,
-        }
-    }
-}
-
-pub(super) const CONFLICT: Refusal = Refusal { kind: StoreErrorKind::Conflict, retry_after: None };
-
 #[derive(Clone)]
 enum Op {
     Get,
@@ -66,6 +43,13 @@ enum Op {
 enum Done {
     Got(Option<State>),
     Put { version: Version, holder: String },
+}
+
+/// The part of a candidate's calls that goes to one of two locks.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) half: Half,
+    pub(super) call: Arc<Mutex<Call>>,
 }
 
 /// A request in flight.
@@ -110,7 +94,7 @@ impl Connection {
                 false => Sent::Update { token },
             }
         });
-        let id = self.world.oracle(|oracle, now| oracle.sent(now, self.client.process(), sent));
+        let id = self.world.oracle().sent(self.client.process(), sent);
         self.leaves();
         id
     }
@@ -126,18 +110,19 @@ impl Connection {
     /// holder that was written.
     pub(super) fn ends(&self, is_read: bool, answer: Result<(Option<Shown>, &str), Refusal>) {
         let Some(process) = self.client.process() else { return };
-        self.world.oracle(|oracle, now| match answer {
+        let mut oracle = self.world.oracle();
+        match answer {
             Err(refusal) => {
                 oracle.is_disturbed(process);
                 if is_read {
-                    oracle.is_unwell(now, process);
+                    oracle.is_unwell(process);
                 }
-                oracle.told_to_wait(now, process, refusal.retry_after.unwrap_or_default());
+                oracle.told_to_wait(process, refusal.retry_after.unwrap_or_default());
             }
             Ok((shown, holder)) => {
                 match shown {
                     Some(shown) => {
-                        oracle.looked(now, process, shown);
+                        oracle.looked(process, shown);
                         oracle.read(process, shown);
                     }
                     // A candidate reads slowly after something that is no record.
@@ -146,17 +131,18 @@ impl Connection {
                 }
                 oracle.heard(process, holder);
             }
-        });
+        }
     }
 
     async fn call(&self, op: Op) -> Result<Done, StoreError> {
         if let Some(part) = &self.part {
             self.leaves();
-            let (id, sent) = part.call();
+            let Call { id, sent, .. } = *part.call.lock().unwrap();
             let parcel = Parcel { way: self.clone(), op, id, sent };
             let answer = carry::send(parcel, self.world.fate(self.client)).await;
             if let Ok(Done::Got(found)) = &answer {
-                part.shows(found.as_ref().map_or(0, |state| state.number));
+                let number = found.as_ref().map_or(0, |state| state.number);
+                part.call.lock().unwrap().shown[part.half as usize] = number;
             }
             return answer.map_err(error);
         }
@@ -197,9 +183,7 @@ impl Connection {
     /// Returns `true` if the write of a candidate leaves the record to another.
     fn asks(&self, record: &LeaderElectionRecord) -> bool {
         let holder = &record.holder_identity;
-        self.client
-            .process()
-            .is_some_and(|process| self.world.oracle(|oracle, _| oracle.identity_of(process)) != *holder)
+        self.client.process().is_some_and(|process| self.world.oracle().identity_of(process) != *holder)
     }
 
     /// Sends the requests of a sequenced lock, each with a fate of its own.
@@ -226,14 +210,25 @@ impl Connection {
 
     /// Records an answer that reaches the sender.
     pub(super) fn heard(&self, id: RequestId, error: Option<Refusal>, honest: bool) {
-        self.world.oracle(|oracle, now| {
-            oracle.answered(now, self.client.process(), id, error, honest);
-            let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
-            if let (Client::Operator(plan), true) = (self.client, is_lie) {
-                oracle.lied_to_operator(plan);
-            }
-        });
+        let mut oracle = self.world.oracle();
+        oracle.answered(self.client.process(), id, error, honest);
+        let is_lie = !honest && error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
+        if let (Client::Operator(plan), true) = (self.client, is_lie) {
+            oracle.lied_to_operator(plan);
+        }
     }
+}
+
+impl Parcel {
+    fn arrived(&self, effect: &str) {
+        let lock = self.way.half().map_or_else(String::new, |half| format!(" at the {half:?} lock"));
+        self.way.world.log(self.way.client.process(), || format!("r{} arrived{lock}: {effect}", self.id));
+    }
+}
+
+/// A read that shows a state, in words.
+fn reads(shown: Option<&State>) -> String {
+    shown.map_or_else(|| "there is no object".to_owned(), |state| format!("reads w{}", state.number))
 }
 
 impl Request for Parcel {
@@ -253,59 +248,54 @@ impl Request for Parcel {
 
     fn apply(&self) -> Answer<Done> {
         let Self { way, op, id, sent } = self;
-        let (Connection { world, client, .. }, half) = (way, way.half());
+        let Connection { world, client, .. } = way;
         let mut object = way.object().lock().unwrap();
         let (effect, done) = match op {
             Op::Get => {
                 let found = object.now().cloned();
-                (Effect::Read { newest: object.newest() }, Ok(Done::Got(object.show(found))))
+                (reads(found.as_ref()), Ok(Done::Got(object.show(found))))
             }
             Op::Put { body, precondition, record } => match object.put(body, precondition, record) {
-                None => (Effect::Conflict { newest: object.newest() }, Err(CONFLICT)),
+                None => (format!("conflict, w{} is there", object.newest()), Err(Refusal::CONFLICT)),
                 Some(version) => {
                     let holder = record.holder_identity.clone();
-                    (Effect::Wrote { write: object.newest() }, Ok(Done::Put { version, holder }))
+                    (format!("WRITES w{}", object.newest()), Ok(Done::Put { version, holder }))
                 }
             },
         };
-        world.oracle(|oracle, now| {
-            oracle.arrived(now, client.process(), (*id, half), effect);
-            let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, op) else { return };
-            match (half, client) {
+        self.arrived(&effect);
+        if let (Ok(Done::Put { .. }), Op::Put { record, .. }) = (&done, op) {
+            match (way.half(), client) {
                 (Some(half), Client::Process { id: by, .. }) => {
-                    oracle.wrote_half(now, (*by, half), (*id, *sent), record)
+                    world.oracle().wrote_half((*by, half), (*id, *sent), record);
                 }
-                _ => oracle.wrote_by(now, *client, (*id, *sent), record),
+                _ => world.oracle().wrote_by(*client, (*id, *sent), record),
             }
-        });
+        }
         done
     }
 
     fn deceive(&self, Falsehood { applied, age }: Falsehood) -> Answer<Done> {
         if let Op::Get = self.op {
-            let Connection { world, client, .. } = &self.way;
             let mut object = self.way.object().lock().unwrap();
             let shown = age.and_then(|age| object.earlier(age)).cloned();
             let shown = object.show(shown);
-            let effect = Effect::Read { newest: shown.as_ref().map_or(0, |state| state.number) };
-            world.oracle(|oracle, now| {
-                oracle.arrived(now, client.process(), (self.id, self.way.half()), effect);
-                if let Some(process) = client.process() {
-                    oracle.deceived(process, self.id);
-                }
-            });
+            self.arrived(&reads(shown.as_ref()));
+            if let Some(process) = self.way.client.process() {
+                self.way.world.oracle().deceived(process, self.id);
+            }
             return Ok(Done::Got(shown));
         }
         if applied {
             let _ = self.apply();
         }
-        Err(CONFLICT)
+        Err(Refusal::CONFLICT)
     }
 
     fn answered(&self, answer: &Answer<Done>, honest: bool) {
         match &self.way.part {
             Some(_) if honest => {}
-            Some(part) => part.is_deceived(self.id),
+            Some(part) => part.call.lock().unwrap().is_deceived(self.id),
             None => self.way.heard(self.id, answer.as_ref().err().copied(), honest),
         }
     }
@@ -335,7 +325,7 @@ impl ConditionalStore for Connection {
 
     async fn delete(&self, _key: &str, _expected: &Version) -> Result<(), StoreError> {
         let what = format!("{:?} deletes the object", self.client);
-        self.world.oracle(|oracle, now| oracle.violated(now, Property::NoErasure, what));
+        self.world.oracle().timeline.violated(Property::NoErasure, what);
         std::future::pending().await
     }
 

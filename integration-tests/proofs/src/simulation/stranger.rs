@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use super::clock::NodeClock;
 use super::dice::Dice;
-use super::store::{Client, Connection};
+use super::names::Client;
+use super::store::Connection;
 use super::world::World;
 
 /// The stranger's identity.

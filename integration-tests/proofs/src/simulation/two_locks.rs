@@ -10,47 +10,11 @@ use leaderelection::{
     VersionedRecord,
 };
 
-use super::clock::TrueTime;
+use super::call::Call;
 use super::faults::Refusal;
-use super::store::{Client, Connection};
-use super::timeline::{RequestId, Shown, WriteNumber};
+use super::names::Client;
+use super::store::{Connection, Part};
 use super::world::World;
-
-/// A call of both locks that is under way. A candidate makes one call at a time.
-#[derive(Debug, Default)]
-struct Call {
-    id: RequestId,
-    sent: TrueTime,
-    /// The answer to some request was no true one.
-    was_deceived: bool,
-    shown: Shown,
-}
-
-/// The part of a candidate's calls that goes to one of the locks.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) half: Half,
-    call: Arc<Mutex<Call>>,
-}
-
-impl Part {
-    /// The number of the call that is under way, and the moment at which it began.
-    pub(super) fn call(&self) -> (RequestId, TrueTime) {
-        let call = self.call.lock().unwrap();
-        (call.id, call.sent)
-    }
-
-    /// Records the write that a read has shown.
-    pub(super) fn shows(&self, number: WriteNumber) {
-        self.call.lock().unwrap().shown[self.half as usize] = number;
-    }
-
-    /// Records that the answer to a request was no true one.
-    pub(super) fn is_deceived(&self, id: RequestId) {
-        let mut call = self.call.lock().unwrap();
-        call.was_deceived |= call.id == id;
-    }
-}
 
 /// The lock of a candidate: one of the two locks, or both.
 #[derive(Debug)]
@@ -83,12 +47,9 @@ impl TwoLocks {
         holder: impl FnOnce(&T) -> String,
     ) -> Result<T, LockError> {
         let id = self.way.begins(written);
-        *self.call.lock().unwrap() = Call { id, sent: self.world.now(), ..Call::default() };
+        *self.call.lock().unwrap() = Call::begin(id, self.world.now());
         let answer = call.await;
-        let (was_deceived, shown) = {
-            let call = self.call.lock().unwrap();
-            (call.was_deceived, call.shown)
-        };
+        let Call { was_deceived, shown, .. } = *self.call.lock().unwrap();
         let refusal = |error: &LockError| Refusal { kind: error.kind(), retry_after: error.retry_after() };
         let refused = answer.as_ref().err().map(refusal);
         let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);

@@ -11,8 +11,8 @@ use super::dice::Dice;
 use super::world::World;
 
 /// The content that takes the record's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Spoilt {
+#[derive(Clone, Copy, Debug)]
+enum Spoilt {
     /// The content is no record.
     Unreadable,
     /// The record has a token that leaves none for the next term.
@@ -49,14 +49,15 @@ pub(super) async fn spoil_at_times(world: Arc<World>, mut dice: Dice) {
         if world.is_calm() || !world.object.lock().unwrap().spoil(|record| spoilt.body(record)) {
             continue;
         }
-        world.oracle(|oracle, now| oracle.spoilt(now, spoilt));
+        world.log(None, || format!("SOMEBODY REPLACES THE RECORD: {spoilt:?}"));
+        world.oracle().spoilt();
         tokio::select! {
             biased;
             () = world.until_calm(true) => {}
-            () = sleep(dice.delay(&timings, timings.lease * 2)) => {}
+            () = sleep(timings.delay(&mut dice, timings.lease * 2)) => {}
         }
         if world.object.lock().unwrap().repair() {
-            world.oracle(|oracle, now| oracle.repaired(now));
+            world.oracle().repaired();
         }
     }
 }

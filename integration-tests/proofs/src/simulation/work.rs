@@ -9,8 +9,9 @@ use tokio::time::sleep;
 
 use super::dice::Dice;
 use super::gate::Gated;
-use super::scenario::{Timings, Trouble};
-use super::timeline::ProcessId;
+use super::names::ProcessId;
+use super::scenario::Trouble;
+use super::timings::Timings;
 use super::world::World;
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ type Failure = &'static str;
 impl Manner {
     fn draw(world: &World, dice: &mut Dice, is_the_term: bool) -> Self {
         let timings = &world.scenario.timings;
-        let some_time = dice.delay(timings, timings.lease * 2);
+        let some_time = timings.delay(dice, timings.lease * 2);
         if is_the_term && world.scenario.nights && !world.is_calm() && dice.chance(0.6) {
             return Self::EndsEarly(dice.up_to(timings.lease / 2));
         }
@@ -75,7 +76,7 @@ impl Worker {
         LeaderCallbacks::new()
             .on_start_leading(move |leadership| starting.work(leadership, false))
             .on_stop_leading(move || {
-                stopping.world.oracle(|oracle, now| oracle.stop_called(now, stopping.process));
+                stopping.world.oracle().stop_called(stopping.process);
                 if panics {
                     panic_quietly();
                 }
@@ -116,7 +117,7 @@ impl Worker {
             move || world.let_another_task_run_at_times(process)
         };
         Gated::new(machine.gate.clone(), work, before, move || {
-            worker.world.oracle(|oracle, now| oracle.works(now, worker.process, &watched));
+            worker.world.oracle().works(worker.process, &watched);
         })
     }
 
@@ -124,10 +125,10 @@ impl Worker {
     /// of that.
     fn complete(&self, leadership: &Leadership) {
         let (world, timings) = (&self.world, self.world.scenario.timings);
-        world.oracle(|oracle, _| oracle.work_complete(self.process, leadership));
+        world.oracle().work_complete(self.process, leadership);
         let mut dice = self.dice.lock().unwrap();
         if !world.is_calm() && dice.chance(world.scenario.trouble.of_requests()) {
-            world.freeze(self.node, self.process, dice.delay(&timings, timings.lease * 2), dice.chance(0.3));
+            world.freeze(self.node, self.process, timings.delay(&mut dice, timings.lease * 2), dice.chance(0.3));
         }
     }
 
@@ -141,18 +142,18 @@ impl Worker {
                     () = sleep(after) => !world.is_calm(),
                 };
                 if acts && !matches!(manner, Manner::EndsEarly(_)) || is_the_term {
-                    world.oracle(|oracle, _| oracle.gives_up(self.process));
+                    world.oracle().gives_up(self.process);
                 }
                 match manner {
                     Manner::EndsEarly(_) if acts => return Ok(()),
                     Manner::Fails(_) if acts => {
-                        world.oracle(|oracle, now| oracle.work_failed(now, self.process, leadership));
+                        world.oracle().work_failed(self.process, leadership);
                         return Err("a failure on purpose");
                     }
                     Manner::Panics(_) if acts => panic_quietly(),
                     Manner::StepsDown(_) if acts => {
                         leadership.step_down();
-                        world.oracle(|oracle, now| oracle.stepped_down(now, self.process, true));
+                        world.oracle().stepped_down(self.process, true);
                     }
                     _ => {}
                 }
@@ -160,7 +161,7 @@ impl Worker {
             _ => {}
         }
         leadership.lost().await;
-        world.oracle(|oracle, now| oracle.told_lost(now, self.process, leadership));
+        world.oracle().told_lost(self.process, leadership);
         let Timings { lease, deadline, retry, .. } = world.scenario.timings;
         let margin = lease - deadline;
         match manner {
@@ -191,7 +192,7 @@ struct AtWork {
 
 impl AtWork {
     fn begin(worker: Worker, leadership: &Leadership) -> Self {
-        worker.world.oracle(|oracle, now| oracle.work_started(now, worker.process, leadership));
+        worker.world.oracle().work_started(worker.process, leadership);
         Self { worker, token: leadership.fencing_token() }
     }
 }
@@ -199,6 +200,6 @@ impl AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         let Worker { world, process, .. } = &self.worker;
-        world.oracle(|oracle, now| oracle.work_ended(now, *process, self.token));
+        world.oracle().work_ended(*process, self.token);
     }
 }

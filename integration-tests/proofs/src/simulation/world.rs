@@ -1,7 +1,7 @@
 //! The state that the nodes of a run share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use leaderelection::migration::view::Half;
@@ -10,19 +10,16 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::clock::{NodeClock, TrueTime};
+use super::channel::Channel;
+use super::clock::{NodeClock, TrueTime, stand_still};
 use super::dice::Dice;
 use super::faults::{Fate, Link, Outage};
 use super::gate::Gate;
+use super::names::{Client, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
-use super::peers::Channel;
 use super::scenario::{NODES, Scenario, Trouble};
-use super::standstill::stand_still;
-use super::store::Client;
 use super::store_clock::StoreClocks;
-
-use super::timeline::{Event, ProcessId};
 
 #[derive(Debug)]
 pub(super) struct World {
@@ -45,7 +42,7 @@ pub(super) struct World {
     /// The moment of the last effect of all requests sent so far.
     last_straggler: Mutex<TrueTime>,
     oracle: Mutex<Oracle>,
-    violated: CancellationToken,
+    pub(super) is_broken: CancellationToken,
     calm: AtomicBool,
     /// The number of nights that have passed.
     pub(super) night: AtomicU64,
@@ -72,7 +69,7 @@ struct Freeze {
 }
 
 impl World {
-    pub(super) fn new(scenario: Scenario, length: Duration, dice: &mut Dice) -> Arc<Self> {
+    pub(super) fn new(scenario: Scenario, (length, events): (Duration, usize), dice: &mut Dice) -> Arc<Self> {
         let origin = Instant::now();
         let node = |_| Node {
             clock: NodeClock::draw(origin, length, scenario.rates, dice),
@@ -92,7 +89,7 @@ impl World {
         };
         let mut object = Object::new(&scenario, clocks(dice));
         let mut new_object = Object::new(&scenario, scenario.rollouts.and_then(|_| clocks(dice)));
-        let mut oracle = Oracle::new(scenario.clone());
+        let mut oracle = Oracle::new(scenario.clone(), events);
         if let Some(token) = scenario.first_token {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
             record.leader_transitions = token;
@@ -114,8 +111,8 @@ impl World {
             standstills: Mutex::new(dice.fork()),
             outage: Mutex::default(),
             last_straggler: Mutex::default(),
+            is_broken: oracle.timeline.is_broken.clone(),
             oracle: Mutex::new(oracle),
-            violated: CancellationToken::new(),
             calm: AtomicBool::new(false),
             night: AtomicU64::new(0),
             calm_changed: Notify::new(),
@@ -127,22 +124,15 @@ impl World {
         self.origin.elapsed()
     }
 
-    /// Calls the oracle. The run ends if the oracle finds a broken promise.
-    pub(super) fn oracle<T>(&self, ask: impl FnOnce(&mut Oracle, TrueTime) -> T) -> T {
+    /// Returns the oracle, to whom everything is told at once.
+    pub(super) fn oracle(&self) -> MutexGuard<'_, Oracle> {
         let mut oracle = self.oracle.lock().unwrap();
-        let answer = ask(&mut oracle, self.now());
-        if oracle.violation().is_some() {
-            self.violated.cancel();
-        }
-        answer
+        oracle.timeline.now = self.now();
+        oracle
     }
 
-    pub(super) fn log(&self, process: Option<ProcessId>, event: Event) {
-        self.oracle(|oracle, now| oracle.log(now, process, event));
-    }
-
-    pub(super) async fn violated(&self) {
-        self.violated.cancelled().await;
+    pub(super) fn log(&self, process: Option<ProcessId>, event: impl FnOnce() -> String) {
+        self.oracle().log(process, event);
     }
 
     pub(super) fn is_calm(&self) -> bool {
@@ -161,7 +151,8 @@ impl World {
 
     /// Begins a period with faults, or a period without faults, which repairs all existing faults.
     pub(super) fn set_calm(&self, calm: bool) {
-        self.log(None, Event::Calm(calm));
+        let things = if calm { "nothing goes wrong" } else { "things go wrong" };
+        self.log(None, || format!("{things} from here on"));
         if calm {
             self.set_outage(None);
             for (number, node) in self.nodes.iter().enumerate() {
@@ -210,7 +201,10 @@ impl World {
     pub(super) fn set_outage(&self, outage: Option<Outage>) {
         let before = std::mem::replace(&mut *self.outage.lock().unwrap(), outage);
         if before != outage {
-            self.log(None, Event::Store(outage));
+            self.log(None, || match outage {
+                None => "the store works again".to_owned(),
+                Some(outage) => format!("THE STORE FAILS: {outage:?}"),
+            });
         }
     }
 
@@ -223,7 +217,7 @@ impl World {
 
     pub(super) fn set_link(&self, node: usize, process: ProcessId, link: Link) {
         *self.nodes[node].link.lock().unwrap() = link;
-        self.log(Some(process), Event::Network(link));
+        self.log(Some(process), || format!("network {link:?}"));
     }
 
     /// Stops a process for a while. Its clock goes on, but its timers may stand still.
@@ -233,7 +227,7 @@ impl World {
             return;
         }
         *machine.frozen.lock().unwrap() = Some(Freeze { process, since: self.now(), timers_too });
-        self.oracle(|oracle, now| oracle.frozen(now, process, Event::Frozen { lasts, timers_too }));
+        self.oracle().frozen(process, lasts, timers_too);
         let world = Arc::clone(self);
         tokio::spawn(async move {
             sleep(lasts).await;
@@ -249,7 +243,7 @@ impl World {
         if timers_too {
             machine.clock.timers_stood_since(since);
         }
-        self.oracle(|oracle, now| oracle.went_on(now, process, timers_too));
+        self.oracle().went_on(process, timers_too);
         machine.gate.open();
     }
 
@@ -271,10 +265,10 @@ impl World {
             return;
         }
         let timings = &self.scenario.timings;
-        let lasts = dice.delay(timings, timings.lease * 2);
-        self.oracle(|oracle, now| oracle.look_at_window(now, process));
+        let lasts = timings.delay(&mut dice, timings.lease * 2);
+        self.oracle().look_at_window(process);
         stand_still(lasts);
-        self.oracle(|oracle, now| oracle.stood_still(now, process, lasts));
+        self.oracle().stood_still(process, lasts);
     }
 
     /// Takes the store down at times, until the end of the run.
@@ -289,7 +283,7 @@ impl World {
             sleep(dice.up_to(usual_gap)).await;
             self.until_calm(false).await;
             self.set_outage(Some(Outage::draw(&self.scenario, &mut dice)));
-            sleep(dice.delay(&timings, timings.lease * 2)).await;
+            sleep(timings.delay(&mut dice, timings.lease * 2)).await;
             self.set_outage(None);
         }
     }

@@ -10,7 +10,8 @@ use leaderelection::sessions::machine::Input;
 use super::node::{Change, Leader};
 use super::oracle::Property;
 use super::world::{Event, LOCKS, World};
-use crate::simulation::scenario::{NODES, Timings};
+use crate::simulation::scenario::NODES;
+use crate::simulation::timings::Timings;
 
 impl World {
     /// The duration of a leave and a join; zero if the run has none.
@@ -31,7 +32,7 @@ impl World {
     /// locks, and the waits of all ranks.
     fn leave_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;
-        self.by_the_slowest_clock(lease * 2 + retry * 12)
+        self.scenario.by_the_slowest_clock(lease * 2 + retry * 12)
     }
 
     /// The longest time until a member that joins has its share: three leases, if the retry period is short enough. The others
@@ -40,11 +41,7 @@ impl World {
         let Timings { lease, retry, .. } = self.scenario.timings;
         let noticed = self.rules("", self.scenario.timings).look_around.min(lease * 2);
         let local = (noticed.max(lease + retry) + retry * 6).max(lease * 3);
-        self.by_the_slowest_clock(local)
-    }
-
-    fn by_the_slowest_clock(&self, local: Duration) -> Duration {
-        local.mul_f64(1e6 / self.scenario.rates.0 as f64)
+        self.scenario.by_the_slowest_clock(local)
     }
 
     /// Lets a member leave.
@@ -53,9 +50,9 @@ impl World {
         let node = self.dice.pick(&alive);
         let before = self.leaders();
         self.change = Some(Change { node, has_joined: false, before });
-        self.timeline.log(self.now, || format!("node {node} leaves"));
+        self.timeline.log(|| format!("node {node} leaves"));
         if let Some(process) = &mut self.nodes[node].process {
-            process.stopped_at = Some(self.now);
+            process.stopped_at = Some(self.timeline.now);
         }
         self.step(node, Input::Stop);
     }
@@ -67,7 +64,7 @@ impl World {
         let Some(Change { node, before, .. }) = self.change.take() else { return };
         for (lock, (before, now)) in before.iter().zip(&now).enumerate() {
             let was_its = before.as_ref().is_some_and(|leader| self.node_of(leader.process).is_none());
-            self.timeline.demand(self.now, was_its || before == now, Property::MovesNoMore, || {
+            self.timeline.demand(was_its || before == now, Property::MovesNoMore, || {
                 format!("a leave moves lock {lock} from {before:?} to {now:?}")
             });
         }
@@ -87,13 +84,13 @@ impl World {
             let first = first_of(&members, lock);
             let leader = now.as_ref().map(|leader| &leader.identity);
             if first == joined {
-                self.timeline.demand(self.now, leader == first.as_ref(), Property::ShareInTime, || {
+                self.timeline.demand(leader == first.as_ref(), Property::ShareInTime, || {
                     format!("{first:?} has joined and is the first of lock {lock}, which {now:?} leads")
                 });
             } else {
                 let was_first = before.as_ref().map(|leader| &leader.identity) == first.as_ref();
                 let has_reason = !was_first && leader == first.as_ref();
-                self.timeline.demand(self.now, has_reason || before == now, Property::MovesNoMore, || {
+                self.timeline.demand(has_reason || before == now, Property::MovesNoMore, || {
                     format!("a join moves lock {lock} from {before:?} to {now:?}, and {first:?} is its first")
                 });
             }
@@ -103,7 +100,7 @@ impl World {
     fn leaders(&self) -> Vec<Option<Leader>> {
         let of = |lock| {
             self.nodes.iter().find_map(|node| {
-                let (process, token) = (node.process.as_ref()?, node.leading(self.now, lock)?);
+                let (process, token) = (node.process.as_ref()?, node.leading(self.timeline.now, lock)?);
                 Some(Leader { process: process.number, identity: process.identity.clone(), token })
             })
         };

@@ -13,7 +13,8 @@ use super::oracle::Property;
 use super::store::{Ask, Key, Reply};
 use super::world::{Event, LOCKS, World};
 use crate::simulation::faults::Fate;
-use crate::simulation::scenario::{NODES, Timings};
+use crate::simulation::scenario::NODES;
+use crate::simulation::timings::Timings;
 
 impl World {
     pub(super) fn start(&mut self, node: usize) {
@@ -42,10 +43,10 @@ impl World {
                 process: number,
                 drawn: 0,
                 dice: self.dice.fork(),
-                time: self.nodes[node].clock.wall_at(self.now),
+                time: self.nodes[node].clock.wall_at(self.timeline.now),
             },
         });
-        self.timeline.log(self.now, || format!("p{number} starts on node {node} as {identity}"));
+        self.timeline.log(|| format!("p{number} starts on node {node} as {identity}"));
         self.step(node, Input::Begin);
         for lock in 0..LOCKS {
             self.compete(node, lock, Duration::ZERO);
@@ -58,8 +59,8 @@ impl World {
 
     /// Takes one step of a process, and carries out its effects.
     pub(super) fn step(&mut self, node: usize, input: Input) {
-        let local = self.nodes[node].local(self.now);
-        let time = self.nodes[node].clock.wall_at(self.now);
+        let local = self.nodes[node].local(self.timeline.now);
+        let time = self.nodes[node].clock.wall_at(self.timeline.now);
         let Some(process) = &mut self.nodes[node].process else { return };
         process.ids.time = time;
         process.member.handle(local, input, &mut process.ids);
@@ -69,11 +70,10 @@ impl World {
         let Some(process) = &self.nodes[node].process else { return };
         let overruns = process.lease_end.is_some_and(|end| local >= end)
             && process.seats.iter().any(|seat| seat.work == Work::Running);
-        self.timeline
-            .demand(self.now, !overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
+        self.timeline.demand(!overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
         if let Some(at) = process.member.wake_at() {
             let (at, number) = (self.nodes[node].true_at(at), process.number);
-            let at = at.max(self.now + Duration::from_nanos(1));
+            let at = at.max(self.timeline.now + Duration::from_nanos(1));
             if process.wakes_at != Some(at) {
                 self.at(at, Event::Wake { process: number, at });
             }
@@ -104,20 +104,18 @@ impl World {
             Effect::ListSessions => self.send(node, Target::Sessions, Ask::ListSessions),
             Effect::ListLocks => self.send(node, Target::Locks, Ask::ListLocks),
             Effect::Start { lock, term, reason } => {
-                self.timeline
-                    .log(self.now, || format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
+                self.timeline.log(|| format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
                 let seat = &mut process.seats[lock.0 as usize];
                 let revived = seat.ended >= Some(term.fencing_token) || seat.leads.is_some();
                 (seat.leads, seat.work) = (Some(term.fencing_token), Work::Running);
                 self.oracle.stats.terms += 1;
-                self.oracle.is_led(self.now, lock.0 as usize);
-                self.timeline
-                    .demand(self.now, !revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
+                self.oracle.is_led(self.timeline.now, lock.0 as usize);
+                self.timeline.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
                 self.extend(node, term.valid_until);
             }
             Effect::Extend { valid_until } => self.extend(node, valid_until),
             Effect::Stop { lock, fencing_token, reason, .. } => {
-                self.timeline.log(self.now, || format!("p{number} stops leading {}: {reason}", lock.0));
+                self.timeline.log(|| format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
                 seat.ended = seat.ended.max(seat.leads.take());
                 self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
@@ -126,7 +124,10 @@ impl World {
                     0 if self.change.is_none() => self.dice.up_to(lease * 2),
                     _ => self.dice.up_to(Duration::from_millis(50)),
                 };
-                self.at(self.now + lasts, Event::WorkEnds { process: number, lock: lock.0, token: fencing_token });
+                self.at(
+                    self.timeline.now + lasts,
+                    Event::WorkEnds { process: number, lock: lock.0, token: fencing_token },
+                );
                 self.is_left(lock.0);
             }
             Effect::DropWork { lock } => {
@@ -134,7 +135,7 @@ impl World {
                 if let Some(token) = process.seats[lock.0 as usize].ended
                     && self.dice.chance(0.9)
                 {
-                    self.at(self.now, Event::WorkEnds { process: number, lock: lock.0, token });
+                    self.at(self.timeline.now, Event::WorkEnds { process: number, lock: lock.0, token });
                 }
                 if let Some(process) = &mut self.nodes[node].process {
                     let seat = &mut process.seats[lock.0 as usize];
@@ -151,14 +152,13 @@ impl World {
             }
             Effect::Ended => {
                 let works = process.seats.iter().any(|seat| seat.leads.is_some());
-                self.timeline
-                    .demand(self.now, !works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
-                self.timeline.log(self.now, || format!("p{number} has ended"));
+                self.timeline.demand(!works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
+                self.timeline.log(|| format!("p{number} has ended"));
                 self.nodes[node].process = None;
-                let at = self.now + self.dice.up_to(self.scenario.timings.lease * 3);
+                let at = self.timeline.now + self.dice.up_to(self.scenario.timings.lease * 3);
                 self.at(at, Event::Start(node));
             }
-            Effect::Fact(fact) => self.timeline.log(self.now, || format!("p{number}: {fact:?}")),
+            Effect::Fact(fact) => self.timeline.log(|| format!("p{number}: {fact:?}")),
             _ => {}
         }
     }
@@ -169,17 +169,17 @@ impl World {
         let Timings { lease, deadline, .. } = process.timings;
         process.lease_end = Some(valid_until + (lease - deadline));
         for lock in 0..LOCKS {
-            let leading = self.nodes[node].leading(self.now, lock);
+            let leading = self.nodes[node].leading(self.timeline.now, lock);
             let seat = self.nodes[node].process.as_ref().map(|process| process.seats[lock as usize]);
             let believed = seat.is_some_and(|seat| seat.leads.is_some());
             let revived = leading.is_some() && seat.is_some_and(|seat| seat.ended >= leading);
-            self.timeline.demand(self.now, !revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
+            self.timeline.demand(!revived, Property::NoRevival, || format!("node {node} and lock {lock}"));
             let counts = leading.is_none_or(|token| self.oracle.counts(lock, token));
             if !believed || !counts || !self.scenario.clocks_bounded {
                 continue;
             }
             let others = self.leads_beside(Some(node), lock);
-            self.timeline.demand(self.now, others.is_none(), Property::Exclusion, || {
+            self.timeline.demand(others.is_none(), Property::Exclusion, || {
                 format!("nodes {node} and {others:?} lead lock {lock}")
             });
         }
@@ -209,8 +209,7 @@ impl World {
                     Target::Lock(lock) => works(&process.seats[*lock as usize]),
                     _ => false,
                 };
-            self.timeline
-                .demand(self.now, !early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
+            self.timeline.demand(!early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
         }
         process.in_flight.insert(target.clone(), (id, ask.clone()));
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
@@ -228,12 +227,12 @@ impl World {
         }
         let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
         let late = Event::Return { process: number, target: target.clone(), id, reply: ask.failed(ambiguous) };
-        let gives_up = self.nodes[node].true_at(self.nodes[node].local(self.now) + timeout);
+        let gives_up = self.nodes[node].true_at(self.nodes[node].local(self.timeline.now) + timeout);
         self.at(gives_up, late);
-        let is_cut_off = self.nodes[node].link_down_until > self.now || self.outage_until > self.now;
+        let is_cut_off = self.nodes[node].link_down_until > self.timeline.now || self.outage_until > self.timeline.now;
         if let Some(arrives) = fate.arrives.filter(|_| !is_cut_off) {
             let first = Event::Arrive { process: number, target, id, ask, fate, is_second: false };
-            self.at(self.now + arrives, first);
+            self.at(self.timeline.now + arrives, first);
         }
     }
 
@@ -244,13 +243,13 @@ impl World {
     /// Notes that a term of a lock is over.
     pub(super) fn is_left(&mut self, lock: u32) {
         if self.leads_beside(None, lock).is_none() {
-            self.oracle.unled_since[lock as usize].get_or_insert(self.now);
+            self.oracle.unled_since[lock as usize].get_or_insert(self.timeline.now);
         }
     }
 
     /// Returns another node that leads a lock in a term that no operator has ended.
     pub(super) fn leads_beside(&self, node: Option<usize>, lock: u32) -> Option<usize> {
-        let leads = |other: usize| self.nodes[other].leading(self.now, lock);
+        let leads = |other: usize| self.nodes[other].leading(self.timeline.now, lock);
         (0..NODES)
             .find(|other| Some(*other) != node && leads(*other).is_some_and(|token| self.oracle.counts(lock, token)))
     }

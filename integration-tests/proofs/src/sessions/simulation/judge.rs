@@ -23,7 +23,7 @@ impl World {
             let reply = if is_read { self.store.false_answer(ask, age) } else { ask.failed(conflict) };
             return self.answer(number, target, id, reply, fate);
         }
-        let is_blind = self.node_of(number).is_some_and(|node| self.nodes[node].blind_until > self.now);
+        let is_blind = self.node_of(number).is_some_and(|node| self.nodes[node].blind_until > self.timeline.now);
         if is_blind && is_read && matches!(target, Target::Peer(_) | Target::Sessions) {
             return self.answer(number, target, id, self.store.false_answer(ask, None), fate);
         }
@@ -31,7 +31,10 @@ impl World {
         let reply = self.store.answer(ask);
         if let (false, Some(again)) = (is_second, fate.again) {
             let (target, ask) = (target.clone(), ask.clone());
-            self.at(self.now + again, Event::Arrive { process: number, target, id, ask, fate, is_second: true });
+            self.at(
+                self.timeline.now + again,
+                Event::Arrive { process: number, target, id, ask, fate, is_second: true },
+            );
         }
         let reply = match fate.reply {
             faults::Reply::Lie(refusal) => ask.failed(Failure { kind: refusal.kind, retry_after: refusal.retry_after }),
@@ -45,7 +48,7 @@ impl World {
 
     pub(super) fn answer(&mut self, process: u64, target: &Target, id: u64, reply: Reply, fate: Fate) {
         if let Some(returns) = fate.returns {
-            self.at(self.now + returns, Event::Return { process, target: target.clone(), id, reply });
+            self.at(self.timeline.now + returns, Event::Return { process, target: target.clone(), id, reply });
         }
     }
 
@@ -61,34 +64,32 @@ impl World {
                 let owner = self.node_of(number);
                 let others = self.leads_beside(owner, lock);
                 if self.scenario.clocks_bounded {
-                    self.timeline.demand(self.now, others.is_none(), Property::NoErasure, || {
+                    self.timeline.demand(others.is_none(), Property::NoErasure, || {
                         format!("p{number} replaces lock {lock}, which node {others:?} leads")
                     });
                 }
                 let (token, next) = (write.record.leader_transitions, &mut self.oracle.next_token[lock as usize]);
                 let grows = write.record.is_released() && token + 1 == *next || token == *next;
                 *next = (*next).max(token + 1);
-                self.timeline
-                    .demand(self.now, grows, Property::Tokens, || format!("p{number} writes {token} to lock {lock}"));
+                self.timeline.demand(grows, Property::Tokens, || format!("p{number} writes {token} to lock {lock}"));
                 self.oracle.stats.releases += u64::from(write.record.is_released());
             }
             Ask::Write(Key::Session(session), write) => {
-                let is_valid = !is_own && self.nodes.iter().any(|node| node.has_valid_session(self.now, session));
+                let is_valid =
+                    !is_own && self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, session));
                 if self.scenario.clocks_bounded {
-                    self.timeline
-                        .demand(self.now, !is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
+                    self.timeline.demand(!is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
                 }
                 self.oracle.stats.sessions += u64::from(write.expected.is_none());
                 self.oracle.stats.ended_by_others += u64::from(!is_own);
                 if write.record.is_released() {
-                    self.timeline.log(self.now, || format!("p{number} ends session {session}"));
+                    self.timeline.log(|| format!("p{number} ends session {session}"));
                 }
             }
             Ask::Delete(Key::Session(session), _) => {
-                let is_valid = self.nodes.iter().any(|node| node.has_valid_session(self.now, session));
+                let is_valid = self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, session));
                 if self.scenario.clocks_bounded {
-                    self.timeline
-                        .demand(self.now, !is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
+                    self.timeline.demand(!is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
                 }
                 self.oracle.stats.deletions += 1;
             }

@@ -12,7 +12,7 @@ use leaderelection::sessions::machine::{DrawSession, LockId, Member};
 use super::store::Ask;
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
-use crate::simulation::scenario::Timings;
+use crate::simulation::timings::Timings;
 
 /// The subject of a request, of which one is in flight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,19 +23,19 @@ impl World {
         match self.dice.below(4) {
             0 | 1 => {
                 let node = self.dice.below(NODES as u64);
-                self.timeline.log(self.now, || format!("an operator asks for n{node} to lead {lock}"));
+                self.timeline.log(|| format!("an operator asks for n{node} to lead {lock}"));
                 record.preferred_holder = Some(format!("n{node}"));
                 self.store.put(Key::Lock(lock), &record);
             }
             2 => {
-                self.timeline.log(self.now, || format!("an operator releases {lock} with {token}"));
+                self.timeline.log(|| format!("an operator releases {lock} with {token}"));
                 self.release(lock, record, token);
             }
             _ => {
-                self.timeline.log(self.now, || format!("an operator spoils {lock} with {token}"));
+                self.timeline.log(|| format!("an operator spoils {lock} with {token}"));
                 self.release(lock, record, MAX_LEADER_TRANSITIONS);
                 self.spoilt.push((lock, token));
-                self.at(self.now + lasts, Event::Repair);
+                self.at(self.timeline.now + lasts, Event::Repair);
             }
         }
     }
@@ -55,7 +55,7 @@ impl World {
             if let Some(record) = self.store.lock(lock)
                 && record.leader_transitions == MAX_LEADER_TRANSITIONS
             {
-                self.timeline.log(self.now, || format!("an operator puts {lock} right"));
+                self.timeline.log(|| format!("an operator puts {lock} right"));
                 let deposed = self.oracle.deposed[lock as usize];
                 self.release(lock, record, token);
                 self.oracle.deposed[lock as usize] = deposed;
@@ -67,14 +67,14 @@ impl World {
     /// because a member that joins between the two would create the lock with its first token.
     pub(super) fn delete(&mut self) {
         let settled = self.longest_without_leader();
-        self.at(self.now + settled, Event::Delete);
-        if self.calm || self.now < settled {
+        self.at(self.timeline.now + settled, Event::Delete);
+        if self.calm || self.timeline.now < settled {
             return;
         }
         for lock in 0..LOCKS {
             if self.dice.chance(0.3) {
                 self.oracle.stats.interventions += 1;
-                self.timeline.log(self.now, || format!("an operator deletes {lock}"));
+                self.timeline.log(|| format!("an operator deletes {lock}"));
                 self.store.remove(&Key::Lock(lock));
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use leaderelection::election::{Answer, Failure, Write};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
-use crate::simulation::object::REMEMBERED_STATES;
+use crate::simulation::faults::REMEMBERED_STATES;
 
 /// An object's place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,10 +16,10 @@ impl World {
             Trouble::Little => lease * 3,
             Trouble::Much => lease,
         };
-        let next = self.now + self.dice.up_to(gap);
+        let next = self.timeline.now + self.dice.up_to(gap);
         self.at(next, Event::Trouble);
         let node = usize::try_from(self.dice.below(NODES as u64)).unwrap_or_default();
-        let lasts = self.dice.delay(&self.scenario.timings, lease * 2);
+        let lasts = self.scenario.timings.delay(&mut self.dice, lease * 2);
         let Some(process) = &mut self.nodes[node].process else { return };
         let number = process.number;
         if self.calm || self.deletes {
@@ -30,41 +30,41 @@ impl World {
             10.. => self.intervene(lasts),
             0 | 1 if bad => {
                 self.oracle.stats.crashes += 1;
-                self.timeline.log(self.now, || format!("p{number} crashes"));
+                self.timeline.log(|| format!("p{number} crashes"));
                 let crashed = self.nodes[node].process.take();
                 let led = crashed
                     .iter()
                     .flat_map(|process| (0..).zip(&process.seats))
                     .filter(|(_, seat)| seat.leads.is_some());
                 led.for_each(|(lock, _)| self.is_left(lock));
-                self.at(self.now + lasts, Event::Start(node));
+                self.at(self.timeline.now + lasts, Event::Start(node));
             }
             2 if process.stopped_at.is_none() => {
                 self.oracle.stats.stops += 1;
-                self.timeline.log(self.now, || format!("p{number} is asked to stop"));
-                process.stopped_at = Some(self.now);
+                self.timeline.log(|| format!("p{number} is asked to stop"));
+                process.stopped_at = Some(self.timeline.now);
                 self.step(node, Input::Stop);
                 let lease = self.scenario.longest(|timings| timings.lease);
-                let longest = (lease * 3).mul_f64(1e6 / self.scenario.rates.0 as f64) + lease * 2;
-                self.at(self.now + longest, Event::MustHaveEnded(number));
+                let longest = self.scenario.by_the_slowest_clock(lease * 3) + lease * 2;
+                self.at(self.timeline.now + longest, Event::MustHaveEnded(number));
             }
             3 | 4 if bad => {
                 self.oracle.stats.freezes += 1;
-                self.timeline.log(self.now, || format!("p{number} is frozen for {lasts:?}"));
-                self.nodes[node].frozen_until = self.now + lasts;
+                self.timeline.log(|| format!("p{number} is frozen for {lasts:?}"));
+                self.nodes[node].frozen_until = self.timeline.now + lasts;
             }
-            5 if bad => self.nodes[node].link_down_until = self.now + lasts,
+            5 if bad => self.nodes[node].link_down_until = self.timeline.now + lasts,
             7 if bad && self.dice.chance(0.3) => {
-                self.timeline.log(self.now, || format!("p{number} sees no session for {lasts:?}"));
-                self.nodes[node].blind_until = self.now + lasts;
+                self.timeline.log(|| format!("p{number} sees no session for {lasts:?}"));
+                self.nodes[node].blind_until = self.timeline.now + lasts;
             }
             6 if bad && self.dice.chance(0.2) => {
-                self.timeline.log(self.now, || format!("the store is away for {lasts:?}"));
-                self.outage_until = self.now + lasts;
+                self.timeline.log(|| format!("the store is away for {lasts:?}"));
+                self.outage_until = self.timeline.now + lasts;
             }
             _ => {
                 let lock = u32::try_from(self.dice.below(u64::from(LOCKS))).unwrap_or_default();
-                if self.nodes[node].frozen_until <= self.now {
+                if self.nodes[node].frozen_until <= self.timeline.now {
                     let command = match self.dice.below(3) {
                         0 => Command::TransferTo("n0".to_owned()),
                         1 => Command::StepDown,
@@ -78,15 +78,15 @@ impl World {
 
     pub(super) fn set_calm(&mut self, calm: bool) {
         self.calm = calm;
-        self.timeline.log(self.now, || format!("calm: {calm}"));
+        self.timeline.log(|| format!("calm: {calm}"));
         if calm {
-            self.outage_until = self.now;
+            self.outage_until = self.timeline.now;
             self.repair();
             for node in &mut self.nodes {
-                (node.link_down_until, node.blind_until) = (self.now, self.now);
+                (node.link_down_until, node.blind_until) = (self.timeline.now, self.timeline.now);
             }
             for node in 0..NODES {
-                self.at(self.now, Event::Start(node));
+                self.at(self.timeline.now, Event::Start(node));
             }
         }
     }
@@ -97,8 +97,8 @@ impl World {
             return;
         }
         for lock in 0..LOCKS {
-            let leads = (0..NODES).any(|node| self.nodes[node].leading(self.now, lock).is_some());
-            self.timeline.demand(self.now, leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
+            let leads = (0..NODES).any(|node| self.nodes[node].leading(self.timeline.now, lock).is_some());
+            self.timeline.demand(leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
         }
     }
 }

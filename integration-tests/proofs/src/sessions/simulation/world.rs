@@ -15,7 +15,8 @@ use crate::kit::{Run, Simulation, Timeline};
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
-use crate::simulation::scenario::{NODES, Scenario, Timings, Trouble};
+use crate::simulation::scenario::{NODES, Scenario, Trouble};
+use crate::simulation::timings::Timings;
 
 /// The duration of a run.
 pub(super) const RUN_LENGTH: Duration = Duration::from_secs(40 * 60);
@@ -89,7 +90,6 @@ pub(super) enum Event {
 }
 
 pub(super) struct World {
-    pub(super) now: Duration,
     /// The events to come, by moment, and by number if several come at one moment.
     pub(super) queue: BTreeMap<(Duration, u64), Box<Event>>,
     pub(super) drawn: u64,
@@ -136,7 +136,6 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         })
         .collect();
     let mut world = World {
-        now: Duration::ZERO,
         queue: BTreeMap::new(),
         drawn: 0,
         balance: dice.chance(0.5),
@@ -161,11 +160,10 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
     world.begin();
     while !world.is_over && world.timeline.violation().is_none() {
         let Some(((at, _), event)) = world.queue.pop_first() else { break };
-        world.now = at;
+        world.timeline.now = at;
         world.happens(*event);
     }
-    let World { now, oracle, timeline, .. } = world;
-    Run { simulated: now, stats: oracle.stats, violation: timeline.violation().cloned(), story: timeline.story() }
+    world.timeline.end(world.oracle.stats)
 }
 
 impl World {
@@ -201,7 +199,7 @@ impl World {
         let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
         let look_around = self.rules("", self.scenario.timings).look_around;
         let local = lease * 11 + retry * 40 + look_around * 3 + timeout * 12;
-        local.mul_f64(1e6 / self.scenario.rates.0 as f64)
+        self.scenario.by_the_slowest_clock(local)
     }
 
     pub(super) fn rules(&self, identity: &str, Timings { lease, deadline, retry, .. }: Timings) -> Rules {
@@ -213,7 +211,7 @@ impl World {
 
     pub(super) fn at(&mut self, at: Duration, event: Event) {
         self.drawn += 1;
-        self.queue.insert((at.max(self.now), self.drawn), Box::new(event));
+        self.queue.insert((at.max(self.timeline.now), self.drawn), Box::new(event));
     }
 
     pub(super) fn node_of(&self, process: u64) -> Option<usize> {
@@ -224,7 +222,7 @@ impl World {
     pub(super) fn awake(&mut self, process: u64, event: &Event) -> Option<usize> {
         let node = self.node_of(process)?;
         let until = self.nodes[node].frozen_until;
-        if until > self.now {
+        if until > self.timeline.now {
             self.at(until, event.clone());
             return None;
         }
@@ -269,7 +267,7 @@ impl World {
             Event::Joined => self.joined(),
             Event::MustHaveEnded(process) => {
                 let ended = self.node_of(*process).is_none();
-                self.timeline.demand(self.now, ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
+                self.timeline.demand(ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
             }
             Event::End => self.is_over = true,
         }

@@ -6,196 +6,183 @@ use std::time::{Duration, Instant};
 use leaderelection::handle::Change;
 use leaderelection::{EndReason, Leadership, RunError};
 
-use super::terms::GRAIN;
-use super::{Newcomer, Oracle, Property, Watched};
-use crate::simulation::clock::TrueTime;
-use crate::simulation::timeline::{Event, ProcessId};
+use super::knowledge::Oracle;
+use super::process::{GRAIN, Newcomer, Seen, Watched};
+use super::property::Property;
+use crate::simulation::names::ProcessId;
 
 impl Oracle {
     /// Returns the id of the next process.
-    pub(in crate::simulation) fn next_process(&self) -> ProcessId {
+    pub(crate) fn next_process(&self) -> ProcessId {
         self.processes.len()
     }
 
-    pub(in crate::simulation) fn began(&mut self, now: TrueTime, newcomer: Newcomer) -> ProcessId {
-        let process = self.processes.len();
-        let event = Event::Began { twin: newcomer.twin };
-        self.processes.push(Watched::from(newcomer));
+    pub(crate) fn began(&mut self, newcomer: Newcomer) {
+        let process = self.next_process();
+        let twin = if newcomer.twin { ", with an identity that others use too" } else { "" };
+        self.processes.push(Watched { is: newcomer, seen: Seen::default() });
         self.live.push(process);
-        self.settles_anew(now, process);
-        self.log(now, Some(process), event);
-        process
+        self.settles_anew(process);
+        self.log(Some(process), || format!("starts{twin}"));
     }
 
     /// Records that the future of a process was dropped.
-    pub(in crate::simulation) fn crashed(&mut self, now: TrueTime, process: ProcessId) {
+    pub(crate) fn crashed(&mut self, process: ProcessId) {
         self.stats.crashes += 1;
-        self.log(now, Some(process), Event::Crashed);
+        self.log(Some(process), || "CRASHES".to_owned());
         self.gives_up(process);
-        self.look(now, process);
+        self.look(process);
         self.live.retain(|live| *live != process);
-        if self.processes[process].handle.is_leader() {
-            self.violated(now, Property::EndsAtOnce, format!("p{process} leads after its future was dropped"));
-        }
+        self.demand_that_it_does_not_lead(process, || "after its future was dropped".to_owned());
     }
 
     /// Records that a process returned in good order.
-    pub(in crate::simulation) fn ended(&mut self, now: TrueTime, process: ProcessId) {
-        self.log(now, Some(process), Event::Ended);
-        self.look(now, process);
+    pub(crate) fn ended(&mut self, process: ProcessId) {
+        self.log(Some(process), || "has ended".to_owned());
+        self.look(process);
         self.live.retain(|live| *live != process);
-        self.check_stopped(now, process);
+        self.check_stopped(process);
     }
 
     /// Checks all processes at the end of a run, when none runs any more.
-    pub(in crate::simulation) fn check_all_stopped(&mut self, now: TrueTime) {
-        for process in 0..self.processes.len() {
-            self.check_stopped(now, process);
-        }
+    pub(crate) fn check_all_stopped(&mut self) {
+        (0..self.processes.len()).for_each(|process| self.check_stopped(process));
     }
 
-    fn check_stopped(&mut self, now: TrueTime, process: ProcessId) {
-        let Watched { starts, stops, works, .. } = self.processes[process];
-        if starts != stops || works != 0 {
-            let what = format!("p{process} is gone; it started {starts} times, stopped {stops}, {works} still at work");
-            self.violated(now, Property::StopOncePerStart, what);
-        }
-        self.check_new_leader_calls(now, process);
+    fn check_stopped(&mut self, process: ProcessId) {
+        let Seen { starts, stops, works, .. } = self.processes[process].seen;
+        self.timeline.demand(starts == stops && works == 0, Property::StopOncePerStart, || {
+            format!("p{process} is gone; it started {starts} times, stopped {stops}, {works} still at work")
+        });
+        self.check_new_leader_calls(process);
     }
 
-    pub(in crate::simulation) fn work_started(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+    pub(super) fn demand_that_it_does_not_lead(&mut self, process: ProcessId, when: impl FnOnce() -> String) {
+        let leads = self.processes[process].handle.is_leader();
+        self.timeline.demand(!leads, Property::EndsAtOnce, || format!("p{process} leads {}", when()));
+    }
+
+    pub(crate) fn work_started(&mut self, process: ProcessId, leadership: &Leadership) {
         let (token, valid) = (leadership.fencing_token(), leadership.is_valid());
-        let watched = &mut self.processes[process];
-        let stopped = watched.starts == watched.stops && watched.works == 0;
-        watched.starts += 1;
-        watched.works += 1;
-        self.log(now, Some(process), Event::WorkStarted { token });
-        self.check_job_begins(now, process, leadership);
-        if !stopped {
-            let what = format!("p{process} starts to lead again before the last term's on_stop_leading");
-            self.violated(now, Property::StopOncePerStart, what);
-        }
-        if !valid {
-            let what = format!("p{process}'s work of term {token} begins when its window is over");
-            self.violated(now, Property::WorkBeginsInWindow, what);
-        }
+        let seen = &mut self.processes[process].seen;
+        let stopped = seen.starts == seen.stops && seen.works == 0;
+        seen.starts += 1;
+        seen.works += 1;
+        self.log(Some(process), || format!("on_start_leading({token})"));
+        self.check_job_begins(process, leadership);
+        self.timeline.demand(stopped, Property::StopOncePerStart, || {
+            format!("p{process} starts to lead again before the last term's on_stop_leading")
+        });
+        self.timeline.demand(valid, Property::WorkBeginsInWindow, || {
+            format!("p{process}'s work of term {token} begins when its window is over")
+        });
     }
 
-    pub(in crate::simulation) fn work_ended(&mut self, now: TrueTime, process: ProcessId, token: u64) {
-        self.processes[process].works -= 1;
-        self.log(now, Some(process), Event::WorkEnded { token });
+    pub(crate) fn work_ended(&mut self, process: ProcessId, token: u64) {
+        self.processes[process].seen.works -= 1;
+        self.log(Some(process), || format!("work of term {token} is gone"));
     }
 
     /// Checks a poll of the leader's future.
-    pub(in crate::simulation) fn works(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+    pub(crate) fn works(&mut self, process: ProcessId, leadership: &Leadership) {
         let watched = &self.processes[process];
-        let timings = watched.timings;
-        let (token, local) = (leadership.fencing_token(), watched.clock.local_at(now));
+        let (token, local) = (leadership.fencing_token(), watched.clock.local_at(self.now()));
         // An elector that is stopped before it can move the end of its window ends the term, but holds a longer lease.
-        let landed = watched.landed.filter(|landed| landed.token == token);
+        let landed = watched.seen.landed.filter(|landed| landed.token == token);
         let (lease, deadline) =
-            landed.map_or((timings.lease, timings.deadline), |landed| (landed.lease, landed.deadline));
+            landed.map_or((watched.timings.lease, watched.timings.deadline), |landed| (landed.lease, landed.deadline));
         let landed = landed.map(|landed| landed.sent + landed.lease);
         let rest = lease - deadline;
         // The work is dropped an eighth of the rest before the end, by a timer that may be later than that.
         let grain = GRAIN.saturating_sub(rest / 8);
         let lease_end = landed.max(Some(leadership.valid_until() + rest)).map(|end| end + grain);
-        if let Some(lease_end) = lease_end
-            && local >= lease_end
-            && !watched.may_be_late(local)
-        {
-            let late = local.saturating_since(lease_end);
-            let what = format!("p{process}'s work of term {token} runs {late:?} after its lease");
-            self.violated(now, Property::WorkWithinLease, what);
-        }
+        let late = lease_end.filter(|end| local >= *end && !watched.may_be_late(local));
+        self.timeline.demand(late.is_none(), Property::WorkWithinLease, || {
+            let late = late.map(|end| local.saturating_since(end)).unwrap_or_default();
+            format!("p{process}'s work of term {token} runs {late:?} after its lease")
+        });
     }
 
     /// Checks the moment at which the work learns that its leadership is lost.
-    pub(in crate::simulation) fn told_lost(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
+    pub(crate) fn told_lost(&mut self, process: ProcessId, leadership: &Leadership) {
         let watched = &self.processes[process];
-        let local = watched.clock.local_at(now);
+        let local = watched.clock.local_at(self.now());
         let late = local.saturating_since(leadership.valid_until());
-        if leadership.is_valid() {
-            let what = format!("p{process}'s work was told of its loss, and its Leadership is valid");
-            self.violated(now, Property::EndsAtOnce, what);
-        } else if late > GRAIN && !watched.may_be_late(local) {
+        self.timeline.demand(!leadership.is_valid(), Property::EndsAtOnce, || {
+            format!("p{process}'s work was told of its loss, and its Leadership is valid")
+        });
+        self.timeline.demand(late <= GRAIN || watched.may_be_late(local), Property::ToldInTime, || {
             let token = leadership.fencing_token();
-            let what = format!("p{process}'s work was told of the end of term {token} only {late:?} later");
-            self.violated(now, Property::ToldInTime, what);
-        }
+            format!("p{process}'s work was told of the end of term {token} only {late:?} later")
+        });
     }
 
-    pub(in crate::simulation) fn stop_called(&mut self, now: TrueTime, process: ProcessId) {
-        self.log(now, Some(process), Event::StopCalled);
-        let watched = &mut self.processes[process];
-        watched.stops += 1;
-        let Watched { starts, stops, works, .. } = *watched;
-        let leads = watched.handle.is_leader();
-        if stops > starts || works > 0 {
-            let what = format!(
+    pub(crate) fn stop_called(&mut self, process: ProcessId) {
+        self.log(Some(process), || "on_stop_leading()".to_owned());
+        self.processes[process].seen.stops += 1;
+        let Seen { starts, stops, works, .. } = self.processes[process].seen;
+        self.timeline.demand(stops <= starts && works == 0, Property::StopOncePerStart, || {
+            format!(
                 "on_stop_leading is called for the {stops}. time in p{process}, which started to lead {starts} times, \
                  with {works} still at work"
-            );
-            self.violated(now, Property::StopOncePerStart, what);
-        }
-        if leads {
-            self.violated(now, Property::EndsAtOnce, format!("p{process} leads when on_stop_leading is called"));
-        }
+            )
+        });
+        self.demand_that_it_does_not_lead(process, || "when on_stop_leading is called".to_owned());
     }
 
-    pub(super) fn check_release(&mut self, now: TrueTime, process: ProcessId, token: u64) {
-        let Watched { starts, stops, works, ref handle, .. } = self.processes[process];
-        if works > 0 || starts != stops {
-            let what = format!(
+    pub(super) fn check_release(&mut self, process: ProcessId, token: u64) {
+        let Seen { starts, stops, works, .. } = self.processes[process].seen;
+        self.timeline.demand(works == 0 && starts == stops, Property::ReleaseAfterWork, || {
+            format!(
                 "p{process} releases term {token} with {works} still at work, after {starts} calls of \
                  on_start_leading and {stops} of on_stop_leading"
-            );
-            self.violated(now, Property::ReleaseAfterWork, what);
-        } else if handle.is_leader() {
-            self.violated(now, Property::EndsAtOnce, format!("p{process} leads while it releases term {token}"));
-        }
+            )
+        });
+        self.demand_that_it_does_not_lead(process, || format!("while it releases term {token}"));
     }
 
     /// Records the holder in an answer that reached the elector; empty for none.
-    pub(in crate::simulation) fn heard(&mut self, process: ProcessId, holder: &str) {
-        self.processes[process].heard(holder);
-    }
-
-    pub(in crate::simulation) fn frozen(&mut self, now: TrueTime, process: ProcessId, event: Event) {
-        self.stats.freezes += 1;
-        self.log(now, Some(process), event);
-    }
-
-    /// Records that everything stood still during a step of `process`. All clocks went on.
-    pub(in crate::simulation) fn stood_still(&mut self, now: TrueTime, process: ProcessId, lasts: Duration) {
-        self.stats.standstills += 1;
-        self.log(now, Some(process), Event::StoodStill { lasts });
-        for live in &self.live {
-            self.processes[*live].went_on(now, false);
+    pub(crate) fn heard(&mut self, process: ProcessId, holder: &str) {
+        let holders = &mut self.processes[process].seen.holders;
+        if holders.last().map(String::as_str) != Some(holder) {
+            holders.push(holder.to_owned());
         }
     }
 
-    pub(in crate::simulation) fn went_on(&mut self, now: TrueTime, process: ProcessId, timers_stood: bool) {
-        self.log(now, Some(process), Event::WentOn);
-        let watched = &mut self.processes[process];
-        watched.went_on(now, timers_stood);
+    pub(crate) fn frozen(&mut self, process: ProcessId, lasts: Duration, timers_too: bool) {
+        self.stats.freezes += 1;
+        let timers = if timers_too { ", its timers too" } else { "" };
+        self.log(Some(process), || format!("FROZEN for {lasts:?}{timers}"));
+    }
+
+    /// Records that everything stood still during a step of `process`. All clocks went on.
+    pub(crate) fn stood_still(&mut self, process: ProcessId, lasts: Duration) {
+        self.stats.standstills += 1;
+        self.log(Some(process), || format!("goes on after ALL STOOD STILL for {lasts:?}"));
+        for live in &self.live {
+            self.processes[*live].went_on(self.timeline.now, false);
+        }
+    }
+
+    pub(crate) fn went_on(&mut self, process: ProcessId, timers_stood: bool) {
+        self.log(Some(process), || "goes on".to_owned());
+        self.processes[process].went_on(self.timeline.now, timers_stood);
     }
 
     /// Checks that the calls are the observed holders, in order. A call may be missing if the holder was
     /// observed only while the process did not listen, or if a crash came before the call.
-    fn check_new_leader_calls(&mut self, now: TrueTime, process: ProcessId) {
-        let watched = &self.processes[process];
-        let calls = watched.calls.lock().unwrap().clone();
-        let mut seen = watched.holders.iter();
-        let out_of_order = calls.iter().find(|call| call.is_empty() || !seen.any(|holder| holder == *call));
-        if let Some(call) = out_of_order {
-            let what = format!("p{process}'s on_new_leader({call:?}): calls {calls:?}, seen {:?}", watched.holders);
-            self.violated(now, Property::NewLeaderInOrder, what);
-        }
+    fn check_new_leader_calls(&mut self, process: ProcessId) {
+        let Watched { is, seen } = &self.processes[process];
+        let calls = is.calls.lock().unwrap();
+        let mut holders = seen.holders.iter();
+        let out_of_order = calls.iter().find(|call| call.is_empty() || !holders.any(|holder| holder == *call));
+        self.timeline.demand(out_of_order.is_none(), Property::NewLeaderInOrder, || {
+            format!("p{process}'s on_new_leader({out_of_order:?}): calls {calls:?}, seen {:?}", seen.holders)
+        });
     }
 
     /// Checks the order of two reports: a process tells the end of its own term before it tells of another leader.
-    pub(super) fn check_stop_before_next_leader(&mut self, now: TrueTime, process: ProcessId) {
+    pub(super) fn check_stop_before_next_leader(&mut self, process: ProcessId) {
         let watched = &self.processes[process];
         let mut leads = None;
         let broken = watched.handle.transitions().into_iter().find_map(|transition| match transition.change {
@@ -212,18 +199,18 @@ impl Oracle {
         });
         if let Some((token, next)) = broken {
             let what = format!("p{process} tells that {next:?} leads before it tells that term {token} is over");
-            self.violated(now, Property::StopBeforeNextLeader, what);
+            self.timeline.violated(Property::StopBeforeNextLeader, what);
         }
     }
 
     /// Records that the work of a term is complete, by itself.
-    pub(in crate::simulation) fn work_complete(&mut self, process: ProcessId, leadership: &Leadership) {
-        self.processes[process].complete = Some((leadership.fencing_token(), leadership.is_valid()));
+    pub(crate) fn work_complete(&mut self, process: ProcessId, leadership: &Leadership) {
+        self.processes[process].seen.complete = Some((leadership.fencing_token(), leadership.is_valid()));
     }
 
     /// Checks the result of `run_while_leading`, whose work returns its token.
-    pub(in crate::simulation) fn output(&mut self, now: TrueTime, process: ProcessId, result: &Result<u64, RunError>) {
-        let complete = self.processes[process].complete.take();
+    pub(crate) fn output(&mut self, process: ProcessId, result: &Result<u64, RunError>) {
+        let complete = self.processes[process].seen.complete.take();
         let wrong = match (result, complete) {
             (Ok(output), Some((token, _))) => *output != token,
             (Ok(_), None) => true,
@@ -232,44 +219,44 @@ impl Oracle {
             }
             (Err(_), None) => false,
         };
-        if wrong {
-            let what = format!("p{process}'s work was complete with {complete:?}, and its caller got {result:?}");
-            self.violated(now, Property::DeliversOutput, what);
-        }
+        self.timeline.demand(!wrong, Property::DeliversOutput, || {
+            format!("p{process}'s work was complete with {complete:?}, and its caller got {result:?}")
+        });
     }
 
-    pub(in crate::simulation) fn caller_cancelled(&mut self, now: TrueTime, process: ProcessId) {
+    pub(crate) fn caller_cancelled(&mut self, process: ProcessId) {
         // The second caller may be the one that leads.
         self.gives_up(process);
-        self.processes[process].caller_cancelled = Some(now);
+        self.processes[process].seen.caller_cancelled = Some(self.now());
     }
 
-    pub(in crate::simulation) fn caller_returned(&mut self, process: ProcessId) {
-        self.processes[process].caller_cancelled = None;
+    pub(crate) fn caller_returned(&mut self, process: ProcessId) {
+        self.processes[process].seen.caller_cancelled = None;
     }
 
     /// Checks that every cancelled process and call has ended, when the system is quiet.
-    pub(in crate::simulation) fn check_cancelled_are_gone(&mut self, now: TrueTime) {
+    pub(crate) fn check_cancelled_are_gone(&mut self) {
         let bound = self.scenario.longest_without_leader();
-        let waits = |live: &ProcessId| self.processes[*live].caller_cancelled.is_some_and(|at| now >= at + bound);
-        if let Some(process) = self.live.iter().copied().find(waits) {
-            let what = format!("the second call of p{process}'s elector was cancelled, and goes on");
-            self.violated(now, Property::EndsWhenCancelled, what);
-        }
-        if let Some(process) = self.live.iter().copied().find(|live| self.processes[*live].cancelled) {
-            let what = format!("p{process} was cancelled, and goes on");
-            self.violated(now, Property::EndsWhenCancelled, what);
+        for process in &self.live {
+            let seen = &self.processes[*process].seen;
+            let has_ended = seen.caller_cancelled.is_none_or(|at| self.timeline.now < at + bound);
+            self.timeline.demand(has_ended, Property::EndsWhenCancelled, || {
+                format!("the second call of p{process}'s elector was cancelled, and goes on")
+            });
+            self.timeline.demand(!seen.cancelled, Property::EndsWhenCancelled, || {
+                format!("p{process} was cancelled, and goes on")
+            });
         }
     }
 
     /// Checks that the last call names the leader, when the system is quiet.
     ///
     /// Simulated time does not wait for the threads of the calls, so real time is given to them.
-    pub(in crate::simulation) fn check_all_know_the_leader(&mut self, now: TrueTime) {
+    pub(crate) fn check_all_know_the_leader(&mut self) {
         const TIME_OF_A_CALL: Duration = Duration::from_secs(60);
 
-        for process in self.live.clone() {
-            let watched = &self.processes[process];
+        for process in &self.live {
+            let watched = &self.processes[*process];
             let leader = watched.handle.leader();
             let asked = Instant::now();
             let called = loop {
@@ -279,10 +266,9 @@ impl Oracle {
                 }
                 thread::yield_now();
             };
-            if leader.is_some() && leader != called {
-                let what = format!("p{process} knows {leader:?} as the leader, and was last called with {called:?}");
-                self.violated(now, Property::NewLeaderInOrder, what);
-            }
+            self.timeline.demand(leader.is_none() || leader == called, Property::NewLeaderInOrder, || {
+                format!("p{process} knows {leader:?} as the leader, and was last called with {called:?}")
+            });
         }
     }
 }

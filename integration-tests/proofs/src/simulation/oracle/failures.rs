@@ -1,19 +1,12 @@
 //! The check of work that failed: its term is over, and others go first (rule 21).
 
-use leaderelection::clock::LocalInstant;
 use leaderelection::handle::Change;
 use leaderelection::{EndReason, Leadership};
 
-use super::{Oracle, Property, Watched};
-use crate::simulation::clock::TrueTime;
-use crate::simulation::timeline::{ProcessId, Sent};
-
-/// A term whose work has failed while the term was valid.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Failed {
-    token: u64,
-    at: LocalInstant,
-}
+use super::knowledge::Oracle;
+use super::process::Watched;
+use super::property::Property;
+use crate::simulation::names::{ProcessId, Sent};
 
 /// Returns `true` if the elector knew of the failure before the term was over for another reason.
 fn ended_by_failure(watched: &Watched, token: u64) -> bool {
@@ -25,23 +18,20 @@ fn ended_by_failure(watched: &Watched, token: u64) -> bool {
 
 impl Oracle {
     /// Records that the work of a term is about to return an error.
-    pub(in crate::simulation) fn work_failed(&mut self, now: TrueTime, process: ProcessId, leadership: &Leadership) {
-        let watched = &mut self.processes[process];
-        let failed = Failed { token: leadership.fencing_token(), at: watched.clock.local_at(now) };
-        watched.failed = leadership.is_valid().then_some(failed);
+    pub(crate) fn work_failed(&mut self, process: ProcessId, leadership: &Leadership) {
+        let Watched { is, seen } = &mut self.processes[process];
+        let failed = (leadership.fencing_token(), is.clock.local_at(self.timeline.now));
+        seen.failed = leadership.is_valid().then_some(failed);
     }
 
     /// Checks that the term is not renewed, and that a process that campaigns begins no other term in the cool-down.
-    pub(super) fn check_failed_work(&mut self, now: TrueTime, process: ProcessId, sent: Sent) {
+    pub(super) fn check_failed_work(&mut self, process: ProcessId, sent: Sent) {
         let watched = &self.processes[process];
-        let (
-            Some(Failed { token, at }),
-            Sent::Update { token: sent } | Sent::Create { token: sent } | Sent::Ask { token: sent },
-        ) = (watched.failed, sent)
-        else {
+        let Some((token, at)) = watched.seen.failed else { return };
+        let (Sent::Update { token: sent } | Sent::Create { token: sent } | Sent::Ask { token: sent }) = sent else {
             return;
         };
-        let waited = watched.clock.local_at(now).saturating_since(at);
+        let waited = watched.clock.local_at(self.now()).saturating_since(at);
         let what = match sent == token {
             true => format!("p{process} renews term {token} {waited:?} after its work has failed"),
             false if watched.campaigns && waited < watched.timings.lease && ended_by_failure(watched, token) => {
@@ -49,6 +39,6 @@ impl Oracle {
             }
             false => return,
         };
-        self.violated(now, Property::FailedWorkEndsTerm, what);
+        self.timeline.violated(Property::FailedWorkEndsTerm, what);
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::JobId;
 
-use super::{Property, Watched};
+use super::process::Watched;
+use super::property::Property;
 use crate::simulation::clock::{Rate, TrueTime};
-use crate::simulation::timeline::{ProcessId, WriteNumber};
+use crate::simulation::names::{ProcessId, WriteNumber};
 
 /// The error of a rate that is applied in floating point.
 const GRAIN: Duration = Duration::from_micros(1);
@@ -32,10 +33,7 @@ pub(super) struct ObjectHistory {
 struct Write {
     /// The process that wrote the record; `None` for an operator or a stranger.
     by: Option<ProcessId>,
-    token: u64,
-    holder: String,
-    lease: Duration,
-    preferred: Option<String>,
+    record: LeaderElectionRecord,
     /// The first request for each preferred holder. Only the first request on a write begins the courtesy, and
     /// later requests do not prolong it.
     asked: BTreeMap<String, TrueTime>,
@@ -43,14 +41,29 @@ struct Write {
     /// The moment from which others may count the lease: a liar may have named the write before it was applied, and the first
     /// half of a write comes before the second.
     counts_from: TrueTime,
-    /// The jobs that the record says are done.
-    jobs: Vec<String>,
-    write_id: Option<String>,
-    take_backs: u8,
     /// The time at which the first write of the term was sent.
     began: TrueTime,
     /// The process that was the first to take one of the two locks since, or to give it back.
     broken_by: Option<ProcessId>,
+}
+
+impl Write {
+    fn token(&self) -> u64 {
+        self.record.leader_transitions
+    }
+
+    fn holder(&self) -> &str {
+        &self.record.holder_identity
+    }
+
+    fn names(&self, identity: &str) -> bool {
+        self.record.preferred_holder.as_deref() == Some(identity)
+    }
+
+    /// Returns `true` if the write is one of this term.
+    fn is_of(&self, by: ProcessId, token: u64) -> bool {
+        self.by == Some(by) && self.token() == token
+    }
 }
 
 impl ObjectHistory {
@@ -77,35 +90,33 @@ impl ObjectHistory {
         let since = |time| waited(writer, time, sent);
         let rank = writer.timings.retry * u32::from(rank);
         // Whoever has released one lock alone counts from the end of its own term.
-        let is_exempt = newest.preferred.as_ref() == Some(&writer.identity)
-            || newest.broken_by.is_some() && newest.by == Some(by)
-            || reclaims_own_identity && newest.holder == writer.identity;
+        let is_reclaimed = reclaims_own_identity && newest.holder() == writer.identity;
+        let is_exempt =
+            newest.names(&writer.identity) || newest.broken_by.is_some() && newest.by == Some(by) || is_reclaimed;
         if !is_exempt && since(newest.counts_from) < rank {
             let waited = since(newest.counts_from);
             return Err((Property::BetterRanksFirst, format!("takes a free lease after {waited:?}, and not {rank:?}")));
         }
-        if newest.holder.is_empty() || (reclaims_own_identity && newest.holder == writer.identity) {
+        if newest.record.is_released() || is_reclaimed {
             return Ok(());
         }
         if newest.by == Some(by) {
             // The writer itself led by the current record, and has stopped.
-            return if writer.works == 0 {
-                Ok(())
-            } else {
-                Err((Property::NoErasure, format!("begins a term with token {token} while it works on the last")))
-            };
+            let what = || (Property::NoErasure, format!("begins a term with token {token} while it works on the last"));
+            return if writer.seen.works == 0 { Ok(()) } else { Err(what()) };
         }
         // The store's clock, by which a candidate may count, runs as fast as any candidate's.
         let waited = fastest.map_or_else(
             || since(newest.counts_from),
             |rate| (sent - newest.counts_from).mul_f64(rate as f64 / 1e6) + GRAIN,
         );
-        if waited >= newest.lease && waited < newest.lease + rank && !is_exempt {
-            let what = format!("takes a lease of {:?} after {waited:?}, and not {rank:?} later", newest.lease);
+        let lease = newest.record.lease_duration;
+        if waited >= lease && waited < lease + rank && !is_exempt {
+            let what = format!("takes a lease of {lease:?} after {waited:?}, and not {rank:?} later");
             return Err((Property::BetterRanksFirst, what));
         }
-        if waited < newest.lease {
-            let Write { by, token: theirs, lease, .. } = newest;
+        if waited < lease {
+            let (by, theirs) = (newest.by, newest.token());
             let what = format!(
                 "token {token} replaces the live lease of {by:?} with token {theirs}, {waited:?} by a clock after \
                  others could know of it, for {lease:?}"
@@ -125,10 +136,10 @@ impl ObjectHistory {
     ) -> Result<(), (Property, String)> {
         let begins = !record.is_released() && !self.has_begun(by, record.leader_transitions);
         if let Some(newest) = self.last_before(by).filter(|_| begins)
-            && let Some(preferred) = newest.preferred.as_ref().filter(|preferred| **preferred != writer.identity)
+            && let Some(preferred) = newest.record.preferred_holder.as_ref().filter(|preferred| **preferred != writer.identity)
             // A leader whose release did not land lets its own candidate go first from then on. An operator's request
             // replaces that, and begins no second wait.
-            && let own = writer.gave_way.filter(|(token, _)| *token == newest.token).map(|(_, at)| at)
+            && let own = writer.seen.gave_way.filter(|(token, _)| *token == newest.token()).map(|(_, at)| at)
             && let asked = newest.asked.values().min().copied().unwrap_or(newest.applied)
             && let waited = waited(writer, own.map_or(asked, |own| own.min(asked)), sent)
             && waited < writer.timings.lease
@@ -148,10 +159,11 @@ impl ObjectHistory {
             Some(newest) if newest.by != Some(by) => {
                 Err((Property::NoErasure, format!("a {what} replaces a write of {:?}", newest.by)))
             }
-            Some(newest) if newest.token != token => {
-                Err((Property::Tokens, format!("a {what} with token {token} of the term with token {}", newest.token)))
+            Some(newest) if newest.token() != token => {
+                let theirs = newest.token();
+                Err((Property::Tokens, format!("a {what} with token {token} of the term with token {theirs}")))
             }
-            Some(newest) if newest.holder.is_empty() => {
+            Some(newest) if newest.record.is_released() => {
                 Err((Property::NoRevival, format!("a {what} of the term with token {token}, which was released")))
             }
             Some(_) => Ok(()),
@@ -165,37 +177,21 @@ impl ObjectHistory {
         record: &LeaderElectionRecord,
     ) {
         let token = record.leader_transitions;
-        let before = self.newest.as_ref().filter(|newest| newest.token == token && newest.by == by);
+        let before = self.newest.as_ref().filter(|newest| newest.token() == token && newest.by == by);
         let began = before.map_or(sent, |newest| newest.began);
         self.highest_token = self.highest_token.max(Some(token));
         self.is_spoilt = false;
         self.begun.extend(by.map(|by| (by, token)));
         self.writers.push(by);
-        let (holder, lease) = (record.holder_identity.clone(), record.lease_duration);
-        let preferred = record.preferred_holder.clone();
-        let asked = preferred.iter().map(|preferred| (preferred.clone(), applied)).collect();
-        let jobs = record.completed_jobs();
-        self.newest = Some(Write {
-            by,
-            token,
-            holder,
-            lease,
-            preferred,
-            asked,
-            applied,
-            counts_from: applied,
-            jobs,
-            write_id: record.write_id.clone(),
-            take_backs: record.take_backs,
-            began,
-            broken_by: None,
-        });
+        let asked = record.preferred_holder.iter().map(|preferred| (preferred.clone(), applied)).collect();
+        let record = record.clone();
+        self.newest = Some(Write { by, record, asked, applied, counts_from: applied, began, broken_by: None });
     }
 
     /// Records that a process with a term of this token, or a later one, has taken one of the two locks or given it back, and
     /// leads nothing yet.
     pub(super) fn is_broken_by(&mut self, process: ProcessId, token: u64) {
-        if let Some(newest) = self.newest.as_mut().filter(|newest| newest.token < token) {
+        if let Some(newest) = self.newest.as_mut().filter(|newest| newest.token() < token) {
             // Whoever was named for the next term has left it to others by then, so nobody else waits for that candidate.
             newest.broken_by.get_or_insert(process);
         }
@@ -208,8 +204,7 @@ impl ObjectHistory {
 
     /// Returns `true` if the newest write is the release of this term.
     pub(super) fn was_released_by(&self, by: ProcessId, token: u64) -> bool {
-        let is_its = |newest: &Write| newest.by == Some(by) && newest.token == token && newest.holder.is_empty();
-        self.newest.as_ref().is_some_and(is_its)
+        self.newest.as_ref().is_some_and(|newest| newest.is_of(by, token) && newest.record.is_released())
     }
 
     /// The moment of the newest write.
@@ -219,34 +214,34 @@ impl ObjectHistory {
 
     /// Returns `true` if this is the newest write.
     pub(super) fn shows(&self, record: &LeaderElectionRecord) -> bool {
-        self.newest.as_ref().is_some_and(|newest| newest.write_id == record.write_id)
+        self.newest.as_ref().is_some_and(|newest| newest.record.write_id == record.write_id)
     }
 
     /// Returns `true` if the record is the newest write with a request to hand over.
     pub(super) fn is_request(&self, record: &LeaderElectionRecord) -> bool {
         self.newest.as_ref().is_some_and(|newest| {
-            newest.write_id.is_some()
-                && newest.write_id == record.write_id
-                && newest.token == record.leader_transitions
-                && newest.holder == record.holder_identity
+            newest.record.write_id.is_some()
+                && newest.record.write_id == record.write_id
+                && newest.token() == record.leader_transitions
+                && newest.holder() == record.holder_identity
         })
     }
 
     /// The requests of better candidates that the object counts, and the start of the term.
     pub(super) fn take_backs(&self) -> Option<(u8, TrueTime)> {
-        self.newest.as_ref().map(|newest| (newest.take_backs, newest.began))
+        self.newest.as_ref().map(|newest| (newest.record.take_backs, newest.began))
     }
 
     /// Takes the count of a request. Returns the next leader that was named before, and the writer of the record.
     pub(super) fn count_request(&mut self, record: &LeaderElectionRecord) -> (Option<String>, Option<ProcessId>) {
         let Some(newest) = &mut self.newest else { return (None, None) };
-        newest.take_backs = record.take_backs;
-        (newest.preferred.clone(), newest.by)
+        newest.record.take_backs = record.take_backs;
+        (newest.record.preferred_holder.clone(), newest.by)
     }
 
     /// The writer of the record.
     pub(super) fn leader(&self) -> Option<ProcessId> {
-        self.newest.as_ref().filter(|newest| !newest.holder.is_empty() && !self.is_spoilt)?.by
+        self.newest.as_ref().filter(|newest| !newest.record.is_released() && !self.is_spoilt)?.by
     }
 
     /// Records that others may know of the newest write since then.
@@ -259,7 +254,7 @@ impl ObjectHistory {
     /// Records that a preferred holder was written into the current record.
     pub(super) fn asked_for(&mut self, now: TrueTime, identity: &str) {
         if let Some(newest) = &mut self.newest {
-            newest.preferred = Some(identity.to_owned());
+            newest.record.preferred_holder = Some(identity.to_owned());
             newest.asked.entry(identity.to_owned()).or_insert(now);
             self.writers.push(newest.by);
         }
@@ -268,9 +263,7 @@ impl ObjectHistory {
     /// Returns `true` if the object asks for another leader than its holder, now or before the last request: a
     /// read may be in progress.
     pub(super) fn asks_for_another(&self) -> bool {
-        self.newest
-            .as_ref()
-            .is_some_and(|Write { asked, holder, .. }| asked.keys().any(|preferred| preferred != holder))
+        self.newest.as_ref().is_some_and(|newest| newest.asked.keys().any(|preferred| preferred != newest.holder()))
     }
 
     pub(super) fn spoilt(&mut self) {
@@ -292,7 +285,7 @@ impl ObjectHistory {
 
     /// Returns `true` if the object names this candidate as the next leader.
     pub(super) fn prefers(&self, identity: &str) -> bool {
-        self.newest.as_ref().is_some_and(|newest| newest.preferred.as_deref() == Some(identity))
+        self.newest.as_ref().is_some_and(|newest| newest.names(identity))
     }
 
     pub(super) fn forget(&mut self) {
@@ -300,17 +293,17 @@ impl ObjectHistory {
     }
 
     /// The jobs that the record says are done, newest first.
-    pub(super) fn jobs(&self) -> &[String] {
-        self.newest.as_ref().map_or(&[], |newest| &newest.jobs)
+    pub(super) fn jobs(&self) -> Vec<String> {
+        self.newest.as_ref().map(|newest| newest.record.completed_jobs()).unwrap_or_default()
     }
 
     pub(super) fn is_done(&self, job: &JobId) -> bool {
-        self.jobs().iter().any(|done| done == job.as_str())
+        self.newest.as_ref().is_some_and(|newest| newest.record.is_done(job))
     }
 
     /// Returns the token and the holder of the newest write.
     pub(super) fn term(&self) -> Option<(u64, String)> {
-        self.newest.as_ref().map(|newest| (newest.token, newest.holder.clone()))
+        self.newest.as_ref().map(|newest| (newest.token(), newest.holder().to_owned()))
     }
 
     pub(super) fn highest_token(&self) -> u64 {
@@ -332,8 +325,7 @@ impl ObjectHistory {
 
     /// Returns `true` if nobody has led since this term, which has not been released.
     pub(super) fn is_last_led_by(&self, by: ProcessId, token: u64) -> bool {
-        let is_its = |newest: &Write| newest.by == Some(by) && newest.token == token && !newest.holder.is_empty();
-        self.newest.as_ref().is_some_and(is_its)
+        self.newest.as_ref().is_some_and(|newest| newest.is_of(by, token) && !newest.record.is_released())
     }
 }
 

@@ -4,30 +4,32 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 
-use super::{Oracle, Property};
+use super::knowledge::Oracle;
+use super::process::Watched;
+use super::property::Property;
 use crate::simulation::clock::TrueTime;
-use crate::simulation::timeline::{ProcessId, RequestId, Sent};
+use crate::simulation::names::{ProcessId, RequestId, Sent};
 
 impl Oracle {
     /// Records that the process has just started, or that its term has ended.
-    pub(in crate::simulation) fn settles_anew(&mut self, now: TrueTime, process: ProcessId) {
-        let watched = &mut self.processes[process];
-        watched.well_since = watched.clock.local_at(now);
-        watched.unwell_at = watched.well_since;
+    pub(super) fn settles_anew(&mut self, process: ProcessId) {
+        let Watched { is, seen } = &mut self.processes[process];
+        seen.well_since = is.clock.local_at(self.timeline.now);
+        seen.unwell_at = seen.well_since;
     }
 
     /// Records that a read of the process has failed, which costs it a lease at least.
-    pub(in crate::simulation) fn is_unwell(&mut self, now: TrueTime, process: ProcessId) {
-        let watched = &mut self.processes[process];
-        watched.unwell_at = watched.clock.local_at(now);
-        watched.well_since = (watched.well_since + watched.timings.lease).min(watched.unwell_at);
+    pub(crate) fn is_unwell(&mut self, process: ProcessId) {
+        let Watched { is, seen } = &mut self.processes[process];
+        seen.unwell_at = is.clock.local_at(self.timeline.now);
+        seen.well_since = (seen.well_since + is.timings.lease).min(seen.unwell_at);
     }
 
-    pub(super) fn remember_request_for_lease(&mut self, now: TrueTime, by: ProcessId, request: RequestId, sent: Sent) {
-        let watched = &mut self.processes[by];
+    pub(super) fn remember_request_for_lease(&mut self, by: ProcessId, request: RequestId, sent: Sent) {
+        let Watched { is, seen } = &mut self.processes[by];
         if let Sent::Ask { .. } = sent {
-            let well_for = watched.clock.local_at(now).saturating_since(watched.well_since);
-            watched.asks.push((request, well_for));
+            let well_for = is.clock.local_at(self.timeline.now).saturating_since(seen.well_since);
+            seen.asks.push((request, well_for));
         }
     }
 
@@ -36,20 +38,14 @@ impl Oracle {
     }
 
     /// Checks a request that has landed.
-    pub(super) fn asked_for_lease(
-        &mut self,
-        now: TrueTime,
-        by: ProcessId,
-        request: RequestId,
-        record: &LeaderElectionRecord,
-    ) {
+    pub(super) fn asked_for_lease(&mut self, by: ProcessId, request: RequestId, record: &LeaderElectionRecord) {
         let before = self.object.take_backs().map_or(0, |(count, _)| count);
         let (named, leader) = self.object.count_request(record);
         let watched = &self.processes[by];
         let rank = self.scenario.rank_of(watched.node);
         let leaders = leader.map_or(0, |leader| self.scenario.rank_of(self.processes[leader].node));
         let settle = self.settle(watched.timings.lease, before);
-        let well_for = watched.asks.iter().find(|(ask, _)| *ask == request).map(|(_, well_for)| *well_for);
+        let well_for = watched.seen.asks.iter().find(|(ask, _)| *ask == request).map(|(_, well_for)| *well_for);
         let what = if rank >= leaders || !watched.takes_back {
             Some(format!("with rank {rank} for the lease of rank {leaders}"))
         } else if well_for.is_none_or(|well_for| well_for < settle) {
@@ -59,22 +55,15 @@ impl Oracle {
         } else {
             named.filter(|named| *named != record.holder_identity).map(|named| format!("although it names {named:?}"))
         };
-        let identity = watched.identity.clone();
         self.stats.take_backs += 1;
         if let Some(what) = what {
-            self.violated(now, Property::AsksWhenSettled, format!("p{by} asks {what}"));
+            self.timeline.violated(Property::AsksWhenSettled, format!("p{by} asks {what}"));
         }
-        self.asked_for(now, identity);
+        self.asked_for(&self.identity_of(by));
     }
 
     /// Checks that a write keeps the count of requests, unless its term has lasted for long.
-    pub(super) fn check_count_of_requests(
-        &mut self,
-        now: TrueTime,
-        by: ProcessId,
-        sent: TrueTime,
-        record: &LeaderElectionRecord,
-    ) {
+    pub(super) fn check_count_of_requests(&mut self, by: ProcessId, sent: TrueTime, record: &LeaderElectionRecord) {
         let Some((before, began)) = self.object.take_backs().filter(|(before, _)| record.take_backs != *before) else {
             return;
         };
@@ -82,25 +71,23 @@ impl Oracle {
         let led_for = watched.clock.local_at(sent).saturating_since(watched.clock.local_at(began));
         let longest = self.settle(watched.timings.lease, u8::MAX) * 2;
         let renews = !record.is_released() && self.object.is_held_by(by, record.leader_transitions);
-        if renews && record.take_backs == 0 && led_for >= longest {
-            self.stats.forgiven += 1;
-            return;
-        }
-        let counts = record.take_backs;
-        let what = format!("p{by} counts {counts} requests after {before}, {led_for:?} after the start of its term");
-        self.violated(now, Property::AsksWhenSettled, what);
+        let forgives = renews && record.take_backs == 0 && led_for >= longest;
+        self.stats.forgiven += u64::from(forgives);
+        self.timeline.demand(forgives, Property::AsksWhenSettled, || {
+            let counts = record.take_backs;
+            format!("p{by} counts {counts} requests after {before}, {led_for:?} after the start of its term")
+        });
     }
 
     /// Checks that no leader of a worse rank leads on beside a candidate that asks. Nothing went wrong since `calm_since`.
-    pub(in crate::simulation) fn check_best_leads(&mut self, now: TrueTime, calm_since: TrueTime) {
+    pub(crate) fn check_best_leads(&mut self, calm_since: TrueTime) {
         let (Some(leader), Some((take_backs, began))) = (self.object.leader(), self.object.take_backs()) else {
             return;
         };
-        let leaders = &self.processes[leader];
-        let by_slowest = |local: Duration| local.mul_f64(1e6 / self.scenario.rates.0 as f64);
+        let (now, leaders) = (self.now(), &self.processes[leader]);
+        let by_slowest = |local: Duration| self.scenario.by_the_slowest_clock(local);
         let lease = leaders.timings.lease;
-        let leads = leaders.open.as_ref().is_some_and(|open| open.leadership.is_valid());
-        if self.scenario.operator_insists || !leads || now < began + by_slowest(lease * 2) {
+        if self.scenario.operator_insists || !leaders.leads() || now < began + by_slowest(lease * 2) {
             return;
         }
         let settled_by = |since: TrueTime| {
@@ -110,14 +97,14 @@ impl Oracle {
             self.scenario.rank_of(watched.node) < self.scenario.rank_of(leaders.node)
                 && watched.takes_back
                 && watched.campaigns
-                && !watched.cancelled
+                && !watched.seen.cancelled
                 && watched.identity != leaders.identity
                 && !self.jobs.hosts.contains(process)
-                && now >= settled_by(calm_since.max(watched.clock.true_at(watched.unwell_at)))
+                && now >= settled_by(calm_since.max(watched.clock.true_at(watched.seen.unwell_at)))
         });
         if let Some((better, _)) = better {
             let what = format!("p{leader} leads beside p{better}, whose rank is better, after {take_backs} requests");
-            self.violated(now, Property::TakenBackInTime, what);
+            self.timeline.violated(Property::TakenBackInTime, what);
         }
     }
 }

@@ -4,24 +4,17 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::{JobId, REMEMBERED_JOBS};
 use leaderelection::migration::view::Half;
 
+use super::knowledge::{Oracle, Rollout};
 use super::object::ObjectHistory;
-use super::{Oracle, Property};
+use super::property::Property;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::dice::Dice;
-use crate::simulation::timeline::{ProcessId, RequestId};
-
-/// The rollout that is under way in a move.
-#[derive(Debug, Default)]
-pub(super) struct Rollout {
-    number: usize,
-    /// A candidate of both locks has led since all candidates use both.
-    both_led: bool,
-}
+use crate::simulation::names::{ProcessId, RequestId};
 
 impl Oracle {
     /// The locks that the next process uses. A rollout may begin whenever a process does, and the last one after a leader of
     /// both locks alone (rule M8).
-    pub(in crate::simulation) fn next_locks(&mut self, dice: &mut Dice) -> &'static [Half] {
+    pub(crate) fn next_locks(&mut self, dice: &mut Dice) -> &'static [Half] {
         let Some(rollouts) = self.scenario.rollouts else { return &[] };
         let Rollout { number, both_led } = &mut self.rollout;
         let may_begin = match *number {
@@ -42,39 +35,38 @@ impl Oracle {
     /// Records a write that takes effect in one of the two locks. Each lock by itself is written as if there was no other. A
     /// write counts for the election when it has landed in all locks that its writer uses, and a release when it has landed in
     /// one of them: its writer leads no more.
-    pub(in crate::simulation) fn wrote_half(
+    pub(crate) fn wrote_half(
         &mut self,
-        now: TrueTime,
         (by, half): (ProcessId, Half),
         (request, sent): (RequestId, TrueTime),
         record: &LeaderElectionRecord,
     ) {
         let (this, other, token) = (half as usize, 1 - half as usize, record.leader_transitions);
         if self.halves[this].is_request(record) {
-            return self.asked_in_half(now, (by, half), request, record);
+            return self.asked_in_half((by, half), request, record);
         }
         // Half a release is written again with the other half, and a half that was given back is taken again by its own term.
         let again = self.halves[this].was_released_by(by, token);
         if let Err((property, what)) = self.check_write(Some(half), by, sent, record)
             && !again
         {
-            self.violated(now, property, format!("p{by}'s write into the {half:?} lock: {what}"));
+            self.timeline.violated(property, format!("p{by}'s write into the {half:?} lock: {what}"));
         }
-        self.check_marks_of_half(now, (by, this), request, record);
+        self.check_marks_of_half((by, this), request, record);
         let uses = self.processes[by].locks;
-        let is_release = self.processes[by].releases.contains(&request);
+        let is_release = self.processes[by].seen.releases.contains(&request);
         let lands = match record.is_released() {
             // The half that a candidate gives back is no release of a term.
             true => is_release && self.object.is_last_led_by(by, token),
             false => uses.len() == 1 || self.halves[other].shows(record),
         };
-        self.halves[this].remember(Some(by), (sent, now), record);
+        self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
         if lands {
             // A request that has reached one lock is counted there, whatever is written into the other.
             let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
             whole.take_backs = counts.unwrap_or_default();
-            self.wrote(now, by, (request, sent), &whole);
+            self.wrote(by, (request, sent), &whole);
             // A candidate that uses one lock only counts from the first of the two halves.
             if let Some(first) = self.halves[other].applied().filter(|_| self.halves[other].shows(record)) {
                 self.object.is_known_since(first);
@@ -106,25 +98,18 @@ impl Oracle {
     }
 
     /// Records a request for the lease that takes effect in one of the two locks. It counts from the first of them.
-    fn asked_in_half(
-        &mut self,
-        now: TrueTime,
-        (by, half): (ProcessId, Half),
-        request: RequestId,
-        record: &LeaderElectionRecord,
-    ) {
+    fn asked_in_half(&mut self, (by, half): (ProcessId, Half), request: RequestId, record: &LeaderElectionRecord) {
         let asker = self.processes[by].identity.clone();
         self.halves[half as usize].count_request(record);
-        self.halves[half as usize].asked_for(now, &asker);
+        self.halves[half as usize].asked_for(self.timeline.now, &asker);
         if self.object.is_request(record) && !self.object.prefers(&asker) {
-            self.asked_for_lease(now, by, request, record);
+            self.asked_for_lease(by, request, record);
         }
     }
 
     /// Checks the marks of a write into one of the two locks: it loses none that it replaces, and invents none.
     fn check_marks_of_half(
         &mut self,
-        now: TrueTime,
         (by, this): (ProcessId, usize),
         request: RequestId,
         record: &LeaderElectionRecord,
@@ -132,7 +117,7 @@ impl Oracle {
         let begins = !record.is_released() && !self.object.has_begun(by, record.leader_transitions);
         if begins && let Some(job) = self.job_of(request).filter(|job| self.halves[this].is_done(job)) {
             let what = format!("p{by} takes a lock for {job}, and the lock says that the job is done");
-            return self.violated(now, Property::OncePerJob, what);
+            return self.timeline.violated(Property::OncePerJob, what);
         }
         self.remember_mark(by, record);
         let marks = record.completed_jobs();
@@ -140,7 +125,7 @@ impl Oracle {
         let wrong = self.halves[this].jobs().iter().find(lost).map(|job| format!("loses the mark of {job}"));
         let invented = || marks.iter().find(|job| !self.is_marked(job)).map(|job| format!("invents a mark of {job}"));
         if let Some(what) = wrong.or_else(invented) {
-            self.violated(now, Property::OncePerJob, format!("p{by}'s write {what}"));
+            self.timeline.violated(Property::OncePerJob, format!("p{by}'s write {what}"));
         }
     }
 

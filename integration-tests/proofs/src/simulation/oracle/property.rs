@@ -1,0 +1,82 @@
+//! The promises that the oracle checks.
+
+/// A promise of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Property {
+    /// No two leadership windows overlap in true time.
+    Exclusion,
+    /// The token of every term is larger than all earlier tokens, and no two terms share one.
+    Tokens,
+    /// A term that has ended never comes back.
+    NoRevival,
+    /// A window ends one renew deadline after the sending of a write that landed, or earlier.
+    WindowOfALandedWrite,
+    /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
+    NoSpuriousLoss,
+    /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not
+    /// recreate a deleted object.
+    NoErasure,
+    /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
+    StopOncePerStart,
+    /// `on_new_leader` is called with the observed holders, in order, and never with an empty holder. The
+    /// oracle cannot check that slow calls wait for each other: time stands still while a thread blocks.
+    NewLeaderInOrder,
+    /// The leader's future begins while its term is valid.
+    WorkBeginsInWindow,
+    /// The leader's future does not run after its lease has expired.
+    WorkWithinLease,
+    /// The leader's work is told in time that its window has closed.
+    ToldInTime,
+    /// The lease is released after the work has ended.
+    ReleaseAfterWork,
+    /// Leadership is over when `step_down` returns, and before any request about the end is sent.
+    EndsAtOnce,
+    /// A process tells that it leads no more before it tells that another leads.
+    StopBeforeNextLeader,
+    /// A process names itself as the leader only while it leads.
+    NamesItselfOnlyInTerm,
+    /// A process that is cancelled ends, and begins no other term.
+    EndsWhenCancelled,
+    /// The preferred candidate goes first, for one lease duration of every other candidate.
+    PreferredFirst,
+    /// After the end of all faults, a leader exists within the bound that the configuration implies.
+    LeaderInTime,
+    /// A clash of identities is reported only for a write that another process made under the same identity, or
+    /// that an earlier process of this candidate made.
+    NoFalseClash,
+    /// No request is sent before the time that the store's last `Retry-After` named, one lease later at most.
+    KeepsRetryAfter,
+    /// Output of work that was complete in time is delivered, and no other output.
+    DeliversOutput,
+    /// An operator's intervention changes the lock only while the lock shows the term that the operator has seen.
+    InterventionInItsTerm,
+    /// An operator is not told that an intervention failed which took effect, or that one succeeded which did not.
+    InterventionToldTrue,
+    /// Once the lock says that a job is done, no term begins for the job, and no work that begins does the job again. The
+    /// lock says so by the release of a term whose work has succeeded, and by nothing else; every write keeps what
+    /// the lock says of the last jobs. A success is marked, unless the lease was lost or the process was in trouble. A process
+    /// says so only if the lock does, and the result of `run_once` is that of its work.
+    OncePerJob,
+    /// A candidate reads within 2.2 retry periods, or once in its follower interval while the leader renews. A candidate that
+    /// hears from a leader reads the store all the same: within that time after the last word, and once in the infrequent
+    /// interval.
+    LooksAllTheSame,
+    /// A term whose work has failed is not renewed, and its process lets others go first for the cool-down.
+    FailedWorkEndsTerm,
+    /// The highest number of a sequenced lock is never removed.
+    HighestStays,
+    /// A read of a sequenced lock shows what was the lock's newest write at some moment of the call, and a write that is
+    /// acknowledged was the newest one.
+    OneHistory,
+    /// A candidate of rank n leaves a free lease to others for n retry periods.
+    BetterRanksFirst,
+    /// A candidate asks for the lease only if its rank is better than the leader's, and if it has competed without a failed
+    /// read for a lease duration, doubled for each earlier request. The lock counts the requests until a leader has led for
+    /// long.
+    AsksWhenSettled,
+    /// While nothing goes wrong, a leader of a worse rank hands over to a candidate that asks.
+    TakenBackInTime,
+    /// Only code that is told to panic panics.
+    NoPanic,
+}
