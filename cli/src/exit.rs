@@ -33,6 +33,7 @@ Exit codes:
    75  somebody else holds the lock, or the wait timed out
    79  leadership was lost, and the command was ended
    80  processes of the command cannot be ended; the lease was not released
+  124  the command was ended after --max-runtime
   126  the command cannot be run
   127  the command was not found
   128+n  ended by signal n; for `run`, the command was

@@ -71,6 +71,8 @@ use crate::supervise::signals::Signals;
 /// leader-watchdog and leader-guard, kill the command in time even if leaderelect itself is killed or stopped. If one of
 /// the three is killed, the other two kill the command at once.
 ///
+/// Without a command, leaderelect prints the fencing token on standard output, and holds the lock until a signal ends it.
+///
 /// With --slots N, N processes run the command at a time. Each holds one of the slots 0 to N - 1, whose number is in
 /// LEADERELECTION_SLOT, and LEADERELECTION_LOCK is the slot's own lock, with tokens of its own. Each process leads
 /// through a session, which it renews: `leaderelect list --sessions PREFIX-URL` shows the sessions. Processes with
@@ -104,7 +106,7 @@ pub(crate) struct Args {
     /// Run the command at most once to success for this name, such as a date: on any number of hosts, one of them runs the
     /// command, and the others wait for its end and then end with 0. If the command fails or its host dies, the next host
     /// runs it. The lock remembers the last 16 names
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots", "take_back"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["campaign", "slots", "take_back"], requires = "command")]
     once_for: Option<JobId>,
     /// End with this code in place of 75 if another candidate holds the lock, or if the wait timed out
     #[arg(long, value_name = "CODE", conflicts_with = "campaign")]
@@ -113,12 +115,17 @@ pub(crate) struct Args {
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
     #[arg(conflicts_with_all = ["also", "trust_store_clock", "rank", "take_back", "follower_interval"])]
+    #[arg(requires = "command")]
     slots: Option<u32>,
     /// Kill the command, and all that it started, if it still runs for this long after SIGTERM, SIGINT or SIGQUIT for
     /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is lost,
     /// the time is this long at most, and never longer than the lease allows
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     kill_after: Option<Duration>,
+    /// End the command with SIGTERM if it still runs after this time, and with SIGKILL after --kill-after, or 5 seconds.
+    /// The lease is released, and the exit code is 124. With --campaign, the next term follows
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_runtime: Option<Duration>,
     /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
     /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
@@ -138,12 +145,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     peers: PeerArgs,
     /// The command to run while leading
-    #[arg(last = true, required = true, value_name = "COMMAND", help_heading = None::<&str>)]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&str>)]
     command: Vec<OsString>,
 }
 
 /// The other ways to name the lock would make the line too long.
-const USAGE: &str = "leaderelect run [OPTIONS] --lock <URL> -- <COMMAND>...";
+const USAGE: &str = "leaderelect run [OPTIONS] <URL> [-- <COMMAND>...]";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,15 +158,20 @@ Examples:
     LEADERELECT_LOCK=s3://bucket/locks/nightly?region=eu-central-1
     0 3 * * *  leaderelect run --once-for \"$(date -u +\\%F)\" -- nightly
   A job that never runs twice at a time:
-    leaderelect run --wait-timeout 1m --lock s3://bucket/locks/cleanup \\
+    leaderelect run --wait-timeout 1m s3://bucket/locks/cleanup \\
         -- /usr/local/bin/cleanup
   A service of which one instance works:
-    leaderelect run --campaign --lock s3://bucket/locks/worker -- worker
+    leaderelect run --campaign s3://bucket/locks/worker -- worker
   Three workers at a time, numbered from 0 to 2:
-    leaderelect run --campaign --slots 3 --lock s3://bucket/workers -- worker
+    leaderelect run --campaign --slots 3 s3://bucket/workers -- worker
+  A lock that a person holds during a repair, until Ctrl-C:
+    leaderelect run s3://bucket/locks/worker
   The second of three rollouts from a Lease of Kubernetes to a bucket:
-    leaderelect run --campaign --lock s3://bucket/locks/worker \\
+    leaderelect run --campaign s3://bucket/locks/worker \\
         --also lease://default/worker -- worker";
+
+/// The exit code for a command that ran too long, as that of `timeout`.
+const TOO_LONG: Exit = Exit::Code(124);
 
 impl Args {
     /// The longest time without leadership; `None` means no limit.
@@ -200,7 +212,10 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     if args.notify.is_given() {
         hidden.extend(VARIABLES.map(str::to_owned));
     }
-    let command = CommandLine::new(&args.command, hidden, output.log_format().as_arg())?;
+    let command = match &args.command[..] {
+        [] => None,
+        words => Some(CommandLine::new(words, hidden, output.log_format().as_arg())?),
+    };
     let variables = Variables { identity: identity.clone(), locks: urls };
     let elected = args.also.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.
@@ -210,7 +225,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         command,
         variables,
         args.campaign,
-        Course::new(&timings, args.kill_after),
+        Course::new(&timings, args.kill_after, args.max_runtime),
         shutdown.clone(),
         output.clone(),
         notifier.clone(),
@@ -322,6 +337,19 @@ fn callbacks(job: &Arc<Job>, identity: &str, output: &Output, notifier: &Notifie
 /// Converts the end of the last term into the exit code of this process.
 fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> Result<Exit, Failure> {
     let reason = end.map_err(|unfit| Failure::new(Exit::Unfit, unfit.to_string()))?.unwrap_or(EndReason::Cancelled);
+    let lost = |then: std::fmt::Arguments<'_>| {
+        let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
+        let why = why.unwrap_or_else(|| match reason {
+            // Nothing else happened to the term.
+            EndReason::SteppedDown => format!(
+                "{} is led no more: this machine took longer to start the command than one renewal is good for \
+                 (--renew); look for a lack of processor time",
+                args.lock
+            ),
+            ref reason => format!("leadership of {} was lost: {reason}", args.lock),
+        });
+        Err(Failure::new(Exit::Lost, format!("{why}{then}")))
+    };
     match (job.course.take_end(), given_up) {
         // The command of an earlier term does not decide the exit code.
         (_, Some(GivenUp::Signal(signal))) if args.campaign && !job.course.is_finishing() => {
@@ -329,19 +357,12 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
         }
         (Some(Ended::NotStarted(failure)), _) => Err(failure),
         (Some(Ended::ByItself(exit)), _) => Ok(exit),
-        (Some(Ended::Lost { how }), _) => {
-            let why = job.course.loss().map(|loss| loss.words(format_args!(" of {}", args.lock), "was"));
-            let why = why.unwrap_or_else(|| match reason {
-                // Nothing else happened to the term.
-                EndReason::SteppedDown => format!(
-                    "{} is led no more: this machine took longer to start the command than one renewal is good for \
-                     (--renew); look for a lack of processor time",
-                    args.lock
-                ),
-                reason => format!("leadership of {} was lost: {reason}", args.lock),
-            });
-            Err(Failure::new(Exit::Lost, format!("{why}; the command {how}")))
+        (Some(Ended::TooLong), _) => {
+            let longest = humantime::format_duration(args.max_runtime.unwrap_or_default());
+            let message = format!("the command still ran after --max-runtime {longest}, and was ended");
+            Err(Failure::new(TOO_LONG, message))
         }
+        (Some(Ended::Lost { how }), _) => lost(format_args!("; the command {how}")),
         (None, Some(GivenUp::Signal(signal))) => Ok(Exit::by_signal(signal.as_raw())),
         (None, Some(GivenUp::Held(held))) => Err(first_look::held(&held, &args.lock)),
         (None, Some(GivenUp::Refused(failure))) => Err(failure),
@@ -350,9 +371,7 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
             let message = format!("did not get {} within {patience}; `leaderelect status` tells who leads", args.lock);
             Err(Failure::new(Exit::Held, message))
         }
-        (None, None) => {
-            let message = format!("leadership of {} was lost: {reason}; the command was dropped", args.lock);
-            Err(Failure::new(Exit::Lost, message))
-        }
+        (None, None) if args.command.is_empty() => lost(format_args!("; the lock is held no more")),
+        (None, None) => lost(format_args!("; the command was dropped")),
     }
 }

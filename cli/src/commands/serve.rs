@@ -91,14 +91,14 @@ and the token, again.";
 const EXAMPLES: &str = "\
 Examples:
   Beside a program on the same machine:
-    leaderelect serve --lock s3://bucket/locks/scheduler
+    leaderelect serve s3://bucket/locks/scheduler
     curl http://127.0.0.1:4040/leader
   In a pod: the page and /leader for the pod, the rest for Kubernetes:
-    leaderelect serve --lock s3://bucket/locks/scheduler \\
+    leaderelect serve s3://bucket/locks/scheduler \\
         --probe-listen 0.0.0.0:4041
   For other machines:
     openssl rand -hex 32 > token
-    leaderelect serve --lock s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
+    leaderelect serve s3://bucket/locks/scheduler --listen 0.0.0.0:4040 \\
         --tls-cert cert.pem --tls-key key.pem --token-file token
     curl --header \"Authorization: Bearer $(cat token)\" \\
         https://host.example:4040/leader";

@@ -14,42 +14,6 @@ use super::{LockUrl, QuietParser};
 /// The length of a file that contains no URL.
 const TOO_LONG: u64 = 64 * 1024;
 
-/// The lock of a candidate, whose rivals are in other processes.
-#[derive(Clone, Debug)]
-pub(crate) struct CandidateLock(LockUrl);
-
-/// The lock of a command that does not compete.
-#[derive(Clone, Debug)]
-pub(crate) struct OperatorLock(LockUrl);
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
-#[allow(dead_code, reason = "the values are taken by their sources")]
-struct CandidateArgs {
-    /// The lock, such as s3://bucket/key or file:///directory/name
-    #[arg(long, value_name = "URL", value_parser = QuietParser(LockUrl::parse_shared))]
-    lock: Option<LockUrl>,
-    /// Read the lock's URL from this file, in place of --lock
-    #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, LockUrl::parse_shared)))]
-    lock_file: Option<LockUrl>,
-}
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
-#[allow(dead_code, reason = "the values are taken by their sources")]
-struct OperatorArgs {
-    /// The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at
-    /// PREFIX/locks/NAME, and a session at PREFIX/sessions/ID
-    #[arg(value_name = "URL", value_parser = QuietParser(LockUrl::parse))]
-    url: Option<LockUrl>,
-    /// The same as the argument, spelled as for the commands that compete
-    #[arg(long, value_name = "URL", value_parser = QuietParser(LockUrl::parse))]
-    lock: Option<LockUrl>,
-    /// Read the URL from this file, in place of the argument
-    #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, LockUrl::parse)))]
-    lock_file: Option<LockUrl>,
-}
-
 /// Returns the only lock that is named. The command line wins over the environment, whichever way each names a lock.
 fn named(matches: &ArgMatches) -> Result<LockUrl, clap::Error> {
     for (source, place) in
@@ -86,8 +50,28 @@ fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<LockUr
     parse(text.trim()).map_err(|error| format!("{path}: {error}"))
 }
 
+/// A type with the lock that the command line names, and the arguments for it.
 macro_rules! named {
-    ($lock:ident, $args:ident) => {
+    ($(#[$doc:meta])* $lock:ident, $args:ident, $parse:path, $help:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $lock(LockUrl);
+
+        #[derive(Debug, Args)]
+        #[group(required = true, multiple = true)]
+        #[allow(dead_code, reason = "the values are taken by their sources")]
+        struct $args {
+            #[doc = $help]
+            #[arg(value_name = "URL", value_parser = QuietParser($parse))]
+            url: Option<LockUrl>,
+            /// The same as the argument, as an option
+            #[arg(long, value_name = "URL", value_parser = QuietParser($parse))]
+            lock: Option<LockUrl>,
+            /// Read the URL from this file, in place of the argument
+            #[arg(long, value_name = "PATH", value_parser = in_file(|path| read(path, $parse)))]
+            lock_file: Option<LockUrl>,
+        }
+
         impl FromArgMatches for $lock {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
                 named(matches).map(Self)
@@ -125,5 +109,18 @@ macro_rules! named {
     };
 }
 
-named!(CandidateLock, CandidateArgs);
-named!(OperatorLock, OperatorArgs);
+named!(
+    /// The lock of a candidate, whose rivals are in other processes.
+    CandidateLock,
+    CandidateArgs,
+    LockUrl::parse_shared,
+    "The lock, such as s3://bucket/key or file:///directory/name"
+);
+named!(
+    /// The lock of a command that does not compete.
+    OperatorLock,
+    OperatorArgs,
+    LockUrl::parse,
+    "The lock, such as s3://bucket/key or file:///directory/name. A lock of a session is at PREFIX/locks/NAME, and a \
+     session at PREFIX/sessions/ID"
+);

@@ -93,7 +93,7 @@ fn a_man_page_for_the_whole_and_for_each_command() {
     assert!(section(&run, "EXAMPLES").contains("A job that never runs twice"), "{run}");
     let (_, synopsis) = run.split_once(".SH SYNOPSIS\n").unwrap();
     let synopsis = synopsis.split_once(".SH").unwrap().0.replace('\\', "");
-    assert!(synopsis.contains("--lock <URL> -- <COMMAND>..."), "{synopsis}");
+    assert!(synopsis.contains("<URL> [-- <COMMAND>...]"), "{synopsis}");
     let whole = std::fs::read_to_string(directory.join("leaderelect.1")).unwrap().replace('\\', "");
     for named in whole.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("(1)")) {
         assert!(directory.join(format!("{named}.1")).exists(), "{named} has no page");

@@ -41,6 +41,7 @@ mod run;
 mod s3;
 mod serve;
 mod sessions;
+mod short;
 mod signals;
 mod slots;
 mod status;

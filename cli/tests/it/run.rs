@@ -134,11 +134,11 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
     for (ended, right) in [
         (end(&["run", "--lock", "s3://bucket", "--", "true"]), "s3://bucket/key?region="),
         (end(&["run", "--", "true"]), "--lock <URL>"),
-        (end(&["run", "--lock", &lock]), "<COMMAND>"),
         (run_with(&["--lease", "15"]), "15s"),
         (run_with(&["--lease", "5s", "--renew", "6s"]), "--lease (5s) must be greater than --renew (6s); set --lease"),
         (run_with(&["--retry", "9s"]), "--renew (10s) must be greater than --retry (9s) times"),
         (end(&["run", "--lock", &lock, "true"]), "tip: the command comes after '--'"),
+        (end(&["run", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["watch", &lock, "true"]), "tip: the command comes after '--'"),
         (end(&["watch", &lock, "--interval", "0s"]), "at least 10ms"),
         (end(&["dashboard", &place.prefix(), "--refresh", "0s"]), "at least 10ms"),
@@ -166,7 +166,9 @@ fn no_secret_of_a_url_is_shown() {
     assert_eq!(ended.code, Some(69), "{ended:?}");
     assert!(ended.stderr.contains("127.0.0.1:1/account/container/lock"), "{ended:?}");
     assert!(!ended.stderr.contains("SECRET"), "{ended:?}");
-    for args in [vec!["status", "a", url], vec!["run", url], vec!["status", "http://host/?sig=SECRET"], vec![url]] {
+    for args in
+        [vec!["status", "a", url], vec!["run", url, "word"], vec!["status", "http://host/?sig=SECRET"], vec![url]]
+    {
         let ended = end(&args);
         assert_eq!(ended.code, Some(64), "{ended:?}");
         assert!(!ended.stderr.contains("SECRET"), "{ended:?}");

@@ -99,7 +99,7 @@ fn a_command_that_does_not_end_is_killed_if_asked_for() {
         let ended = running.end();
         assert_eq!(ended.code, Some(128 + 9), "{ended:?}");
         assert!(told.elapsed() >= std::time::Duration::from_millis(300), "{ended:?}");
-        assert!(ended.stderr.contains("still runs after --kill-after"), "{ended:?}");
+        assert!(ended.stderr.contains("still runs after SIGTERM"), "{ended:?}");
         assert!(place.record("a").is_released(), "it was not ended in good order");
     }
 }

@@ -20,6 +20,8 @@ use crate::supervise::words::Order;
 pub(super) enum Ended {
     NotStarted(Failure),
     ByItself(Exit),
+    /// This process ended the command, because it ran longer than it may.
+    TooLong,
     /// This process ended the command, because leadership was lost.
     Lost {
         how: &'static str,
@@ -32,6 +34,8 @@ pub(super) struct Course {
     gap: Duration,
     /// The time that a command gets to end by itself.
     kill_after: Option<Duration>,
+    /// The time for which a command may run.
+    max_runtime: Option<Duration>,
     state: Mutex<State>,
     /// The user wants to leave processes behind that cannot be ended.
     leave: CancellationToken,
@@ -69,10 +73,11 @@ struct Current {
 }
 
 impl Course {
-    pub(super) fn new(timings: &Timings, kill_after: Option<Duration>) -> Self {
+    pub(super) fn new(timings: &Timings, kill_after: Option<Duration>, max_runtime: Option<Duration>) -> Self {
         let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
         let (leave, has_dropped, told_to_end) = (CancellationToken::new(), Notify::new(), Notify::new());
-        Self { gap, kill_after, state: Mutex::default(), leave, has_dropped, told_to_end, handles: OnceLock::new() }
+        let (state, handles) = (Mutex::default(), OnceLock::new());
+        Self { gap, kill_after, max_runtime, state, leave, has_dropped, told_to_end, handles }
     }
 
     /// Tells where the reasons for the ends of terms are found.
@@ -96,6 +101,12 @@ impl Course {
         let current = Current { orders, leadership: leadership.clone(), told: limits.live_until };
         let token = Some(leadership.fencing_token());
         self.with(|state| *state = State { begun: true, token, current: Some(current), ..State::default() });
+    }
+
+    /// The term holds the lock, and runs no command.
+    pub(super) fn hold(&self, leadership: &Leadership) {
+        let token = Some(leadership.fencing_token());
+        self.with(|state| *state = State { begun: true, token, ..State::default() });
     }
 
     /// The work is over. If anything may still run, the elector has dropped the work.
@@ -214,6 +225,11 @@ impl Course {
     /// The moment at which this process kills a command that is told to end now; `None` if it waits for its end.
     pub(super) fn kill_after(&self) -> Option<LocalInstant> {
         self.kill_after.map(|patience| SystemClock.now() + patience)
+    }
+
+    /// The moment at which a command that starts now has run for too long.
+    pub(super) fn end_at(&self) -> Option<LocalInstant> {
+        self.max_runtime.map(|longest| SystemClock.now() + longest)
     }
 
     /// The moment at which this process kills the command because leadership was lost.

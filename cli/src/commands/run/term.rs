@@ -16,11 +16,20 @@ use crate::supervise::signals;
 use crate::supervise::terminal::Foreground;
 use crate::supervise::words::{NotRun, Order, Report};
 
-/// The time that processes left behind by a command get to end.
+/// The time that processes get to end after SIGTERM, if no option says more.
 const PATIENCE_WITH_LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// The time after which a process that was killed counts as one that cannot be ended.
 const TIME_TO_DIE: Duration = Duration::from_secs(2);
+
+/// The end of one command.
+pub(super) struct Outcome {
+    pub(super) end: Result<ExitStatus, NotRun>,
+    /// Leadership was lost before everything had ended.
+    pub(super) lost: bool,
+    /// The command was ended because it ran for too long.
+    pub(super) too_long: bool,
+}
 
 pub(super) struct Term<'a> {
     course: &'a Course,
@@ -29,6 +38,9 @@ pub(super) struct Term<'a> {
     running: &'a mut Running,
     end: Option<Result<ExitStatus, NotRun>>,
     lost: bool,
+    too_long: bool,
+    /// The moment at which the command has run for too long.
+    end_at: Option<LocalInstant>,
     /// The next step towards the end.
     next: Option<(LocalInstant, Step)>,
     foreground: Option<Foreground>,
@@ -50,23 +62,38 @@ impl<'a> Term<'a> {
         leadership: &'a Leadership,
         running: &'a mut Running,
     ) -> Self {
-        let (end, next, foreground) = (None, None, None);
-        Self { course, output, leadership, running, end, lost: false, next, foreground, wants_foreground: false }
+        Self {
+            course,
+            output,
+            leadership,
+            running,
+            end: None,
+            lost: false,
+            too_long: false,
+            end_at: course.end_at(),
+            next: None,
+            foreground: None,
+            wants_foreground: false,
+        }
     }
 
-    /// Returns the end of the command, and `true` if leadership was lost before everything had ended.
-    pub(super) async fn run(mut self) -> (Result<ExitStatus, NotRun>, bool) {
+    /// Returns when nothing of the command is left.
+    pub(super) async fn run(mut self) -> Outcome {
         let mut resumed = tokio::signal::unix::signal(SignalKind::from_raw(Signal::CONT.as_raw())).ok();
         loop {
             tokio::select! {
                 biased;
                 report = self.running.next() => match report {
-                    Report::Gone => return (self.end.unwrap_or(Err(NotRun::Failed(0))), self.lost),
+                    Report::Gone => {
+                        let end = self.end.unwrap_or(Err(NotRun::Failed(0)));
+                        return Outcome { end, lost: self.lost, too_long: self.too_long };
+                    }
                     report => self.on_report(report),
                 },
                 () = self.leadership.lost(), if !self.lost => self.on_loss(),
                 () = self.course.told_to_end() => self.on_signal(),
                 step = due(self.next) => self.take(step),
+                () = due(self.end_at.map(|at| (at, ()))), if self.end.is_none() && !self.lost => self.on_max_runtime(),
                 () = recv(&mut resumed), if self.wants_foreground => self.give_foreground(),
             }
         }
@@ -107,6 +134,13 @@ impl<'a> Term<'a> {
         }
     }
 
+    fn on_max_runtime(&mut self) {
+        (self.too_long, self.end_at) = (true, None);
+        self.output.say("the command still runs after --max-runtime: ending it");
+        self.running.terminate();
+        self.kill_by(self.course.kill_after().unwrap_or(SystemClock.now() + PATIENCE_WITH_LEFTOVERS));
+    }
+
     fn kill_by(&mut self, at: LocalInstant) {
         match self.next {
             Some((_, Step::Name)) => {}
@@ -119,7 +153,7 @@ impl<'a> Term<'a> {
         match step {
             Step::Kill => {
                 if self.end.is_none() && !self.lost {
-                    self.output.say("the command still runs after --kill-after: killing it");
+                    self.output.say("the command still runs after SIGTERM: killing it");
                 }
                 self.running.kill();
                 self.next = Some((SystemClock.now() + TIME_TO_DIE, Step::Name));
@@ -160,7 +194,7 @@ impl<'a> Term<'a> {
     }
 }
 
-async fn due(next: Option<(LocalInstant, Step)>) -> Step {
+async fn due<T>(next: Option<(LocalInstant, T)>) -> T {
     match next {
         Some((at, step)) => {
             SystemClock.sleep_until(at).await;

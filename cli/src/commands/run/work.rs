@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::course::{Course, Ended, left_running};
-use super::term::Term;
+use super::term::{Outcome, Term};
 use super::variables::Variables;
 use crate::commands::notify::Notifier;
 use crate::exit::{Exit, Failure};
@@ -25,7 +24,8 @@ const TIME_TO_DIE: Duration = Duration::from_secs(5);
 /// The job of running the command in every term.
 #[derive(Debug)]
 pub(super) struct Job {
-    command: CommandLine,
+    /// `None` if the process only holds the lock.
+    command: Option<CommandLine>,
     variables: Variables,
     /// The command runs again in the next term.
     again: bool,
@@ -37,7 +37,7 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn new(
-        command: CommandLine,
+        command: Option<CommandLine>,
         variables: Variables,
         again: bool,
         course: Course,
@@ -78,18 +78,20 @@ impl Job {
             Some(slot) => self.output.say(format_args!("holding slot {slot} with fencing token {token}")),
         }
         self.notifier.leads(token);
+        let Some(command) = &self.command else { return self.hold(&leadership).await };
         let limits = self.course.limits(&leadership);
-        let running = match Running::start(&self.command, &self.variables.of_term(token, slot), limits) {
+        let running = match Running::start(command, &self.variables.of_term(token, slot), limits) {
             Ok(running) => running,
             Err(error) => return self.cannot_start(&error),
         };
         self.course.begin(&leadership, limits, running.orders());
         let mut held = Held { course: &self.course, running: Some(running) };
         let Some(running) = &mut held.running else { return };
-        let (end, lost) = Term::new(&self.course, &self.output, &leadership, running).run().await;
+        let outcome = Term::new(&self.course, &self.output, &leadership, running).run().await;
         held.running = None;
         drop(held);
-        let ended = self.ended(end, lost, lost || !leadership.is_valid());
+        let over = outcome.lost || !leadership.is_valid();
+        let ended = self.ended(command, outcome, over);
         if matches!(ended, Ended::NotStarted(_)) {
             // The next term would end in the same way.
             self.course.finish();
@@ -103,6 +105,16 @@ impl Job {
         }
     }
 
+    /// Holds the lock until the term ends. Scripts read the token.
+    async fn hold(&self, leadership: &Leadership) {
+        self.course.hold(leadership);
+        if let Err(failure) = self.output.raw(format!("{}\n", leadership.fencing_token()).as_bytes()) {
+            self.course.end(Ended::NotStarted(failure));
+            return self.shutdown.cancel();
+        }
+        leadership.lost().await;
+    }
+
     fn cannot_start(&self, error: &io::Error) {
         let failure = Failure::new(Exit::Code(126), format!("cannot start the command: {error}"));
         self.course.end(Ended::NotStarted(failure));
@@ -111,14 +123,15 @@ impl Job {
 
     /// `over` if leadership was over when the end was known: while this process was stopped, the watchdog may have
     /// killed the command, and then both ends are news at once.
-    fn ended(&self, end: Result<ExitStatus, NotRun>, lost: bool, over: bool) -> Ended {
+    fn ended(&self, command: &CommandLine, Outcome { end, lost, too_long }: Outcome, over: bool) -> Ended {
         match end {
             Ok(status) if over && status.signal() == Some(Signal::KILL.as_raw()) => Ended::Lost { how: "was killed" },
             Err(NotRun::TooLate) => Ended::Lost { how: "was not started" },
             Err(NotRun::Failed(errno)) => {
-                Ended::NotStarted(self.command.cannot_run(&io::Error::from_raw_os_error(errno)).into())
+                Ended::NotStarted(command.cannot_run(&io::Error::from_raw_os_error(errno)).into())
             }
             _ if lost => Ended::Lost { how: "was ended with SIGTERM" },
+            Ok(_) if too_long => Ended::TooLong,
             Ok(status) => {
                 if self.again {
                     self.output.say(format_args!("the command ended with {status}"));
