@@ -1,6 +1,6 @@
-"""Runs the statements of docs/fencing.md on PostgreSQL, with two leaders in transactions of their own.
+"""Runs the statements of docs/fencing.md on PostgreSQL and SQLite, with two leaders in transactions of their own.
 
-Needs PostgreSQL's server, such as Debian's package `postgresql`; without it, the tests are skipped and say so.
+Needs PostgreSQL's server, such as Debian's package `postgresql`; without it, its tests are skipped and say so.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import os
 import pwd
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -135,6 +136,47 @@ class PostgreSql(unittest.TestCase):
         self.assertEqual(other.answer(), [], "the check of a stale token finds no row")
         other.run("ROLLBACK")
         self.assertEqual(other.run(raise_to(7)), ["INSERT 0 0"])
+
+
+class Sqlite(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "data"
+
+    def connection(self):
+        """A connection that begins no transaction by itself, and fails at once where it would have to wait."""
+        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_one_row_refuses_a_stale_token(self):
+        table, update = statements(BLOCKS[0])
+        leader = self.connection()
+        leader.execute(table)
+        leader.execute("INSERT INTO jobs VALUES ('a', 'new', 0)")
+        change = lambda token: leader.execute(statements(update, p1=str(token), p2="'a'", p3="'done'")[0]).rowcount
+        self.assertEqual([change(7), change(7), change(8), change(7)], [1, 1, 1, 0])
+
+    def test_no_older_leader_passes_while_a_newer_one_raises_the_fence(self):
+        table, _ = statements(BLOCKS[1])
+        raise_to = lambda token: statements(BLOCKS[1], p1=str(token))[1]
+        _, check, commit = statements(BLOCKS[2], p1="7")
+        check = check.replace(" FOR UPDATE", "")
+        old, new = self.connection(), self.connection()
+        old.execute(table)
+        self.assertEqual(old.execute(raise_to(7)).rowcount, 1)
+
+        old.execute("BEGIN IMMEDIATE")
+        self.assertEqual(old.execute(check).fetchall(), [(7,)])
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            new.execute(raise_to(8))
+        old.execute(commit)
+        self.assertEqual(new.execute(raise_to(8)).rowcount, 1)
+        old.execute("BEGIN IMMEDIATE")
+        self.assertEqual(old.execute(check).fetchall(), [], "the check of a stale token finds no row")
+        old.execute("ROLLBACK")
+        self.assertEqual(old.execute(raise_to(7)).rowcount, 0)
 
 
 if __name__ == "__main__":
