@@ -55,8 +55,6 @@ pub enum Fact {
         /// The new term's token.
         fencing_token: u64,
     },
-    /// The store showed the state of the object: [`Election::observed`](super::Election::observed).
-    Observed,
     /// The object names another leader, or none.
     LeaderChanged {
         /// The new leader.

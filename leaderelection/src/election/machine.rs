@@ -178,21 +178,18 @@ impl Election {
         }
         match (self.in_flight.take(), answer) {
             (Some(InFlight::Read), Answer::Read(Ok(found))) => {
-                self.tell(Fact::Observed);
                 self.attempts.must_read = false;
                 let age = self.rules.certain_age(found.as_ref().and_then(|found| found.age));
                 self.on_read(now, found.map(Seen::from), age, jitter);
             }
             (Some(InFlight::Read), Answer::Read(Err(failure))) => self.on_read_failure(now, failure, jitter),
             (Some(InFlight::Write { attempt, record }), Answer::Written(Ok(version))) => {
-                self.tell(Fact::Observed);
                 self.on_landed(now, attempt, Seen { record, version });
             }
             (Some(InFlight::Write { attempt, record }), Answer::Written(Err(failure))) => {
                 self.on_write_failure(now, (attempt, record.write_id.clone()), failure, jitter);
             }
             (Some(InFlight::Ask(record)), Answer::Written(answer)) => {
-                self.tell(Fact::Observed);
                 self.on_asked(now, record, answer, jitter);
             }
             (in_flight, _) => self.in_flight = in_flight,

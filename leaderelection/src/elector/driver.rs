@@ -10,24 +10,21 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::elector_listeners::{ElectorListeners, RunGuard};
 use super::fitness::Fitness;
+use super::host::{Host, Turn};
 use super::log;
-use super::report::Report;
-use super::request::{self, Answered, Sent};
+use super::request::{self, Sent};
 use super::stamper::Stamper;
-use super::store_time::StoreTime;
-use super::term::{EarlierWork, OpenTerm};
+use super::term::EarlierWork;
+use super::watches::Watches;
 use super::work::StartWork;
 use crate::clock::{Clock, LocalInstant};
 use crate::config::LeaderElectionConfig;
 use crate::config::warning::ConfigWarning;
-use crate::election::{
-    Answer, BeginReason, ClashWatch, Command, Effect, Election, Fact, Input, Operation, Request, RunOutcome, Term,
-};
+use crate::election::{Answer, BeginReason, Command, Effect, Election, Fact, Input, Operation, RunOutcome, Term};
 use crate::handle::status::StatusWriter;
 use crate::handle::tuning::{Tuned, Tuning};
 use crate::leadership::{Leadership, TermListener};
 use crate::lock::LockError;
-use crate::lock::refused::RefusedWrites;
 use crate::store::check::StoreUnfit;
 
 #[derive(Debug)]
@@ -35,11 +32,7 @@ pub(super) struct Driver {
     pub(super) config: Arc<LeaderElectionConfig>,
     election: Election,
     stamper: Stamper,
-    clash_watch: ClashWatch,
-    refused: RefusedWrites,
-    store_time: StoreTime,
-    /// `true` after the log has said that the store reports no ages.
-    misses_ages: bool,
+    watches: Watches,
     pub(super) listeners: Arc<ElectorListeners>,
     tuning: Arc<Tuning>,
     earlier_work: EarlierWork,
@@ -49,21 +42,19 @@ pub(super) struct Driver {
 /// One run of the loop.
 struct Run {
     work: StartWork,
-    report: Report,
+    host: Host,
     in_flight: Option<Sent>,
-    open: Option<OpenTerm>,
     /// `true` after the machine got the order to stop.
     cancel_told: bool,
     outcome: Option<RunOutcome>,
-    /// `true` if the work was aborted and has not been polled since.
-    work_is_due: bool,
+    turn: Turn,
     _guard: RunGuard,
 }
 
 impl Run {
     /// Returns `true` if the candidacy has to end because it is one attempt, which now would have to wait.
     fn has_made_its_attempt(&self) -> bool {
-        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.open.is_none()
+        self.work.is_one_attempt() && !self.cancel_told && self.in_flight.is_none() && self.host.open.is_none()
     }
 }
 
@@ -82,10 +73,7 @@ impl Driver {
         Self {
             election: Election::new(Arc::clone(&config.rules)),
             stamper: Stamper::new(Arc::clone(&config.clock), config.seed),
-            clash_watch: ClashWatch::new(&config.rules.identity),
-            refused: RefusedWrites::default(),
-            store_time: StoreTime::default(),
-            misses_ages: false,
+            watches: Watches::of_lease(&config.rules.identity, config.rules.store_clock_slack.is_some()),
             listeners: Arc::new(ElectorListeners::new(Arc::clone(&config), status)),
             tuning,
             earlier_work: EarlierWork::default(),
@@ -116,16 +104,14 @@ impl Driver {
             () = cancelled.as_mut() => return Ok(RunOutcome::NeverLed),
             fit = ready => fit?,
         }
-        let report = Report::new(Arc::clone(&self.listeners) as _);
         let input = Input::Begin { stand_back, ends_with_work: work.ends_term(), job: work.job() };
         let mut run = Run {
             work,
-            report,
+            host: Host::new(Arc::clone(&self.listeners) as _),
             in_flight: None,
-            open: None,
             cancel_told: false,
             outcome: None,
-            work_is_due: false,
+            turn: Turn::default(),
             _guard: RunGuard(Arc::clone(&self.listeners)),
         };
         // Settings that changed between two runs count from the first request on (rule 22).
@@ -137,15 +123,10 @@ impl Driver {
             self.step(woken, &mut run);
             if let Some(outcome) = run.outcome.take() {
                 // A future that is dropped never gets here, and its waiting calls of `on_new_leader` are forgotten.
-                run.report.finished();
+                run.host.report.finished();
                 return Ok(outcome);
             }
-            if std::mem::take(&mut run.work_is_due) {
-                // Work that awaits is gone after its next turn. Other input may be there already, if the process was
-                // stopped meanwhile, and must not give up the work before that turn. A task that is spawned now has
-                // its turn after the work. A mere yield would be over as soon as anything else wakes this task.
-                let _ = tokio::spawn(std::future::ready(())).await;
-            }
+            run.turn.taken().await;
             // The attempt ends by a command, because a write of it may have won the lease: the machine then reads,
             // and releases the lease if so configured.
             woken = if run.has_made_its_attempt() {
@@ -158,12 +139,12 @@ impl Driver {
     }
 
     async fn wait(&self, cancelled: Pin<&mut WaitForCancellationFuture<'_>>, run: &mut Run) -> Woken {
-        let Run { in_flight, open, cancel_told, .. } = run;
+        let Run { in_flight, host, cancel_told, .. } = run;
         tokio::select! {
             biased;
             // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
             // candidate.
-            input = next_of_term(open.as_ref(), &self.listeners.news) => Woken::Input(input),
+            input = next_of_term(host, &self.listeners.news) => Woken::Input(input),
             () = cancelled, if !*cancel_told => {
                 *cancel_told = true;
                 Woken::Input(Input::Command(Command::Stop))
@@ -195,13 +176,7 @@ impl Driver {
         };
         match woken {
             Woken::Tick(_) => self.election.handle(now, Input::Tick, self.stamper.at(now)),
-            Woken::Input(input) => {
-                if let Input::WorkEnded(end) = input {
-                    // The log shows what went wrong with the work before it shows the end of the term.
-                    run.report.work_ended(end, run.open.as_ref().and_then(OpenTerm::take_error).as_deref());
-                }
-                self.election.handle(now, input, self.stamper.at(now));
-            }
+            Woken::Input(input) => self.election.handle(now, input, self.stamper.at(now)),
             Woken::Tuned(tuned) => {
                 let tuned = Arc::new(self.config.with(tuned));
                 // Replaced before the machine's step, so that a request of this very step has the new time limit.
@@ -216,14 +191,14 @@ impl Driver {
             Woken::Answer(result) => {
                 // The place is empty before the machine's step, because an effect of this step may send the next
                 // request.
-                let Some(sent) = run.in_flight.take() else { return };
-                let (answer, error) = sent.answered(result);
-                let (answered, blame) = (Answered::of(&answer), self.blame(&sent, &answer));
-                self.look_for_age(&answer);
+                let Some(Sent { asked, .. }) = run.in_flight.take() else { return };
+                let (answer, error) = asked.answered(result);
+                let describe = || self.config.lock.describe();
+                let noticed = self.watches.answered(&asked, &answer, &self.stamper, describe);
+                run.host.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
                 self.election.handle(now, Input::Answer(answer), self.stamper.at(now));
-                run.report.answered(now, sent.asked, answered, error.as_ref());
-                if let Some((operation, error)) = blame {
-                    run.report.failed(now, operation, &error);
+                if error.is_none() {
+                    self.listeners.line.observed(&self.election);
                 }
             }
         }
@@ -232,38 +207,19 @@ impl Driver {
         }
     }
 
-    /// Logs once that the store reports no ages, if they are to be trusted.
-    fn look_for_age(&mut self, answer: &Answer) {
-        if self.config.rules.store_clock_slack.is_some()
-            && matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none())
-            && !std::mem::replace(&mut self.misses_ages, true)
-        {
-            log::store_tells_no_age();
-        }
-    }
-
-    /// Finds out whether the store refuses writes that it has to accept. Nothing is decided by it.
-    fn blame(&mut self, sent: &Sent, answer: &Answer) -> Option<(Operation, LockError)> {
-        match answer {
-            Answer::Written(written) => {
-                self.refused.answered(sent.replaces.as_ref(), written.as_ref().map_err(|failure| failure.kind));
-                None
-            }
-            Answer::Read(Ok(found)) => {
-                let operation = if found.is_some() { Operation::Update } else { Operation::Create };
-                let error = self.refused.saw(found.as_ref(), || self.config.lock.describe())?;
-                Some((operation, error))
-            }
-            Answer::Read(Err(_)) => None,
-        }
-    }
-
     fn carry_out(&mut self, now: LocalInstant, effect: Effect, run: &mut Run) {
         match effect {
-            Effect::Send(request) => self.send(now, request, run),
+            Effect::Send(request) => {
+                run.host.report.sending(request.operation());
+                if request.operation() == Operation::Get {
+                    self.listeners.line.reading(now, &self.election);
+                }
+                // The time of the step is before the send, as rule 4 demands of the beginning of a window.
+                run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
+            }
             Effect::Start { term, reason } => self.start(term, reason, run),
             Effect::Extend(term) => {
-                let Some(open) = &run.open else { return };
+                let Some(open) = &run.host.open else { return };
                 // The work reads the clock at any moment. It may have seen the window closed since this step began,
                 // and was promised that a term does not revive (rule 4). So the window decides, and not the machine.
                 if open.leadership().extend(term) {
@@ -276,88 +232,39 @@ impl Driver {
                     self.election.handle(now, input, self.stamper.at(now));
                 }
             }
-            Effect::Stop { reason, .. } => {
-                let Some(open) = &run.open else { return };
-                // Rule 8: leadership ends before anything is reported or sent. The machine orders the stop of a term
-                // before any request of the same step, and the loop keeps that order.
-                open.leadership().close();
-                run.report.stopped(now, open.leadership(), reason);
-                open.stop();
-            }
-            Effect::DropWork => {
-                if let Some(open) = &run.open {
-                    open.drop_work();
-                    run.work_is_due = true;
-                    run.report.dropped_work(open.leadership().fencing_token());
-                }
-            }
-            Effect::Abandon => {
-                if let Some(open) = &run.open {
-                    run.report.abandoned_work(open.leadership().fencing_token());
-                    open.abandon();
-                }
-            }
             // The loop looks at the outcome after all effects of this step.
             Effect::Finished(outcome) => run.outcome = Some(outcome),
-            Effect::Fact(Fact::Observed) => {
-                let (observed, stamper) = (self.election.observed(), &self.stamper);
-                let write_id = observed.and_then(|(record, _)| record.write_id.as_deref());
-                // An id tells its writer by its beginning. So a write of ours that lands after the machine has
-                // forgotten it is still known as ours, and no clash of identities is reported (rule 2).
-                let number = write_id.and_then(|write_id| stamper.number_of(write_id));
-                if self.clash_watch.saw(observed, number.is_some()) {
-                    run.report.identity_clash();
-                }
-                run.report.observed(now, observed, self.clash_watch.goes_on(number.is_some()));
-                self.listeners.line.observed(&self.election);
-                if self.store_time.went_back(number) {
-                    log::store_went_back();
-                }
-            }
-            Effect::Fact(fact) => {
-                match &fact {
-                    Fact::Released => self.listeners.line.released(&self.election),
-                    Fact::Heard => {
+            effect => {
+                match &effect {
+                    Effect::Fact(Fact::Released) => self.listeners.line.released(&self.election),
+                    Effect::Fact(Fact::Heard) => {
                         self.listeners.line.heard();
                         if let Some(at) = self.election.last_heard_at() {
-                            run.report.heard(at);
+                            run.host.report.heard(at);
                         }
                     }
                     _ => {}
                 }
-                run.report.fact(fact);
+                run.host.carry_out(now, effect, &mut run.turn);
             }
         }
-    }
-
-    fn send(&self, now: LocalInstant, request: Request, run: &mut Run) {
-        run.report.sending(request.operation());
-        if request.operation() == Operation::Get {
-            self.listeners.line.reading(now, &self.election);
-        }
-        // The time of the step is before the send, as rule 4 demands of the beginning of a window.
-        run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
     }
 
     fn start(&mut self, term: Term, reason: BeginReason, run: &mut Run) {
         let listener: Arc<dyn TermListener> = Arc::clone(&self.listeners) as _;
         // Work may keep its `Leadership` for ever, which must not keep the elector alive.
         let leadership = Leadership::new(term, Arc::clone(&self.config.clock), Arc::downgrade(&listener));
-        run.report.started(&leadership, reason);
         self.listeners.line.landed(&leadership, &self.election);
         let on_stop = self.config.callbacks.on_stop_leading.clone();
-        let open = OpenTerm::start(leadership, run.work.prepare(), on_stop, self.listeners.status.clone());
         // Kept beyond the run, because the run's future may be dropped while its work cannot be.
-        self.earlier_work = open.work();
-        run.open = Some(open);
+        self.earlier_work = run.host.start(leadership, reason, run.work.prepare(), on_stop);
     }
 }
 
-async fn next_of_term(open: Option<&OpenTerm>, news: &Notify) -> Input {
-    let Some(open) = open else { return std::future::pending().await };
+async fn next_of_term(host: &Host, news: &Notify) -> Input {
     loop {
         // An event may be older than this wait, and a ring may belong to an event that was taken already.
-        if let Some(input) = open.next_event() {
+        if let Some(input) = host.next_event() {
             return input;
         }
         news.notified().await;

@@ -66,7 +66,7 @@ impl Meters {
         }
     }
 
-    pub(crate) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
+    pub(crate) fn answered(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         match &mut self.lease {
             // A handle for each of ten thousand locks would cost more memory than these rare look-ups cost time.
             None => requests(&self.name(), asked.operation, answered).increment(1),
@@ -183,7 +183,7 @@ impl SessionMeters {
     }
 
     /// Counts a request about the own session.
-    pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: Asked, answered: Answered) {
+    pub(crate) fn answered_own(&mut self, now: LocalInstant, asked: &Asked, answered: Answered) {
         self.lease.requests.count(|| self.name.clone(), asked.operation, answered);
         self.lease.renewals.answered(now, asked, answered, true);
     }
@@ -213,11 +213,11 @@ impl Renewals {
         }
     }
 
-    fn answered(&self, now: LocalInstant, asked: Asked, answered: Answered, leads: bool) {
+    fn answered(&self, now: LocalInstant, asked: &Asked, answered: Answered, leads: bool) {
         if answered != Answered::Ok || !matches!(asked.operation, Operation::Create | Operation::Update) {
             return;
         }
-        if let Some(time) = asked.renew_time {
+        if let Some(time) = asked.renew_time() {
             self.last.set(time.timestamp_micros() as f64 / 1e6);
         }
         // A takeover is an update, too, but says nothing about renewals.

@@ -3,6 +3,7 @@
 mod driver;
 mod elector_listeners;
 pub(crate) mod fitness;
+pub(crate) mod host;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
 mod line;
 pub(crate) mod listeners;
@@ -25,6 +26,7 @@ pub(crate) mod term;
 pub(crate) mod terms;
 mod try_lead;
 mod wall_clock;
+pub(crate) mod watches;
 pub(crate) mod work;
 
 use std::future::Future;

@@ -19,7 +19,7 @@ impl Meters {
 
     pub(crate) fn sent(&self, _operation: Operation) {}
 
-    pub(crate) fn answered(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
+    pub(crate) fn answered(&mut self, _now: LocalInstant, _: &Asked, _: Answered) {}
 
     pub(crate) fn fact(&mut self, _fact: &Fact) {}
 
@@ -54,5 +54,5 @@ impl SessionMeters {
 
     pub(crate) fn answered(&mut self, _: Operation, _: Answered) {}
 
-    pub(crate) fn answered_own(&mut self, _now: LocalInstant, _: Asked, _: Answered) {}
+    pub(crate) fn answered_own(&mut self, _now: LocalInstant, _: &Asked, _: Answered) {}
 }

@@ -6,16 +6,15 @@ use super::listeners::Listeners;
 use super::log;
 use super::meters::Meters;
 use super::request::{Answered, Asked};
+use super::watches::Noticed;
 use crate::clock::LocalInstant;
-use crate::election::{BeginReason, EndReason, Fact, Operation, WorkEnd};
+use crate::election::{Answer, BeginReason, EndReason, Fact, Operation, WorkEnd};
 use crate::handle::history::{Kept, Loss, Stopped};
-#[cfg(feature = "sessions")]
-use crate::handle::observation::SessionRenewal;
-use crate::handle::observation::{RecordedError, Sighting};
+use crate::handle::observation::{RecordedError, SessionRenewal, Sighting};
+use crate::handle::status::StatusWriter;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
-use crate::lock::record::LeaderElectionRecord;
-use crate::store::{StoreErrorKind, Version};
+use crate::store::StoreErrorKind;
 
 /// The reports of one run to the listeners.
 #[derive(Debug)]
@@ -38,21 +37,51 @@ impl Report {
         self.meters.sent(operation);
     }
 
-    pub(crate) fn answered(&mut self, now: LocalInstant, asked: Asked, answered: Answered, error: Option<&LockError>) {
-        self.meters.answered(now, asked, answered);
+    /// A request about the lock was answered. The reports come before the step of the state machine, so that the status
+    /// shows the record before the term that follows from it. `session` has the renewals of the session that the record names.
+    pub(crate) fn answered(
+        &mut self,
+        now: LocalInstant,
+        asked: &Asked,
+        answer: &Answer,
+        error: Option<&LockError>,
+        noticed: &Noticed,
+        session: Option<Arc<SessionRenewal>>,
+    ) {
+        self.meters.answered(now, asked, Answered::of(answer));
         match error {
             // A conflict is a normal event of an election, and no failure.
             Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(self.lock(), error),
             Some(error) => self.failed(now, asked.operation, error),
             None => {}
         }
+        if let Some((operation, error)) = &noticed.refused {
+            self.failed(now, *operation, error);
+        }
+        if noticed.clash {
+            log::identity_clash();
+            self.meters.identity_clash();
+        }
+        if let Some(shown) = asked.shown(answer) {
+            self.status().observe(|sighting| {
+                let before = sighting.as_ref();
+                *sighting = shown.map(|(record, version)| {
+                    let sighting = Sighting::new(record, version.clone(), now, before);
+                    sighting.by_namesake(noticed.of_namesake).held_by(session)
+                });
+            });
+        }
+    }
+
+    pub(crate) fn status(&self) -> &StatusWriter {
+        self.listeners().status()
     }
 
     /// Something is wrong with the lock or its store.
     pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         log::failed(self.lock(), error);
         let recorded = RecordedError::new(now, self.listeners().clock().wall_time(), operation, error);
-        self.listeners().status().fail(recorded);
+        self.status().fail(recorded);
     }
 
     pub(crate) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
@@ -61,7 +90,7 @@ impl Report {
         self.meters.term_started();
         let at = self.listeners().clock().wall_time();
         // The status shows the term before the work can ask for it.
-        self.listeners().status().change(|status| {
+        self.status().change(|status| {
             status.history.record(at, Kept::StartedLeading { fencing_token, reason });
             status.term = Some(leadership.clone());
         });
@@ -82,7 +111,7 @@ impl Report {
         });
         let at = self.listeners().clock().wall_time() - noticed_after;
         let kept = Kept::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
-        self.listeners().status().change(|status| status.history.record(at, kept));
+        self.status().change(|status| status.history.record(at, kept));
     }
 
     pub(crate) fn dropped_work(&self, fencing_token: u64) {
@@ -103,43 +132,13 @@ impl Report {
         }
     }
 
-    /// The lock was read or written. `of_namesake` tells that another process renews the lease under our identity.
-    pub(crate) fn observed(
-        &self,
-        now: LocalInstant,
-        observed: Option<(&LeaderElectionRecord, &Version)>,
-        of_namesake: bool,
-    ) {
-        self.listeners().status().observe(|sighting| {
-            *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.by_namesake(of_namesake));
-        });
-    }
-
     /// The leader has reported a renewal.
     pub(crate) fn heard(&self, at: LocalInstant) {
-        self.listeners().status().observe(|sighting| {
+        self.status().observe(|sighting| {
             if let Some(sighting) = sighting {
                 sighting.heard(at);
             }
         });
-    }
-
-    /// The lock was read or written, and is held by the session with these renewals.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn observed_of(
-        &self,
-        now: LocalInstant,
-        observed: Option<(&LeaderElectionRecord, &Version)>,
-        session: Option<Arc<SessionRenewal>>,
-    ) {
-        self.listeners().status().observe(|sighting| {
-            *sighting = sighted(now, observed, sighting.as_ref()).map(|sighting| sighting.held_by(session));
-        });
-    }
-
-    pub(crate) fn identity_clash(&self) {
-        log::identity_clash();
-        self.meters.identity_clash();
     }
 
     pub(crate) fn fact(&mut self, fact: Fact) {
@@ -150,7 +149,7 @@ impl Report {
                 self.listeners().new_leader_calls().call(leader);
             }
             let at = self.listeners().clock().wall_time();
-            self.listeners().status().change(|status| {
+            self.status().change(|status| {
                 // The status and the history change together, so that no reader finds a leader without its line.
                 let to = leader.map(Arc::<str>::from);
                 let from = std::mem::replace(&mut status.holder, to.clone());
@@ -167,14 +166,6 @@ impl Report {
     pub(crate) fn finished(&mut self) {
         self.finished = true;
     }
-}
-
-fn sighted(
-    now: LocalInstant,
-    observed: Option<(&LeaderElectionRecord, &Version)>,
-    before: Option<&Sighting>,
-) -> Option<Sighting> {
-    observed.map(|(record, version)| Sighting::new(record, version.clone(), now, before))
 }
 
 impl Drop for Report {

@@ -4,24 +4,63 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+#[cfg(feature = "metrics")]
 use chrono::{DateTime, Utc};
 
 use crate::clock::LocalInstant;
 use crate::config::LeaderElectionConfig;
-use crate::election::{Answer, Failure, Operation, Purpose, Request, Write};
+#[cfg(feature = "metrics")]
+use crate::election::Purpose;
+use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::lock::LockError;
 use crate::lock::action::{CREATE, READ, UPDATE};
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
 pub(crate) struct Sent {
     pub(crate) asked: Asked,
-    /// The version that a write replaces; `None` for a read or a create.
-    pub(crate) replaces: Option<Version>,
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<Answer, LockError>> + Send>>,
 }
 
-impl Sent {
+/// The facts about a request that the reports of its answer need.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the time"))]
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) sent_at: LocalInstant,
+    /// The write; `None` for a request that writes no record.
+    pub(crate) write: Option<Write>,
+}
+
+impl Asked {
+    pub(crate) fn of(request: &Request, sent_at: LocalInstant) -> Self {
+        let write = if let Request::Write(write) = request { Some(write.clone()) } else { None };
+        Self { operation: request.operation(), sent_at, write }
+    }
+
+    /// A request that writes no record.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
+        Self { operation, sent_at, write: None }
+    }
+
+    /// The wall time of a write, as in its record. A second look at the clock would cost more.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {
+        // The time in a request to hand over is that of the leader's last renewal.
+        self.write.as_ref().filter(|write| write.purpose != Purpose::Ask)?.record.renew_time
+    }
+
+    /// The object as the answer shows it, which is `None` if there is no object. Returns `None` if the answer shows nothing.
+    pub(crate) fn shown<'a>(&'a self, answer: &'a Answer) -> Option<Option<(&'a LeaderElectionRecord, &'a Version)>> {
+        match answer {
+            Answer::Read(Ok(found)) => Some(found.as_ref().map(|found| (&found.record, &found.version))),
+            Answer::Written(Ok(version)) => Some(Some((&*self.write.as_ref()?.record, version))),
+            Answer::Read(Err(_)) | Answer::Written(Err(_)) => None,
+        }
+    }
+
     /// Splits the answer of a lock into the part for the state machine and the part for people.
     pub(crate) fn answered(&self, result: Result<Answer, LockError>) -> (Answer, Option<LockError>) {
         match result {
@@ -29,41 +68,13 @@ impl Sent {
             Err(error) => {
                 let failure = Failure::from(&error);
                 // The machine knows the kind of a failure and no text. What people read goes to the reports.
-                let answer = match self.asked.operation {
+                let answer = match self.operation {
                     Operation::Get => Answer::Read(Err(failure)),
                     _ => Answer::Written(Err(failure)),
                 };
                 (answer, Some(error))
             }
         }
-    }
-}
-
-/// The facts about a request that the reports of its answer need.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "only metrics need the times"))]
-pub(crate) struct Asked {
-    pub(crate) operation: Operation,
-    pub(crate) sent_at: LocalInstant,
-    /// The wall time of a write, as in its record. A second look at the clock would cost more.
-    pub(crate) renew_time: Option<DateTime<Utc>>,
-}
-
-impl Asked {
-    pub(crate) fn of(request: &Request, sent_at: LocalInstant) -> Self {
-        let renew_time = match request {
-            Request::Look => None,
-            // The time in a request to hand over is that of the leader's last renewal.
-            Request::Write(Write { purpose: Purpose::Ask, .. }) => None,
-            Request::Write(write) => write.record.renew_time,
-        };
-        Self { operation: request.operation(), sent_at, renew_time }
-    }
-
-    /// A request that writes no record.
-    #[cfg(feature = "sessions")]
-    pub(crate) fn without_record(operation: Operation, sent_at: LocalInstant) -> Self {
-        Self { operation, sent_at, renew_time: None }
     }
 }
 
@@ -88,10 +99,6 @@ impl Answered {
 /// Sends `request`, and waits for its answer until its outcome counts as unknown (rule 7).
 pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
-    let replaces = match &request {
-        Request::Look => None,
-        Request::Write(write) => write.expected.clone(),
-    };
     let answer = Box::pin(async move {
         // Through the `Arc`, each call would be boxed once more.
         let (lock, limit) = (&*config.lock, &config.limit);
@@ -111,5 +118,5 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
             }
         }
     });
-    Sent { asked, replaces, answer }
+    Sent { asked, answer }
 }

@@ -6,7 +6,8 @@
 /// replaces the one before. A store that was restored, or that crashed without its last writes, does.
 #[derive(Debug, Default)]
 pub(super) struct StoreTime {
-    newest: Option<u64>,
+    /// The number of that write; 0 before the first.
+    newest: u64,
 }
 
 impl StoreTime {
@@ -14,7 +15,7 @@ impl StoreTime {
     /// has shown a later one before. Each step back is reported once.
     pub(super) fn went_back(&mut self, number: Option<u64>) -> bool {
         let Some(number) = number else { return false };
-        self.newest.replace(number).is_some_and(|newest| number < newest)
+        number < std::mem::replace(&mut self.newest, number)
     }
 }
 

@@ -193,8 +193,7 @@ impl Sighting {
         self.peer.as_deref()
     }
 
-    /// Makes this the sighting of a lock that a session holds.
-    #[cfg(feature = "sessions")]
+    /// Makes this the sighting of a lock that a session holds, if there is one.
     pub(crate) fn held_by(mut self, session: Option<Arc<SessionRenewal>>) -> Self {
         self.session = session;
         self

@@ -14,9 +14,13 @@ const TOO_MANY: u32 = 3;
 /// The state of the object that a write names: its version, or `None` if there is to be no object.
 type Named = Option<Version>;
 
-/// Counts the refused writes whose condition held, as the reads that follow them show.
+/// Counts the refused writes whose condition held, as the reads that follow them show. In a box while there are any, because
+/// a session has thousands of locks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RefusedWrites {
+pub(crate) struct RefusedWrites(Option<Box<Refusals>>);
+
+#[derive(Clone, Debug, Default)]
+struct Refusals {
     /// The state that the last refused write named, until a read shows the object.
     named: Option<Named>,
     count: u32,
@@ -28,26 +32,27 @@ impl RefusedWrites {
     /// Records the answer to a write that named this state.
     pub(crate) fn answered<T>(&mut self, named: Option<&Version>, answer: Result<T, StoreErrorKind>) {
         match answer {
-            Ok(_) => *self = Self::default(),
-            Err(StoreErrorKind::Conflict) => self.named = Some(named.cloned()),
-            Err(_) => self.named = None,
+            Ok(_) => self.0 = None,
+            Err(StoreErrorKind::Conflict) => self.0.get_or_insert_default().named = Some(named.cloned()),
+            Err(_) => self.0.iter_mut().for_each(|refusals| refusals.named = None),
         }
     }
 
     /// Records a read that showed this state. Returns the error for people if the store is to blame: the first time,
     /// and then whenever the number of refusals has doubled.
     pub(crate) fn saw(&mut self, found: Option<&VersionedRecord>, lock: impl FnOnce() -> String) -> Option<LockError> {
-        let named = self.named.take()?;
+        let refusals = self.0.as_mut()?;
+        let named = refusals.named.take()?;
         if named.as_ref() != found.map(|found| &found.version) {
-            *self = Self::default();
+            self.0 = None;
             return None;
         }
-        self.count += 1;
-        if self.count < TOO_MANY || self.count < self.blamed.saturating_mul(2) {
+        refusals.count += 1;
+        if refusals.count < TOO_MANY || refusals.count < refusals.blamed.saturating_mul(2) {
             return None;
         }
-        self.blamed = self.count;
-        let cause = RefusedInVain { times: self.count, exists: named.is_some() };
+        refusals.blamed = refusals.count;
+        let cause = RefusedInVain { times: refusals.count, exists: named.is_some() };
         Some(LockError::new(StoreErrorKind::Fatal, "cannot write lock", lock(), cause))
     }
 }

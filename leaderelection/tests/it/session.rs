@@ -7,7 +7,7 @@ mod operator;
 use std::time::Duration;
 
 use fleet::{Fleet, Requests, rules};
-use leaderelection::election::{Command, WorkEnd};
+use leaderelection::election::{self, Command, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, Refusal, Rules};
 use leaderelection::{EndReason, LeaderElectionRecord, Version, VersionedRecord};
 
@@ -181,7 +181,7 @@ fn one_lock_is_released_without_the_others() {
     fleet.pass(5);
     fleet.give(0, Input::Command { lock: LockId(7), command: Command::TransferTo("b".to_owned()) });
     assert_eq!(fleet.led_by(0, 20), 19);
-    let stopped = |effect: &Effect| matches!(effect, Effect::Stop { lock: LockId(7), reason: EndReason::Transferred { to }, .. } if to == "b");
+    let stopped = |effect: &Effect| matches!(effect, Effect::Lock { lock: LockId(7), effect: election::Effect::Stop { reason: EndReason::Transferred { to }, .. } } if to == "b");
     assert!(fleet.members[0].effects.iter().any(stopped));
     assert!(fleet.locks[&LockId(7)].record.is_released());
     // The session's next renewal counts the release, and the other process looks again.
@@ -305,7 +305,7 @@ fn an_old_read_of_a_lock_that_was_released_begins_no_term() {
     fleet.give(0, compete());
     fleet.pass(5);
     let terms = fleet.members[0].effects.iter().filter_map(|effect| match effect {
-        Effect::Start { term, .. } => Some(term.fencing_token),
+        Effect::Lock { effect: election::Effect::Start { term, .. }, .. } => Some(term.fencing_token),
         _ => None,
     });
     assert_eq!(terms.collect::<Vec<_>>(), vec![2]);

@@ -4,6 +4,7 @@ mod drops;
 mod single;
 mod trouble;
 mod views;
+mod watches;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

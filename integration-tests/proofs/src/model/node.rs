@@ -180,9 +180,17 @@ impl Node {
         setup.has_ranks() && setup.rank_of(index) > 0 && !is_named
     }
 
-    /// Returns the promise that the reported `fact` breaks. `clash` is `true` if the last read showed a clash of
-    /// identities.
-    pub(super) fn hear(&mut self, fact: &Fact, clash: bool) -> Option<Violation> {
+    /// Watches for clashes after an answer, and returns the promise that a report breaks. `clash` is `true` if the answer shows
+    /// a clash of identities.
+    pub(super) fn watch(&mut self, clash: bool) -> Option<Violation> {
+        let observed = self.election.observed();
+        // A read that does not show a write of another process shows a write of this process.
+        let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, !clash));
+        (reported && !clash).then_some(Violation::FalseClash)
+    }
+
+    /// Returns the promise that the reported `fact` breaks.
+    pub(super) fn hear(&mut self, fact: &Fact) -> Option<Violation> {
         match fact {
             Fact::LeaderChanged { leader } if self.seat.leads && leader.as_deref() != Some(self.identity) => {
                 Some(Violation::Order)
@@ -190,12 +198,6 @@ impl Node {
             Fact::ReleaseGivenUp => {
                 self.gave_up = true;
                 None
-            }
-            Fact::Observed => {
-                let observed = self.election.observed();
-                // A read that does not show a write of another process shows a write of this process.
-                let reported = self.clash_watch.as_mut().is_some_and(|watch| watch.saw(observed, !clash));
-                (reported && !clash).then_some(Violation::FalseClash)
             }
             _ => None,
         }

@@ -61,7 +61,7 @@ impl World {
         }
         // A refusal counts for nothing unless an earlier word counted.
         self.heard += usize::from(!is_echo && word != Word::Nothing);
-        self.step(setup, index, Input::Heard(heard), false);
+        self.step(setup, index, Input::Heard(heard));
     }
 
     fn said(&mut self, index: usize, word: Word) -> Option<Heard> {

@@ -56,7 +56,7 @@ impl World {
 
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
         match deed {
-            Deed::Poll => self.step(setup, index, Input::Tick, false),
+            Deed::Poll => self.step(setup, index, Input::Tick),
             Deed::Arrive => {
                 self.arrive(setup, index);
                 let is_read = |flight: &Flight<_, Answered>| {
@@ -74,9 +74,9 @@ impl World {
             Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict, None),
             Deed::Stop => {
                 self.nodes[index].stop_asked = true;
-                self.step(setup, index, Input::Command(Command::Stop), false);
+                self.step(setup, index, Input::Command(Command::Stop));
             }
-            Deed::StepDown => self.step(setup, index, Input::Command(Command::StepDown), false),
+            Deed::StepDown => self.step(setup, index, Input::Command(Command::StepDown)),
             Deed::BeginWork => self.begin_work(setup, index),
             Deed::WorkStopped => self.end_work(setup, index, WorkEnd::Complete),
             Deed::Succeed => {
@@ -96,7 +96,7 @@ impl World {
                 let node = &mut self.nodes[index];
                 node.is_longer = !node.is_longer;
                 let rules = setup.rules_after(index, node.is_longer);
-                self.step(setup, index, Input::Reconfigure(Arc::new(rules)), false);
+                self.step(setup, index, Input::Reconfigure(Arc::new(rules)));
             }
             Deed::CompeteAgain => self.begin(setup, index),
             Deed::Crash => {
@@ -115,7 +115,7 @@ impl World {
         node.well = Duration::ZERO;
         let input =
             Input::Begin { stand_back: Duration::ZERO, ends_with_work: setup.has_job(index), job: setup.job_of(index) };
-        self.step(setup, index, input, false);
+        self.step(setup, index, input);
     }
 
     /// Begins the work, as the work's task does: the task reads the clock before it polls the work.
@@ -126,7 +126,7 @@ impl World {
             self.violate(setup, violation);
         } else {
             self.nodes[index].seat.work = Work::None;
-            self.step(setup, index, Input::WorkEnded(WorkEnd::NotBegun), false);
+            self.step(setup, index, Input::WorkEnded(WorkEnd::NotBegun));
         }
     }
 
@@ -136,16 +136,15 @@ impl World {
             // Only the next candidacy waits for work that was given up.
             self.begin(setup, index);
         } else {
-            self.step(setup, index, Input::WorkEnded(end), false);
+            self.step(setup, index, Input::WorkEnded(end));
         }
     }
 
-    /// Takes one step of a node's machine, and carries out the effects as a driver does. `clash` is `true` if the input
-    /// is an answer that shows a clash of identities.
-    pub(super) fn step(&mut self, setup: &Setup, index: usize, input: Input, clash: bool) {
+    /// Takes one step of a node's machine, and carries out the effects as a driver does.
+    pub(super) fn step(&mut self, setup: &Setup, index: usize, input: Input) {
         self.nodes[index].election.handle(setup.now(), input, &mut self.ids);
         while let Some(effect) = self.nodes[index].election.next() {
-            self.carry_out(setup, index, effect, clash);
+            self.carry_out(setup, index, effect);
         }
         let waits = self.net.get(index, &()).is_some();
         let node = &mut self.nodes[index];
@@ -160,7 +159,7 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect, clash: bool) {
+    fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect) {
         let node = &mut self.nodes[index];
         let violation = match effect {
             Effect::Send(request) => {
@@ -212,7 +211,7 @@ impl World {
                 self.orphan(setup, index);
                 violation
             }
-            Effect::Fact(fact) => node.hear(&fact, clash),
+            Effect::Fact(fact) => node.hear(&fact),
             _ => None,
         };
         self.violate(setup, violation);
@@ -222,9 +221,12 @@ impl World {
         if let Some(Flight::Answered(Answered { answer, clash, .. })) = self.net.take(index, &()) {
             self.nodes[index].see(setup, index, &answer);
             let is_known = self.nodes[index].knows(&answer);
-            self.step(setup, index, Input::Answer(answer), clash);
+            let shows = answer.failure().is_none();
+            self.step(setup, index, Input::Answer(answer));
             let waits = self.net.get(index, &()).is_some();
-            let violation = self.nodes[index].is_slow(setup, waits).filter(|_| is_known);
+            let node = &mut self.nodes[index];
+            let violation = if shows { node.watch(clash) } else { None };
+            let violation = violation.or_else(|| node.is_slow(setup, waits).filter(|_| is_known));
             self.violate(setup, violation);
         }
     }

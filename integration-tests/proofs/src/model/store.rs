@@ -107,7 +107,7 @@ impl World {
         }
         let failure = Failure { kind, retry_after };
         let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
-        self.step(setup, index, Input::Answer(answer), false);
+        self.step(setup, index, Input::Answer(answer));
     }
 
     /// Lets a node stop waiting for its request. A write that would not land now may land after a repair.

@@ -6,10 +6,8 @@ use super::log;
 use super::request;
 use super::run::Run;
 use crate::clock::LocalInstant;
-use crate::election::{self, BeginReason, Term};
-use crate::elector::term::OpenTerm;
+use crate::election::{self, Term};
 use crate::leadership::window::Window;
-use crate::leadership::{Leadership, TermListener};
 use crate::sessions::machine::{Effect, Fact, Input, LockId};
 use crate::store::StoreErrorKind;
 
@@ -26,81 +24,50 @@ impl Run<'_> {
                 self.requests.push(request::about_peer(place, session, request, now));
             }
             Effect::ListSessions => self.requests.push(request::list_sessions(place, now)),
-            Effect::Lock { lock, request } => {
-                self.report(lock, |report| report.sending(request.operation()));
-                let Some(slot) = self.slot(lock) else { return };
-                let key = place.lock(&slot.entry.name);
-                let input = move |answer| Input::Lock { lock, answer };
-                self.requests.push(request::about_record(place, key, request, now, input));
-            }
+            Effect::Lock { lock, effect } => self.carry_out_for(now, lock, effect),
             Effect::ListLocks => self.requests.push(request::list_locks(place, now)),
-            Effect::Start { lock, term, reason } => self.start(lock, term, reason),
-            Effect::Extend { valid_until } => self.extend(valid_until),
-            Effect::Stop { lock, reason, .. } => {
-                self.leads -= 1;
-                self.view.leads(self.leads);
-                let open = self.slot(lock).and_then(|slot| slot.open.as_ref());
-                let Some(leadership) = open.map(|open| open.leadership().clone()) else { return };
-                // Rule 8: leadership ends before anything is reported or sent.
-                leadership.close();
-                self.report(lock, |report| report.stopped(now, &leadership, reason));
-                // The work may have ended before, and then `on_stop_leading` is called here: after the report.
-                if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
-                    open.stop();
-                }
-            }
-            Effect::DropWork { lock } => {
-                let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
-                open.drop_work();
-                let fencing_token = open.leadership().fencing_token();
-                self.report(lock, |report| report.dropped_work(fencing_token));
-                // An abort takes effect at the work's next turn, for which the loop waits.
-                self.work_is_due = true;
-            }
-            Effect::Abandon { lock } => {
-                let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) else { return };
-                let fencing_token = open.leadership().fencing_token();
-                self.report(lock, |report| report.abandoned_work(fencing_token));
-                if let Some(open) = self.slot(lock).and_then(|slot| slot.open.as_ref()) {
-                    open.abandon();
-                }
-            }
-            Effect::Finished { lock, outcome } => {
-                let Some(slot) = self.slot(lock) else { return };
-                slot.finish(outcome);
-                // The same elector may have ordered its next candidacy already.
-                let next = slot.successor.take().unwrap_or_else(|| Arc::clone(&slot.entry));
-                self.admit(now, &next);
-            }
+            Effect::Extend(term) => self.extend(term),
             Effect::Ended => self.ended = true,
             Effect::Fact(fact) => self.tell(now, fact),
         }
     }
 
-    fn start(&mut self, lock: LockId, term: Term, reason: BeginReason) {
-        self.leads += 1;
-        self.view.began(self.leads, &reason);
-        let clock = Arc::clone(&self.shared.settings.clock);
-        // All terms of a session share its window: one renewal extends all, and none is valid without the session (S2).
-        let window = Arc::clone(self.window.get_or_insert_with(|| Arc::new(Window::new(&term))));
-        let Some(entry) = self.slot(lock).map(|slot| Arc::clone(&slot.entry)) else { return };
-        let listener: Arc<dyn TermListener> = Arc::clone(&entry) as _;
-        let leadership = Leadership::of_session(term.fencing_token, window, clock, Arc::downgrade(&listener));
-        // The status shows the term before the work can ask for it.
-        self.report(lock, |report| report.started(&leadership, reason));
-        let Some(slot) = self.slot(lock) else { return };
-        // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
-        let Some(start) = slot.candidacy.as_ref().map(|candidacy| candidacy.work.prepare()) else { return };
-        let open = OpenTerm::start(leadership, start, entry.on_stop.clone(), entry.status.clone());
-        // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
-        entry.remember_work(open.work());
-        slot.open = Some(open);
+    fn carry_out_for(&mut self, now: LocalInstant, lock: LockId, effect: election::Effect) {
+        let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) else { return };
+        match effect {
+            election::Effect::Send(request) => {
+                slot.host.report.sending(request.operation());
+                let place = self.shared.settings.place.clone();
+                let key = place.lock(&slot.entry.name);
+                let input = move |answer| Input::Lock { lock, answer };
+                self.requests.push(request::about_record(place, key, request, now, input));
+            }
+            election::Effect::Start { term, reason } => {
+                self.leads += 1;
+                self.view.began(self.leads, &reason);
+                // All terms of a session share its window: one renewal extends all, and none is valid without the session
+                // (S2).
+                let window = self.window.get_or_insert_with(|| Arc::new(Window::new(&term)));
+                slot.start(&self.shared.settings.clock, term.fencing_token, Arc::clone(window), reason);
+            }
+            election::Effect::Finished(outcome) => {
+                slot.finish(outcome);
+                // The same elector may have ordered its next candidacy already.
+                let next = slot.successor.take().unwrap_or_else(|| Arc::clone(&slot.entry));
+                self.admit(now, &next);
+            }
+            effect => {
+                if matches!(effect, election::Effect::Stop { .. }) {
+                    self.leads -= 1;
+                    self.view.leads(self.leads);
+                }
+                slot.host.carry_out(now, effect, &mut self.turn);
+            }
+        }
     }
 
-    fn extend(&mut self, valid_until: LocalInstant) {
+    fn extend(&mut self, term: Term) {
         let settings = &self.shared.settings;
-        let sent_at = valid_until - settings.rules.election.renew_deadline;
-        let term = Term { fencing_token: 0, sent_at, valid_until };
         self.view.renewed(settings.clock.now());
         // Without a term there is no window, and the first term brings the moments of the machine.
         let Some(window) = &self.window else { return };
@@ -129,14 +96,6 @@ impl Run<'_> {
             Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
             Fact::PeerEnded { session } => self.view.peer_ended(&session),
             Fact::IdentityClash { session } => self.view.identity_clash(now, &session),
-            Fact::Acquired { lock, fencing_token } => {
-                self.report(lock, |report| report.fact(election::Fact::Acquired { fencing_token }));
-            }
-            Fact::Released { lock } => self.report(lock, |report| report.fact(election::Fact::Released)),
-            Fact::ReleaseGivenUp { lock } => self.report(lock, |report| report.fact(election::Fact::ReleaseGivenUp)),
-            Fact::LeaderChanged { lock, leader } => {
-                self.report(lock, |report| report.fact(election::Fact::LeaderChanged { leader }));
-            }
             Fact::Refused { lock, refusal } => {
                 let place = self.shared.settings.place.clone();
                 let Some(slot) = self.slot(lock) else { return };
@@ -145,7 +104,7 @@ impl Run<'_> {
                 // No request has failed, so the handle of the lock would show no error without this one.
                 let error =
                     crate::LockError::new(StoreErrorKind::Unreadable, "cannot lead lock", name, refusal.to_string());
-                self.report(lock, |report| report.failed(now, election::Operation::Get, &error));
+                slot.host.report.failed(now, election::Operation::Get, &error);
             }
         }
     }

@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use crate::elector::fitness::Fitness;
 use crate::elector::stamper::Stamper;
+use crate::elector::watches::Watches;
 use crate::sessions::machine::Input;
 use crate::store::check::StoreUnfit;
 
@@ -20,13 +21,14 @@ pub(super) struct Driver {
     stamper: Stamper,
     fitness: Fitness,
     failures: Failures,
+    watches: Watches,
 }
 
 impl Driver {
     pub(super) fn new(settings: &Settings) -> Self {
         let stamper = Stamper::new(Arc::clone(&settings.clock), settings.seed);
         let failures = Failures::new(settings.rules.election.lease_duration);
-        Self { stamper, fitness: Fitness::default(), failures }
+        Self { stamper, fitness: Fitness::default(), failures, watches: Watches::default() }
     }
 
     /// Runs until `cancel` is cancelled.
@@ -51,7 +53,7 @@ impl Driver {
     }
 
     async fn drive(&mut self, shared: &Arc<Shared>, cancel: &CancellationToken) {
-        let mut run = Run::new(shared, &mut self.stamper, &mut self.failures);
+        let mut run = Run::new(shared, &mut self.stamper, &mut self.failures, &mut self.watches);
         let mut cancel_told = false;
         let mut woken = Woken::Input(Input::Begin);
         loop {
@@ -59,10 +61,7 @@ impl Driver {
             if run.ended {
                 return;
             }
-            if std::mem::take(&mut run.work_is_due) {
-                // Work that awaits is gone after its next turn, and must not be given up before that turn.
-                let _ = tokio::spawn(std::future::ready(())).await;
-            }
+            run.turn.taken().await;
             woken = run.wait(cancel, cancel_told).await;
             // One write frees all locks if the session ends before its electors, which often have the same token. A
             // transfer takes precedence over a cancellation at the same time, so the lock goes to the named candidate.

@@ -9,15 +9,12 @@ use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
 use crate::elector::request::{Answered, Asked};
 use crate::lock::LockError;
-use crate::lock::record::LeaderElectionRecord;
 use crate::sessions::machine::{Input, PeerRequest};
 use crate::store::Version;
 
 /// The answer to one request.
 pub(super) struct Done {
     pub(super) reply: Reply,
-    /// The record of a write.
-    pub(super) written: Option<Arc<LeaderElectionRecord>>,
     pub(super) asked: Asked,
     pub(super) answered: Answered,
     pub(super) error: Option<LockError>,
@@ -43,17 +40,12 @@ pub(super) fn about_record(
 ) -> Pending {
     let asked = Asked::of(&request, sent_at);
     Box::pin(async move {
-        let written = match &request {
-            Request::Look => None,
-            // The answer to a write has a version only, and the reports show the record that was written.
-            Request::Write(write) => Some(Arc::clone(&write.record)),
-        };
         let (answer, error) = match request {
             Request::Look => split(place.look(&key).await, Answer::Read),
             Request::Write(write) => split(place.write(&key, write).await, Answer::Written),
         };
         let answered = Answered::of(&answer);
-        Done { reply: Reply::Input(input(answer)), written, asked, answered, error }
+        Done { reply: Reply::Input(input(answer)), asked, answered, error }
     })
 }
 
@@ -71,7 +63,7 @@ pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, 
             let (result, error) = split(place.delete(&key, &version).await, |result| result);
             let answered = answered(&result);
             let reply = Reply::Input(Input::Deleted { session, result });
-            Done { reply, written: None, asked: Asked::without_record(Operation::Release, sent_at), answered, error }
+            Done { reply, asked: Asked::without_record(Operation::Release, sent_at), answered, error }
         }),
     }
 }
@@ -81,7 +73,7 @@ pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
         let (result, error) = split(place.sessions().await, |result| result);
         let answered = answered(&result);
         let reply = Reply::Input(Input::Sessions(result));
-        Done { reply, written: None, asked: Asked::without_record(Operation::Get, sent_at), answered, error }
+        Done { reply, asked: Asked::without_record(Operation::Get, sent_at), answered, error }
     })
 }
 
@@ -89,13 +81,7 @@ pub(super) fn list_locks(place: Place, sent_at: LocalInstant) -> Pending {
     Box::pin(async move {
         let (result, error) = split(place.locks().await, |result| result);
         let answered = answered(&result);
-        Done {
-            reply: Reply::Locks(result),
-            written: None,
-            asked: Asked::without_record(Operation::Get, sent_at),
-            answered,
-            error,
-        }
+        Done { reply: Reply::Locks(result), asked: Asked::without_record(Operation::Get, sent_at), answered, error }
     })
 }
 

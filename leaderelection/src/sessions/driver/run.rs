@@ -13,9 +13,10 @@ use super::shared::{Call, Shared};
 use super::slot::Slot;
 use super::view::View;
 use crate::clock::LocalInstant;
-use crate::election::{self, Answer, Command, WorkEnd};
-use crate::elector::report::Report;
+use crate::election::{self, Command};
+use crate::elector::host::Turn;
 use crate::elector::stamper::Stamper;
+use crate::elector::watches::Watches;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{DrawSession, Input, LockId, Member};
 
@@ -38,8 +39,9 @@ pub(super) struct Run<'a> {
     /// The number that was last logged, and the moment of that line.
     pub(super) leads_told: (usize, LocalInstant),
     pub(super) view: View,
-    /// `true` if work was aborted and has not been polled since.
-    pub(super) work_is_due: bool,
+    pub(super) turn: Turn,
+    /// The watches over the sessions of this process, which follow each other.
+    pub(super) watches: &'a mut Watches,
     pub(super) ended: bool,
 }
 
@@ -66,7 +68,12 @@ impl DrawSession for Stamper {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, stamper: &'a mut Stamper, failures: &'a mut Failures) -> Self {
+    pub(super) fn new(
+        shared: &'a Arc<Shared>,
+        stamper: &'a mut Stamper,
+        failures: &'a mut Failures,
+        watches: &'a mut Watches,
+    ) -> Self {
         shared.begin_run();
         Self {
             shared,
@@ -81,7 +88,8 @@ impl<'a> Run<'a> {
             leads: 0,
             leads_told: (0, LocalInstant::default()),
             view: View::new(shared),
-            work_is_due: false,
+            turn: Turn::default(),
+            watches,
             ended: false,
         }
     }
@@ -116,7 +124,7 @@ impl<'a> Run<'a> {
 
     fn event_of_term(&mut self, name: &str) -> Option<Woken> {
         let lock = *self.names.get(name)?;
-        let input = self.slot(lock)?.open.as_ref()?.next_event()?;
+        let input = self.slot(lock)?.host.next_event()?;
         Some(Woken::Term(lock, input))
     }
 
@@ -154,13 +162,7 @@ impl<'a> Run<'a> {
     fn term_event(&mut self, now: LocalInstant, lock: LockId, input: election::Input) {
         let input = match input {
             election::Input::Command(command) => Input::Command { lock, command },
-            election::Input::WorkEnded(end) => {
-                let error = self.slot(lock).and_then(|slot| slot.open.as_ref()?.take_error());
-                if end != WorkEnd::Complete {
-                    self.report(lock, |report| report.work_ended(end, error.as_deref()));
-                }
-                Input::WorkEnded { lock, end }
-            }
+            election::Input::WorkEnded(end) => Input::WorkEnded { lock, end },
             _ => return,
         };
         self.handle(now, input);
@@ -178,20 +180,19 @@ impl<'a> Run<'a> {
             (orders.end.take(), orders.gone)
         };
         if let Some(lock) = self.names.get(&entry.name).copied()
-            && let Some(slot) = self.slot(lock)
+            && let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut)
         {
             // The successor was dropped before its turn came.
             slot.successor.take_if(|successor| gone && Arc::ptr_eq(successor, &entry));
             // An elector of the same name that came later has no say in this candidacy.
             if Arc::ptr_eq(&slot.entry, &entry) {
                 if end == Some(End::Dropped)
-                    && let Some(open) = &slot.open
+                    && let Some(open) = &slot.host.open
                 {
                     // Nobody waits for this work any more, so it gets no time to stop. Its lock is released when it is
                     // gone.
                     open.stop();
-                    open.drop_work();
-                    self.work_is_due = true;
+                    self.turn.drop_work(open);
                 }
                 // After a drop as well: the machine releases the lock when the work is gone.
                 if end.is_some() {
@@ -254,7 +255,7 @@ impl<'a> Run<'a> {
 
     /// Returns the lock of the answer, if it is about one.
     fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
-        let Done { reply, written, asked, answered, error } = done;
+        let Done { reply, asked, answered, error } = done;
         if let Some(error) = &error {
             self.failures.tell(now, error);
         }
@@ -268,39 +269,37 @@ impl<'a> Run<'a> {
         };
         let lock = match &input {
             Input::Lock { lock, answer } => {
-                let observed = match (answer, &written) {
-                    (Answer::Read(Ok(None)), _) => Some(None),
-                    (Answer::Read(Ok(Some(found))), _) => Some(Some((&found.record, &found.version))),
-                    (Answer::Written(Ok(version)), Some(record)) => Some(Some((&**record, version))),
-                    _ => None,
-                };
                 // The lock's record has no renewals. A handle shows those of the session that it names.
-                let session = observed.flatten().and_then(|(record, _)| record.session.as_deref());
+                let session = asked.shown(answer).flatten().and_then(|(record, _)| record.session.as_deref());
                 let renewal = session.map(|session| self.view.renewal_of(now, session));
-                // Reported before the machine's step, so that the status shows the record before the term that follows
-                // from it.
-                self.report(*lock, |report| {
-                    report.answered(now, asked, answered, error.as_ref());
-                    if let Some(observed) = observed {
-                        report.observed_of(now, observed, renewal);
+                if let Some(slot) = self.slots.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) {
+                    let describe = || self.shared.settings.place.describe_lock(&slot.entry.name);
+                    let noticed = slot.watches.answered(&asked, answer, self.stamper, describe);
+                    if let Some((_, error)) = &noticed.refused {
+                        self.failures.tell(now, error);
                     }
-                });
+                    slot.host.report.answered(now, &asked, answer, error.as_ref(), &noticed, renewal);
+                }
                 Some(*lock)
             }
-            input => {
-                self.view.answered(now, input, asked, answered, error.as_ref());
+            Input::Own { answer, .. } => {
+                let describe = || self.shared.settings.place.describe();
+                let noticed = self.watches.answered(&asked, answer, self.stamper, describe);
+                self.view.answered_own(now, &asked, answered, error.as_ref());
+                if let Some((operation, error)) = &noticed.refused {
+                    self.failures.tell(now, error);
+                    self.view.failed(now, *operation, error);
+                }
+                None
+            }
+            _ => {
+                self.view.answered(now, asked.operation, answered, error.as_ref());
                 None
             }
         };
         self.handle(now, input);
         self.view.sees(self.member.sessions());
         lock
-    }
-
-    pub(super) fn report(&mut self, lock: LockId, tell: impl FnOnce(&mut Report)) {
-        if let Some(slot) = self.slot(lock) {
-            tell(slot.report());
-        }
     }
 
     pub(super) fn slot(&mut self, lock: LockId) -> Option<&mut Slot> {

@@ -3,63 +3,73 @@
 use std::sync::Arc;
 
 use super::entry::{Candidacy, LockEntry};
-use crate::election::{EndReason, Fact, RunOutcome};
-use crate::elector::report::Report;
-use crate::elector::term::OpenTerm;
+use crate::clock::Clock;
+use crate::election::{BeginReason, EndReason, Fact, RunOutcome};
+use crate::elector::host::Host;
+use crate::elector::watches::Watches;
+use crate::leadership::window::Window;
+use crate::leadership::{Leadership, TermListener};
 
 /// One lock in a run of the driver, from its first candidacy on.
 pub(super) struct Slot {
     pub(super) entry: Arc<LockEntry>,
-    report: Option<Report>,
+    pub(super) host: Host,
+    pub(super) watches: Watches,
     pub(super) candidacy: Option<Box<Candidacy>>,
-    pub(super) open: Option<OpenTerm>,
     /// The next elector of this lock, while a candidacy of an elector that was dropped is winding down.
     pub(super) successor: Option<Arc<LockEntry>>,
 }
 
 impl Slot {
     pub(super) fn new(entry: Arc<LockEntry>) -> Self {
-        Self { entry, report: None, candidacy: None, open: None, successor: None }
+        let host = Host::new(Arc::clone(&entry) as _);
+        Self { entry, host, watches: Watches::default(), candidacy: None, successor: None }
     }
 
     /// Gives the lock to another elector, which learns what its predecessor knew.
     pub(super) fn pass_on(&mut self, successor: Arc<LockEntry>) {
-        self.end_report();
+        self.host.report.finished();
+        self.host = Host::new(Arc::clone(&successor) as _);
         // The machine announces changes only, and the leader that it has announced may stay for days.
         let leader = successor.status.inherit(&self.entry.status);
         self.entry = successor;
         if leader.is_some() {
-            self.report().fact(Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
+            self.host.report.fact(Fact::LeaderChanged { leader: leader.as_deref().map(str::to_owned) });
         }
     }
 
-    /// The reports of the present elector.
-    pub(super) fn report(&mut self) -> &mut Report {
-        let Self { entry, report, .. } = self;
-        report.get_or_insert_with(|| Report::new(Arc::clone(entry) as _))
+    /// Starts the work of a term in the window of its session.
+    pub(super) fn start(
+        &mut self,
+        clock: &Arc<dyn Clock>,
+        fencing_token: u64,
+        window: Arc<Window>,
+        reason: BeginReason,
+    ) {
+        let Some(candidacy) = &self.candidacy else { return };
+        let listener: Arc<dyn TermListener> = Arc::clone(&self.entry) as _;
+        let leadership = Leadership::of_session(fencing_token, window, Arc::clone(clock), Arc::downgrade(&listener));
+        // Prepared for each term: a term that was missed is followed by another of the same candidacy (rule 12).
+        let work = self.host.start(leadership, reason, candidacy.work.prepare(), self.entry.on_stop.clone());
+        // Kept beyond the run, because work may outlive it, and the next candidacy waits for that work (rule 8).
+        self.entry.remember_work(work);
     }
 
     /// Ends the candidacy, and tells its elector.
     pub(super) fn finish(&mut self, outcome: RunOutcome) {
         // The term goes before its outcome is sent, so that the caller finds nothing of it.
-        self.open = None;
+        self.host.open = None;
         if let Some(candidacy) = self.candidacy.take() {
             let _ = candidacy.done.send(Box::new(outcome));
-        }
-    }
-
-    fn end_report(&mut self) {
-        if let Some(mut report) = self.report.take() {
-            report.finished();
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.end_report();
+        self.host.report.finished();
         // A run that is dropped answers every caller, who would otherwise wait for a driver that is gone.
-        let fencing_token = self.open.as_ref().map(|open| open.leadership().fencing_token());
+        let fencing_token = self.host.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
             Some(fencing_token) => RunOutcome::Led { fencing_token, reason: EndReason::Cancelled },
             None => RunOutcome::NeverLed,

@@ -12,7 +12,6 @@ use crate::elector::meters::SessionMeters;
 use crate::elector::request::{Answered, Asked};
 use crate::handle::observation::{RecordedError, Renewal, SessionRenewal};
 use crate::lock::LockError;
-use crate::sessions::machine::Input;
 use crate::store::StoreErrorKind;
 
 /// The listeners of one run of a session.
@@ -76,23 +75,34 @@ impl View {
         self.failed(now, Operation::Get, &error);
     }
 
-    /// A request was answered that is not about a lock.
+    /// A request was answered that is about another session, or about many objects.
     pub(super) fn answered(
         &mut self,
         now: LocalInstant,
-        input: &Input,
-        asked: Asked,
+        operation: Operation,
         answered: Answered,
         error: Option<&LockError>,
     ) {
-        if matches!(input, Input::Own { .. }) {
-            self.meters.answered_own(now, asked, answered);
-        } else {
-            self.meters.answered(asked.operation, answered);
-        }
+        self.meters.answered(operation, answered);
+        self.fails(now, operation, error);
+    }
+
+    /// A request about the own session was answered.
+    pub(super) fn answered_own(
+        &mut self,
+        now: LocalInstant,
+        asked: &Asked,
+        answered: Answered,
+        error: Option<&LockError>,
+    ) {
+        self.meters.answered_own(now, asked, answered);
+        self.fails(now, asked.operation, error);
+    }
+
+    fn fails(&self, now: LocalInstant, operation: Operation, error: Option<&LockError>) {
         // A conflict is a normal event of a race for a session's end, and no failure.
         if let Some(error) = error.filter(|error| error.kind() != StoreErrorKind::Conflict) {
-            self.failed(now, asked.operation, error);
+            self.failed(now, operation, error);
         }
     }
 
@@ -115,7 +125,7 @@ impl View {
         self.meters.sees(sessions);
     }
 
-    fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
+    pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
         let at = self.shared.settings.clock.wall_time();
         self.shared.status.fail(RecordedError::new(now, at, operation, error));
     }

@@ -2,7 +2,7 @@
 
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, BeginReason, EndReason, Request, RunOutcome, Term};
+use crate::election::{self, EndReason, Request, Term};
 use crate::store::Version;
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
@@ -25,59 +25,19 @@ pub enum Effect {
     },
     /// Lists all sessions.
     ListSessions,
-    /// Sends a request about a lock. At most one is in flight for each lock.
+    /// Carries out an order about a lock and its terms, as one of an [`Election`](election::Election). At most one request is
+    /// in flight for each lock. The moments of a term are those of the session. Work that was given up keeps its lock from
+    /// another term until it has ended.
     Lock {
         /// The lock.
         lock: LockId,
-        /// The request.
-        request: Request,
+        /// The order.
+        effect: election::Effect,
     },
     /// Lists all locks.
     ListLocks,
-    /// Starts the work of a new term. The work may begin only while the session's window is open.
-    Start {
-        /// The lock.
-        lock: LockId,
-        /// The term. Its moments are those of the session.
-        term: Term,
-        /// The reason for which the lock was free.
-        reason: BeginReason,
-    },
     /// Moves the end of the session's window, which is the window of all its terms.
-    Extend {
-        /// The moment at which the session ends unless it is renewed.
-        valid_until: LocalInstant,
-    },
-    /// Ends leadership of a lock now, and tells the work to stop.
-    Stop {
-        /// The lock.
-        lock: LockId,
-        /// The ended term's token.
-        fencing_token: u64,
-        /// The reason for the end.
-        reason: EndReason,
-        /// The moment by which the work must have stopped.
-        drop_by: LocalInstant,
-    },
-    /// Drops the work of a term, which has not stopped in time.
-    DropWork {
-        /// The lock.
-        lock: LockId,
-    },
-    /// Gives up the work of a term, which cannot be dropped. The lock's elector begins no other term before that work has
-    /// ended.
-    Abandon {
-        /// The lock.
-        lock: LockId,
-    },
-    /// Returns to an elector's caller. Nothing more happens to the lock before the next
-    /// [`Input::Compete`](super::Input::Compete).
-    Finished {
-        /// The lock.
-        lock: LockId,
-        /// The outcome.
-        outcome: RunOutcome,
-    },
+    Extend(Term),
     /// The member has ended, as [`Input::Stop`](super::Input::Stop) asked.
     Ended,
     /// Reports a fact. No decision depends on the listeners.
@@ -131,30 +91,6 @@ pub enum Fact {
     IdentityClash {
         /// The other session.
         session: SessionId,
-    },
-    /// A write of this member won a lock.
-    Acquired {
-        /// The lock.
-        lock: LockId,
-        /// The new term's token.
-        fencing_token: u64,
-    },
-    /// A lock was released.
-    Released {
-        /// The lock.
-        lock: LockId,
-    },
-    /// A lock could not be released in time. The release continues in the background.
-    ReleaseGivenUp {
-        /// The lock.
-        lock: LockId,
-    },
-    /// A lock names another leader, or none.
-    LeaderChanged {
-        /// The lock.
-        lock: LockId,
-        /// The new leader.
-        leader: Option<String>,
     },
     /// A lock cannot be led through a session, and is left alone.
     Refused {

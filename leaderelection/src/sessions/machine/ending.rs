@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::LockId;
-use super::effect::{Effect, Fact};
 use super::lock::{Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
-use crate::election::Command;
+use crate::election::{Command, Effect, Fact};
 use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 
 impl Member {
@@ -94,7 +93,7 @@ impl Member {
         let ending = Ending::of_term(fencing_token, reason.clone(), lease_until, margin);
         let drop_by = ending.drop_by();
         lock.phase = Phase::Ending(Box::new(ending));
-        self.effects.push_back(Effect::Stop { lock: id, fencing_token, reason, drop_by });
+        self.order(id, Effect::Stop { fencing_token, reason, drop_by });
         self.conclude(now, id);
     }
 
@@ -155,16 +154,16 @@ impl Member {
             match ending.pass(now) {
                 None => {}
                 Some(Late::Work) => {
-                    self.effects.push_back(Effect::DropWork { lock: id });
+                    self.order(id, Effect::DropWork);
                     self.time_ending(now, id);
                 }
                 Some(Late::DroppedWork) => {
                     // The session still waits for this work: the lock is not released while the work runs.
-                    self.effects.push_back(Effect::Abandon { lock: id });
+                    self.order(id, Effect::Abandon);
                     self.finish(now, id);
                 }
                 Some(Late::Release) => {
-                    self.tell(Fact::ReleaseGivenUp { lock: id });
+                    self.order(id, Effect::Fact(Fact::ReleaseGivenUp));
                     self.finish(now, id);
                 }
             }
@@ -173,19 +172,25 @@ impl Member {
 
     /// Drops the work of all terms, because their session is over.
     pub(super) fn drop_all_work(&mut self) {
-        for (index, _) in self.locks.iter().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
-            self.effects.push_back(Effect::DropWork { lock: LockId::of(index) });
+        for index in self.at_work_for_session() {
+            self.order(LockId::of(index), Effect::DropWork);
         }
     }
 
     /// Gives up the work of all terms. The session is not released, because that work runs.
     pub(super) fn forsake_all_work(&mut self) {
         self.at_work = 0;
-        for (index, lock) in self.locks.iter_mut().enumerate().filter(|(_, lock)| lock.works && !lock.forsaken) {
+        for index in self.at_work_for_session() {
             // Its lock gets no other term before it ends (rule 8), but a new session need not wait for it.
-            lock.forsaken = true;
-            self.effects.push_back(Effect::Abandon { lock: LockId::of(index) });
+            self.locks[index].forsaken = true;
+            self.order(LockId::of(index), Effect::Abandon);
         }
+    }
+
+    /// The locks whose work the session waits for.
+    fn at_work_for_session(&self) -> Vec<usize> {
+        let locks = self.locks.iter().enumerate();
+        locks.filter(|(_, lock)| lock.works && !lock.forsaken).map(|(index, _)| index).collect()
     }
 
     /// Ends the term of a lock whose record asks for another leader (rule 14).

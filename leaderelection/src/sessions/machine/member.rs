@@ -288,7 +288,7 @@ impl Member {
             lock.phase = Phase::Competing;
             return self.freed(now, id);
         };
-        self.effects.push_back(Effect::Finished { lock: id, outcome });
+        self.order(id, election::Effect::Finished(outcome));
         self.plan(now, id);
     }
 
@@ -352,6 +352,11 @@ impl Member {
         retry + jitter.of(retry.mul_f64(JITTER_FACTOR))
     }
 
+    /// Gives an order or a fact about one lock, as the election of a lock with a lease of its own does.
+    pub(super) fn order(&mut self, lock: LockId, effect: election::Effect) {
+        self.effects.push_back(Effect::Lock { lock, effect });
+    }
+
     pub(super) fn tell(&mut self, fact: Fact) {
         self.effects.push_back(Effect::Fact(fact));
     }
@@ -361,7 +366,8 @@ impl Member {
         let Some(lock) = self.lock_mut(id) else { return };
         if lock.announced != leader {
             lock.announced.clone_from(&leader);
-            self.tell(Fact::LeaderChanged { lock: id, leader: leader.map(|leader| leader.to_string()) });
+            let leader = leader.map(|leader| leader.to_string());
+            self.order(id, election::Effect::Fact(election::Fact::LeaderChanged { leader }));
         }
     }
 

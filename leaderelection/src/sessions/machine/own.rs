@@ -85,7 +85,7 @@ impl Member {
             }
             election::Effect::Extend(term) => {
                 own.term = Some(term);
-                self.effects.push_back(Effect::Extend { valid_until: term.valid_until });
+                self.effects.push_back(Effect::Extend(term));
             }
             election::Effect::Stop { reason, drop_by, .. } => {
                 // From here on no lock's write is sent, and no answer to one counts (rule S2).
@@ -126,18 +126,17 @@ impl Member {
         self.handing_over.clear();
         self.examine = None;
         for index in 0..self.locks.len() {
-            let lock = &mut self.locks[index];
-            let mut ending = match std::mem::replace(&mut lock.phase, Phase::Idle) {
+            let mut ending = match std::mem::replace(&mut self.locks[index].phase, Phase::Idle) {
                 Phase::Leading { token } => {
-                    let (lock, fencing_token, reason) = (LockId::of(index), token, reason.clone());
+                    let (fencing_token, reason) = (token, reason.clone());
                     let ending = Ending::of_session(fencing_token, reason.clone());
-                    self.effects.push_back(Effect::Stop { lock, fencing_token, reason, drop_by });
+                    self.order(LockId::of(index), election::Effect::Stop { fencing_token, reason, drop_by });
                     Box::new(ending)
                 }
                 // Its stop was ordered when its own term ended, so the driver must not get a second one.
                 Phase::Ending(ending) => ending,
                 other => {
-                    lock.phase = other;
+                    self.locks[index].phase = other;
                     continue;
                 }
             };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::effect::{Effect, Fact, Refusal};
+use super::effect::{Fact, Refusal};
 use super::flight::{Flight, Kind};
 use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
@@ -12,7 +12,7 @@ use super::ranking;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, BeginReason, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
+use crate::election::{self, Answer, BeginReason, Effect, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
 use crate::lock::VersionedRecord;
 use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
 use crate::store::{StoreErrorKind, Version};
@@ -137,7 +137,7 @@ impl Member {
         };
         // The answer may come when another session is open, for which the write proves nothing.
         self.flights.insert(id.0, Flight { session: own.id.clone(), kind });
-        self.effects.push_back(Effect::Lock { lock: id, request });
+        self.order(id, Effect::Send(request));
     }
 
     pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
@@ -340,9 +340,9 @@ impl Member {
         (lock.works, lock.work_end) = (true, None);
         // Counted before the driver starts the work, so that no step in between releases the session beside it.
         self.at_work += 1;
-        self.tell(Fact::Acquired { lock: id, fencing_token: token });
+        self.order(id, Effect::Fact(election::Fact::Acquired { fencing_token: token }));
         let term = Term { fencing_token: token, ..window };
-        self.effects.push_back(Effect::Start { lock: id, term, reason });
+        self.order(id, Effect::Start { term, reason });
         self.announce(id, Some(self.identity.clone()));
     }
 
@@ -350,7 +350,7 @@ impl Member {
         // The number is the session's: a release that the session before has sent says nothing about this one.
         self.released += u64::from(counts);
         self.set_seen(id, Seen::Free { version });
-        self.tell(Fact::Released { lock: id });
+        self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);
         self.settle(now, id, BeginReason::Released);
         self.freed(now, id);

@@ -321,7 +321,7 @@ fn a_window_that_was_seen_to_be_over_is_not_led_on() {
     let mut play = Play::leader(releasing());
     play.pass(SECOND * 2);
     play.handle(Input::Answer(Answer::Written(Ok(Version::new("2")))));
-    assert!(matches!(play.effects[..], [Effect::Fact(Fact::Observed), Effect::Extend(_)]));
+    assert!(matches!(play.effects[..], [Effect::Extend(_)]));
     play.handle(Input::Expired);
     assert!(matches!(play.effects[..], [Effect::Stop { reason: EndReason::RenewDeadline, .. }]));
     assert_eq!(play.election.leading(play.now), None);

@@ -130,7 +130,7 @@ impl Fleet {
                         let answer = self.session(index, &session, request);
                         inputs.push(Input::Peer { session, answer });
                     }
-                    Effect::Lock { lock, request } => {
+                    Effect::Lock { lock, effect: election::Effect::Send(request) } => {
                         let answer = self.lock(lock, request);
                         inputs.push(Input::Lock { lock, answer });
                     }
@@ -145,10 +145,10 @@ impl Fleet {
                         let listed = self.locks.iter().map(|(id, found)| (*id, Some(found.version.clone())));
                         inputs.push(Input::Locks(Ok(listed.collect())));
                     }
-                    Effect::Stop { lock, .. } if !works_on => {
+                    Effect::Lock { lock, effect: election::Effect::Stop { .. } } if !works_on => {
                         inputs.push(Input::WorkEnded { lock, end: WorkEnd::Complete });
                     }
-                    Effect::Finished { lock, .. } if self.members[index].campaigns => {
+                    Effect::Lock { lock, effect: election::Effect::Finished(_) } if self.members[index].campaigns => {
                         inputs.push(Input::Compete { lock, stand_back: Duration::ZERO, ends_with_work: false });
                     }
                     Effect::Fact(fact) => self.members[index].facts.push(fact),

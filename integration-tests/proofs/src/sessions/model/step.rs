@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
-use leaderelection::election::{Answer, Command, Failure, Request, WorkEnd};
+use leaderelection::election::{self, Answer, Command, Failure, Request, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Input, PeerRequest};
 
 use super::node::{Ask, Node, Reply, Source, Target, id};
@@ -212,7 +212,9 @@ impl World {
     fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect) {
         match effect {
             Effect::Own { session, request } => self.send(setup, index, Target::Own(session), request),
-            Effect::Lock { lock, request } => self.send(setup, index, Target::Lock(lock.0 as usize), request),
+            Effect::Lock { lock, effect: election::Effect::Send(request) } => {
+                self.send(setup, index, Target::Lock(lock.0 as usize), request)
+            }
             Effect::Peer { session, request } => {
                 let ask = match request {
                     PeerRequest::Look => Ask::Read,
@@ -223,7 +225,7 @@ impl World {
             }
             Effect::ListSessions => self.put(index, Target::Sessions, Ask::Read),
             Effect::ListLocks => self.put(index, Target::Locks, Ask::Read),
-            Effect::Start { lock, term, .. } => {
+            Effect::Lock { lock, effect: election::Effect::Start { term, .. } } => {
                 let lock = lock.0 as usize;
                 let seat = &mut self.nodes[index].seats[lock];
                 seat.leads = true;
@@ -234,8 +236,8 @@ impl World {
                 self.started[lock] |= this;
                 self.violate(broken.then_some(Violation::Tokens));
             }
-            Effect::Extend { valid_until } => self.extend(setup, index, valid_until),
-            Effect::Stop { lock, fencing_token, reason, .. } => {
+            Effect::Extend(term) => self.extend(setup, index, term.valid_until),
+            Effect::Lock { lock, effect: election::Effect::Stop { fencing_token, reason, .. } } => {
                 let lock = lock.0 as usize;
                 self.nodes[index].seats[lock].stop(setup.late_work);
                 let cell = self.locks[lock].as_ref();
@@ -244,9 +246,15 @@ impl World {
                 let violation = Node::stops(&reason, fencing_token, cell, session, index);
                 self.violate(violation);
             }
-            Effect::DropWork { lock } => self.nodes[index].seats[lock.0 as usize].drop_work(),
-            Effect::Abandon { lock } => self.nodes[index].seats[lock.0 as usize].work = Work::Abandoned,
-            Effect::Finished { lock, .. } => self.nodes[index].again[lock.0 as usize] = true,
+            Effect::Lock { lock, effect: election::Effect::DropWork } => {
+                self.nodes[index].seats[lock.0 as usize].drop_work()
+            }
+            Effect::Lock { lock, effect: election::Effect::Abandon } => {
+                self.nodes[index].seats[lock.0 as usize].work = Work::Abandoned
+            }
+            Effect::Lock { lock, effect: election::Effect::Finished(_) } => {
+                self.nodes[index].again[lock.0 as usize] = true
+            }
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{EndReason, Failure, Request, WorkEnd};
+use leaderelection::election::{self, EndReason, Failure, Request, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Input, LockId, Member, PeerRequest};
 
 use super::node::{Ids, Process, Seat, Target, Work};
@@ -91,7 +91,9 @@ impl World {
                 let session = session.to_string();
                 self.send(node, Target::Own(session.clone()), ask(Key::Session(session), request));
             }
-            Effect::Lock { lock, request } => self.send(node, Target::Lock(lock.0), ask(Key::Lock(lock.0), request)),
+            Effect::Lock { lock, effect: election::Effect::Send(request) } => {
+                self.send(node, Target::Lock(lock.0), ask(Key::Lock(lock.0), request))
+            }
             Effect::Peer { session, request } => {
                 let key = Key::Session(session.to_string());
                 let ask = match request {
@@ -103,7 +105,7 @@ impl World {
             }
             Effect::ListSessions => self.send(node, Target::Sessions, Ask::ListSessions),
             Effect::ListLocks => self.send(node, Target::Locks, Ask::ListLocks),
-            Effect::Start { lock, term, reason } => {
+            Effect::Lock { lock, effect: election::Effect::Start { term, reason } } => {
                 self.timeline.log(|| format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
                 let seat = &mut process.seats[lock.0 as usize];
                 let revived = seat.ended >= Some(term.fencing_token) || seat.leads.is_some();
@@ -113,8 +115,8 @@ impl World {
                 self.timeline.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
                 self.extend(node, term.valid_until);
             }
-            Effect::Extend { valid_until } => self.extend(node, valid_until),
-            Effect::Stop { lock, fencing_token, reason, .. } => {
+            Effect::Extend(term) => self.extend(node, term.valid_until),
+            Effect::Lock { lock, effect: election::Effect::Stop { fencing_token, reason, .. } } => {
                 self.timeline.log(|| format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
                 seat.ended = seat.ended.max(seat.leads.take());
@@ -130,7 +132,7 @@ impl World {
                 );
                 self.is_left(lock.0);
             }
-            Effect::DropWork { lock } => {
+            Effect::Lock { lock, effect: election::Effect::DropWork } => {
                 // Some work cannot be dropped at once.
                 if let Some(token) = process.seats[lock.0 as usize].ended
                     && self.dice.chance(0.9)
@@ -144,8 +146,10 @@ impl World {
                     }
                 }
             }
-            Effect::Abandon { lock } => process.seats[lock.0 as usize].work = Work::Abandoned,
-            Effect::Finished { lock, outcome } if process.stopped_at.is_none() => {
+            Effect::Lock { lock, effect: election::Effect::Abandon } => {
+                process.seats[lock.0 as usize].work = Work::Abandoned
+            }
+            Effect::Lock { lock, effect: election::Effect::Finished(outcome) } if process.stopped_at.is_none() => {
                 let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
                 let stand_back = if gave_up { self.scenario.timings.lease } else { Duration::ZERO };
                 self.compete(node, lock.0, stand_back);
@@ -157,6 +161,9 @@ impl World {
                 self.nodes[node].process = None;
                 let at = self.timeline.now + self.dice.up_to(self.scenario.timings.lease * 3);
                 self.at(at, Event::Start(node));
+            }
+            Effect::Lock { lock, effect: election::Effect::Fact(fact) } => {
+                self.timeline.log(|| format!("p{number}, lock {}: {fact:?}", lock.0));
             }
             Effect::Fact(fact) => self.timeline.log(|| format!("p{number}: {fact:?}")),
             _ => {}

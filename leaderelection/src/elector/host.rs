@@ -1,0 +1,102 @@
+//! The orders of a state machine about one candidacy and its terms, carried out in the order in which they come.
+
+use std::sync::Arc;
+
+use super::listeners::Listeners;
+use super::report::Report;
+use super::term::{EarlierWork, OpenTerm, Prepared};
+use crate::clock::LocalInstant;
+use crate::config::callbacks::OnStop;
+use crate::election::{BeginReason, Effect, Input};
+use crate::leadership::Leadership;
+
+/// The terms of one candidacy, and the reports about it.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) report: Report,
+    /// The last term, until the candidacy has ended.
+    pub(crate) open: Option<OpenTerm>,
+}
+
+impl Host {
+    pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
+        Self { report: Report::new(listeners), open: None }
+    }
+
+    /// Starts the work of a term. Returns the work as a later term sees it: it may outlive its term and this host.
+    pub(crate) fn start(
+        &mut self,
+        leadership: Leadership,
+        reason: BeginReason,
+        work: Prepared,
+        on_stop: Option<Arc<OnStop>>,
+    ) -> EarlierWork {
+        // The status shows the term before the work can ask for it.
+        self.report.started(&leadership, reason);
+        let open = OpenTerm::start(leadership, work, on_stop, self.report.status().clone());
+        let work = open.work();
+        self.open = Some(open);
+        work
+    }
+
+    /// Carries out an order about the term, or passes a fact on.
+    pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, turn: &mut Turn) {
+        match (effect, &self.open) {
+            (Effect::Stop { reason, .. }, Some(open)) => {
+                // Rule 8: leadership ends before anything is reported or sent. A machine orders the stop of a term before any
+                // request of the same step.
+                open.leadership().close();
+                self.report.stopped(now, open.leadership(), reason);
+                // The work may have ended before, and then `on_stop_leading` is called here: after the report.
+                open.stop();
+            }
+            (Effect::DropWork, Some(open)) => {
+                turn.drop_work(open);
+                self.report.dropped_work(open.leadership().fencing_token());
+            }
+            (Effect::Abandon, Some(open)) => {
+                self.report.abandoned_work(open.leadership().fencing_token());
+                open.abandon();
+            }
+            (Effect::Fact(fact), _) => self.report.fact(fact),
+            _ => {}
+        }
+    }
+
+    /// Returns the next event of the term, if there is one.
+    pub(crate) fn next_event(&self) -> Option<Input> {
+        let open = self.open.as_ref()?;
+        let input = open.next_event()?;
+        if let Input::WorkEnded(end) = input {
+            // The log shows what went wrong with the work before it shows the end of the term.
+            self.report.work_ended(end, open.take_error().as_deref());
+        }
+        Some(input)
+    }
+}
+
+/// The turn that dropped work has before anything else happens.
+///
+/// Work that awaits is gone after its next turn. Other input may be there already, if the process was stopped meanwhile, and
+/// must not give up the work before that turn.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    is_due: bool,
+}
+
+impl Turn {
+    /// Drops the work of a term, which takes effect at the work's next turn.
+    pub(crate) fn drop_work(&mut self, open: &OpenTerm) {
+        open.drop_work();
+        self.is_due = true;
+    }
+
+    /// Waits until dropped work has had its turn.
+    pub(crate) async fn taken(&mut self) {
+        if std::mem::take(&mut self.is_due) {
+            // A task that is spawned now has its turn after the work. A mere yield would be over as soon as anything else
+            // wakes this task.
+            let _ = tokio::spawn(std::future::ready(())).await;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The watches over one object. They tell people what is wrong with a store or a process, and no decision depends on them.
+
+use super::log;
+use super::request::Asked;
+use super::stamper::Stamper;
+use super::store_time::StoreTime;
+use crate::election::{Answer, ClashWatch, Operation};
+use crate::lock::LockError;
+use crate::lock::refused::RefusedWrites;
+
+/// The watches over one object.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    refused: RefusedWrites,
+    store_time: StoreTime,
+    /// `None` for what a session writes: its state machine finds clashes, and takes no ages. Boxed, because a session has
+    /// thousands of locks.
+    of_lease: Option<Box<OfLease>>,
+}
+
+/// The watches over a lease for which many compete.
+#[derive(Debug)]
+struct OfLease {
+    clash: ClashWatch,
+    /// `true` if an answer without an age is to be told.
+    wants_age: bool,
+}
+
+/// What the watches have noticed in an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Noticed {
+    /// The store refuses writes that it has to accept.
+    pub(crate) refused: Option<(Operation, LockError)>,
+    /// A clash of identities that is news.
+    pub(crate) clash: bool,
+    /// `true` if another process renews the lease under our identity.
+    pub(crate) of_namesake: bool,
+}
+
+impl Watches {
+    /// Creates the watches over the lease of an elector that trusts the ages of a store if `wants_age`.
+    pub(crate) fn of_lease(identity: &str, wants_age: bool) -> Self {
+        let of_lease = Box::new(OfLease { clash: ClashWatch::new(identity), wants_age });
+        Self { of_lease: Some(of_lease), ..Self::default() }
+    }
+
+    /// Takes every answer about the object. `describe` names the object.
+    pub(crate) fn answered(
+        &mut self,
+        asked: &Asked,
+        answer: &Answer,
+        stamper: &Stamper,
+        describe: impl FnOnce() -> String,
+    ) -> Noticed {
+        let mut noticed = Noticed::default();
+        match answer {
+            Answer::Written(written) => {
+                let replaced = asked.write.as_ref().and_then(|write| write.expected.as_ref());
+                self.refused.answered(replaced, written.as_ref().map_err(|failure| failure.kind));
+            }
+            Answer::Read(Ok(found)) => {
+                let operation = if found.is_some() { Operation::Update } else { Operation::Create };
+                noticed.refused = self.refused.saw(found.as_ref(), describe).map(|error| (operation, error));
+            }
+            Answer::Read(Err(_)) => {}
+        }
+        let Some(shown) = asked.shown(answer) else { return noticed };
+        // An id tells its writer by its beginning. So a write of ours that lands after the machine has forgotten it is still
+        // known as ours, and no clash of identities is reported (rule 2).
+        let number = shown.and_then(|(record, _)| stamper.number_of(record.write_id.as_deref()?));
+        if self.store_time.went_back(number) {
+            log::store_went_back();
+        }
+        if let Some(OfLease { clash, wants_age }) = self.of_lease.as_deref_mut() {
+            noticed.clash = clash.saw(shown, number.is_some());
+            noticed.of_namesake = clash.goes_on(number.is_some());
+            let has_no_age = matches!(answer, Answer::Read(Ok(Some(found))) if found.age.is_none());
+            if has_no_age && std::mem::take(wants_age) {
+                log::store_tells_no_age();
+            }
+        }
+        noticed
+    }
+}
