@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use super::effect::{Effect, Fact, Purpose};
 use super::input::Jitter;
 use super::machine::Election;
 use super::phase::{InFlight, Phase, Seen, Sight, is_annotation};
 use crate::clock::LocalInstant;
-use crate::lock::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, UnknownFields};
+use crate::lock::record::{HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp, UnknownFields};
 use crate::store::Version;
 use crate::term::{BeginReason, RunOutcome};
 
@@ -166,28 +164,18 @@ impl Election {
     }
 
     /// The write that begins a new term: its token, its record and the version that it replaces (rule 3).
-    pub(super) fn candidacy(
-        &self,
-        write_id: String,
-        time: DateTime<Utc>,
-    ) -> (u64, LeaderElectionRecord, Option<Version>) {
+    pub(super) fn candidacy(&self, stamp: Stamp) -> (u64, LeaderElectionRecord, Option<Version>) {
         let seen = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
         let token = self.highest_token.map_or(0, |highest| highest + 1);
         let record = LeaderElectionRecord {
-            holder_identity: self.rules.identity.clone(),
-            lease_duration: self.rules.lease_duration,
-            acquire_time: Some(time),
-            renew_time: Some(time),
             leader_transitions: token,
-            write_id: Some(write_id),
-            preferred_holder: None,
-            session: None,
             peer: self.rules.peer(token, None),
             rank: HolderRank::new(self.rules.rank, token),
             take_backs: seen.map_or(0, |seen| seen.record.take_backs),
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
+            ..LeaderElectionRecord::new(&*self.rules.identity, self.rules.lease_duration)
         };
-        (token, record, seen.map(|seen| seen.version.clone()))
+        (token, record.stamped(stamp), seen.map(|seen| seen.version.clone()))
     }
 
     /// The end of the lease of the last write that may have made this candidate the holder, if there is one.

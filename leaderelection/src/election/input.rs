@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use super::rules::Rules;
 use crate::lock::job::JobId;
+use crate::lock::record::Stamp;
 use crate::lock::{LockError, VersionedRecord};
 use crate::store::{StoreErrorKind, Version};
 use crate::term::WorkEnd;
@@ -140,15 +139,6 @@ pub trait Draw {
 
     /// Draws the stamp of a new write. No writer has ever used its id before.
     fn stamp(&mut self) -> Stamp;
-}
-
-/// The marks that make a write unique and dated.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
-    /// The write id, which no writer has ever used before.
-    pub write_id: String,
-    /// The wall time for the times in the record, which no decision reads.
-    pub time: DateTime<Utc>,
 }
 
 /// A fraction of a pause.

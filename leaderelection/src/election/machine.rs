@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attempts::{Attempt, Attempts};
 use super::effect::{Effect, Fact, Purpose, Request, Term, Write};
 use super::hearing::Hearing;
-use super::input::{Answer, Draw, Input, Jitter, Stamp};
+use super::input::{Answer, Draw, Input, Jitter};
 use super::job::Job;
 use super::limits::Limits;
 use super::pacing::Pacing;
@@ -266,23 +266,20 @@ impl Election {
             self.effects.push_back(Effect::Send(Request::Look));
             return;
         }
-        let Stamp { write_id, time } = draw.stamp();
+        let stamp = draw.stamp();
         let (purpose, token, record, expected) = match &self.phase {
-            Phase::Won { hold, .. } | Phase::Leading(hold) => (
-                Purpose::Renew,
-                hold.token,
-                hold.renewed(now, &self.rules, write_id, time),
-                Some(hold.seen.version.clone()),
-            ),
+            Phase::Won { hold, .. } | Phase::Leading(hold) => {
+                (Purpose::Renew, hold.token, hold.renewed(now, &self.rules, stamp), Some(hold.seen.version.clone()))
+            }
             Phase::Ending { held: Some(hold), .. } => {
-                let mut record = hold.released(write_id, time);
+                let mut record = hold.released(stamp);
                 if let Some(job) = &self.job {
                     job.mark(&mut record);
                 }
                 (Purpose::Release, hold.token, record, Some(hold.seen.version.clone()))
             }
             _ => {
-                let (token, mut record, expected) = self.candidacy(write_id, time);
+                let (token, mut record, expected) = self.candidacy(stamp);
                 if record.unknown.size() > MAX_BODY_BYTES / 2 {
                     let fields = record.make_room();
                     if !fields.is_empty() {

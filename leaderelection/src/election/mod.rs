@@ -62,11 +62,12 @@ mod visitor;
 
 pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
-pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Stamp, Unheard};
+pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
 pub use machine::Election;
 #[cfg(feature = "migration")]
 pub(crate) use phase::is_annotation;
 pub use rules::Rules;
 pub use visitor::Visitor;
 
+pub use crate::lock::record::Stamp;
 pub use crate::term::{BeginReason, EndReason, RunOutcome, WorkEnd};

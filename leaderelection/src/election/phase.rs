@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-
 use super::attempts::Attempt;
 use super::limits::Limits;
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::lock::VersionedRecord;
-use crate::lock::record::{HolderRank, LeaderElectionRecord, RELEASED_LEASE};
+use crate::lock::record::{HolderRank, LeaderElectionRecord, Stamp};
 use crate::store::Version;
 use crate::term::{BeginReason, Ending};
 
@@ -182,46 +180,25 @@ impl Hold {
     }
 
     /// The record of the next renewal (rule 5).
-    pub(super) fn renewed(
-        &self,
-        now: LocalInstant,
-        rules: &Rules,
-        write_id: String,
-        time: DateTime<Utc>,
-    ) -> LeaderElectionRecord {
+    pub(super) fn renewed(&self, now: LocalInstant, rules: &Rules, stamp: Stamp) -> LeaderElectionRecord {
         let forgets = self.forgets_at.is_some_and(|forgets_at| now >= forgets_at);
+        let before = &self.seen.record;
         LeaderElectionRecord {
-            holder_identity: rules.identity.clone(),
-            lease_duration: rules.lease_duration,
-            acquire_time: self.seen.record.acquire_time,
-            renew_time: Some(time),
+            acquire_time: before.acquire_time,
             leader_transitions: self.token,
-            write_id: Some(write_id),
             preferred_holder: self.successor(),
-            session: None,
-            peer: rules.peer(self.token, self.seen.record.peer.as_ref()),
+            peer: rules.peer(self.token, before.peer.as_ref()),
             rank: HolderRank::new(rules.rank, self.token),
-            take_backs: if forgets { 0 } else { self.seen.record.take_backs },
-            unknown: self.seen.record.unknown.clone(),
+            take_backs: if forgets { 0 } else { before.take_backs },
+            unknown: before.unknown.clone(),
+            ..LeaderElectionRecord::new(&*rules.identity, rules.lease_duration)
         }
+        .stamped(stamp)
     }
 
     /// The record that releases the lease (rule 9).
-    pub(super) fn released(&self, write_id: String, time: DateTime<Utc>) -> LeaderElectionRecord {
-        LeaderElectionRecord {
-            holder_identity: String::new(),
-            lease_duration: RELEASED_LEASE,
-            acquire_time: Some(time),
-            renew_time: Some(time),
-            leader_transitions: self.token,
-            write_id: Some(write_id),
-            preferred_holder: self.seen.record.preferred_holder.clone(),
-            session: None,
-            peer: None,
-            rank: None,
-            take_backs: self.seen.record.take_backs,
-            unknown: self.seen.record.unknown.clone(),
-        }
+    pub(super) fn released(&self, stamp: Stamp) -> LeaderElectionRecord {
+        LeaderElectionRecord::clone(&self.seen.record).released(stamp)
     }
 }
 

@@ -4,6 +4,8 @@ mod fields;
 mod json;
 mod peer;
 mod rank;
+#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
+mod stamp;
 mod unknown;
 mod write;
 
@@ -18,6 +20,8 @@ pub use json::RecordError;
 pub(crate) use json::parse_of_session;
 pub use peer::PeerAddress;
 pub use rank::HolderRank;
+#[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
+pub use stamp::Stamp;
 pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another

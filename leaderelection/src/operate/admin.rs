@@ -8,9 +8,11 @@ mod follow;
 #[cfg(feature = "sessions")]
 mod target;
 
+use std::time::Duration;
+
 use crate::clock::{Clock, SystemClock};
 use crate::lock::identity;
-use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE, UnknownFields};
+use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
 use crate::lock::refused::RefusedWrites;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::StoreErrorKind;
@@ -131,16 +133,12 @@ pub async fn force_release(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
 ) -> Result<Intervention, AdminError> {
-    let write_id = write_id();
+    let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
         if before.is_released() {
             return before.clone();
         }
-        LeaderElectionRecord {
-            take_backs: before.take_backs,
-            unknown: before.unknown.clone(),
-            ..released(before.leader_transitions, &write_id)
-        }
+        LeaderElectionRecord { preferred_holder: None, ..before.clone() }.released(stamp.clone())
     };
     // Any other term is what the release was for.
     change(lock, seen, released, |_| true).await
@@ -192,7 +190,9 @@ pub async fn recreate(lock: &dyn ObjectStoreBasedLock, fencing_token: u64) -> Re
     if fencing_token >= MAX_LEADER_TRANSITIONS {
         return Err(AdminError::BadToken { token: fencing_token });
     }
-    let record = released(fencing_token, &write_id());
+    let new =
+        LeaderElectionRecord { leader_transitions: fencing_token, ..LeaderElectionRecord::new("", Duration::ZERO) };
+    let record = new.released(stamp());
     let source = match lock.create(&record).await {
         Ok(_) => return Ok(record),
         Err(error) => error,
@@ -286,24 +286,6 @@ fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool 
     one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
 }
 
-fn released(fencing_token: u64, write_id: &str) -> LeaderElectionRecord {
-    let now = SystemClock.wall_time();
-    LeaderElectionRecord {
-        holder_identity: String::new(),
-        lease_duration: RELEASED_LEASE,
-        acquire_time: Some(now),
-        renew_time: Some(now),
-        leader_transitions: fencing_token,
-        write_id: Some(write_id.to_owned()),
-        preferred_holder: None,
-        session: None,
-        peer: None,
-        rank: None,
-        take_backs: 0,
-        unknown: UnknownFields::default(),
-    }
-}
-
-fn write_id() -> String {
-    random::uuid().to_string()
+fn stamp() -> Stamp {
+    Stamp { write_id: random::uuid().to_string(), time: SystemClock.wall_time() }
 }

@@ -93,6 +93,8 @@ pub(super) enum Phase {
 pub(super) struct Extras {
     pub(super) unknown: UnknownFields,
     pub(super) preferred: Option<String>,
+    /// The number of requests for the lease, which every write keeps (rule 24).
+    pub(super) take_backs: u8,
 }
 
 impl Lock {

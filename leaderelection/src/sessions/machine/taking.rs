@@ -14,7 +14,7 @@ use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, BeginReason, Effect, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
 use crate::lock::VersionedRecord;
-use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 use crate::term::EndReason;
 
@@ -253,7 +253,8 @@ impl Member {
         let VersionedRecord { record, version, .. } = found;
         let Some(lock) = self.lock_mut(id) else { return };
         lock.saw_token(record.leader_transitions);
-        let extras = Extras { unknown: record.unknown.clone(), preferred: record.preferred_holder.clone() };
+        let (unknown, preferred) = (record.unknown.clone(), record.preferred_holder.clone());
+        let extras = Extras { unknown, preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         let exhausted = lock.is_exhausted;
         match &record.session {
@@ -359,41 +360,27 @@ impl Member {
 
 /// The write that takes a lock which nothing holds (rule S5).
 fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
-    let record = LeaderElectionRecord {
-        holder_identity: identity.to_owned(),
-        lease_duration: Duration::ZERO,
-        acquire_time: Some(stamp.time),
-        renew_time: None,
-        leader_transitions: lock.next_token,
-        write_id: Some(stamp.write_id),
-        preferred_holder: None,
-        session: Some(session.to_owned()),
-        peer: None,
-        rank: None,
-        take_backs: 0,
-        unknown: lock.extras.as_ref().map(|extras| extras.unknown.clone()).unwrap_or_default(),
-    };
+    let Extras { unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
+    let (leader_transitions, session) = (lock.next_token, Some(session.to_owned()));
+    // A lock of a session has no lease, and no renewals.
+    let new = LeaderElectionRecord::new(identity, Duration::ZERO).stamped(stamp);
+    let record = LeaderElectionRecord { renew_time: None, leader_transitions, session, take_backs, unknown, ..new };
     Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
 }
 
 /// The write that releases one lock (rule S6).
 fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
     let Seen::Ours { version, token } = &lock.seen else { return None };
-    let extras = lock.extras.as_deref().cloned().unwrap_or_default();
+    // A request that a read has shown is kept, for whatever other reason the term may have ended.
+    let Extras { unknown, preferred, take_backs } = lock.extras.as_deref().cloned().unwrap_or_default();
+    let (preferred_holder, leader_transitions) = (preferred, *token);
     let record = LeaderElectionRecord {
-        holder_identity: String::new(),
-        lease_duration: RELEASED_LEASE,
-        acquire_time: Some(stamp.time),
-        renew_time: Some(stamp.time),
-        leader_transitions: *token,
-        write_id: Some(stamp.write_id),
-        // A request that a read has shown is kept, for whatever other reason the term may have ended.
-        preferred_holder: extras.preferred,
-        session: None,
-        peer: None,
-        rank: None,
-        take_backs: 0,
-        unknown: extras.unknown,
+        leader_transitions,
+        preferred_holder,
+        take_backs,
+        unknown,
+        ..LeaderElectionRecord::new("", Duration::ZERO)
     };
-    Some(Write { purpose: Purpose::Release, record: Arc::new(record), expected: Some(version.clone()) })
+    let record = Arc::new(record.released(stamp));
+    Some(Write { purpose: Purpose::Release, record, expected: Some(version.clone()) })
 }

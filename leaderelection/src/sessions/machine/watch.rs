@@ -13,7 +13,7 @@ use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Jitter, Purpose, Stamp, Write};
 use crate::lock::VersionedRecord;
-use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE};
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 /// The divisor of the retry period for the spread of the writes that end a session.
@@ -179,7 +179,7 @@ impl Member {
             }
             // A read that shows no object may be false, so a conditional write decides.
             Some(Sight { version: None, unreadable: false, .. }) if has_expired => {
-                PeerRequest::End(end(LeaderElectionRecord::new("", RELEASED_LEASE), None, draw.stamp()))
+                PeerRequest::End(end(LeaderElectionRecord::new("", Duration::ZERO), None, draw.stamp()))
             }
             _ => PeerRequest::Look,
         };
@@ -377,17 +377,6 @@ impl Peer {
 /// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
 /// creates the object that was missing for a lease.
 fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
-    let record = LeaderElectionRecord {
-        holder_identity: String::new(),
-        lease_duration: RELEASED_LEASE,
-        acquire_time: Some(stamp.time),
-        renew_time: Some(stamp.time),
-        write_id: Some(stamp.write_id),
-        preferred_holder: None,
-        peer: None,
-        rank: None,
-        take_backs: 0,
-        ..record
-    };
+    let record = LeaderElectionRecord { preferred_holder: None, ..record }.released(stamp);
     Write { purpose: Purpose::Release, record: Arc::new(record), expected }
 }

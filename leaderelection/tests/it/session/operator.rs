@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use leaderelection::election::Command;
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::sessions::machine::LockId;
+use leaderelection::sessions::machine::{Input, LockId};
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
@@ -28,6 +29,23 @@ fn a_lock_is_led_again_after_an_absurd_token_was_put_right() {
     fleet.pass(60);
     assert_eq!(fleet.led_by(0, 1), 1);
     assert_eq!(fleet.locks[&LOCK].record.leader_transitions, 4);
+}
+
+#[test]
+fn the_count_of_requests_for_the_lease_stays_in_every_record() {
+    let mut fleet = Fleet::default();
+    write(&mut fleet, 0, 3, None);
+    if let Some(found) = fleet.locks.get_mut(&LOCK) {
+        found.record.take_backs = 5;
+    }
+    fleet.join(rules("a"), 1);
+    fleet.pass(60);
+    assert_eq!((fleet.led_by(0, 1), fleet.locks[&LOCK].record.take_backs), (1, 5));
+    fleet.members[0].campaigns = false;
+    fleet.give(0, Input::Command { lock: LOCK, command: Command::Stop });
+    fleet.pass(5);
+    let record = &fleet.locks[&LOCK].record;
+    assert_eq!((record.is_released(), record.take_backs), (true, 5));
 }
 
 #[test]
