@@ -39,6 +39,7 @@
 //! ```
 
 mod attempts;
+mod back_off;
 mod candidate;
 mod clash;
 mod effect;
@@ -60,6 +61,8 @@ mod take_back;
 mod visit;
 mod visitor;
 
+#[cfg(feature = "sessions")]
+pub(crate) use back_off::{BackOff, SLOW};
 pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
 pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};

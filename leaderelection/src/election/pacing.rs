@@ -2,23 +2,17 @@
 
 use std::time::Duration;
 
+use super::back_off::{BackOff, SLOW};
 use super::input::{Failure, Jitter};
 use super::rules::Rules;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::timings::JITTER_FACTOR;
 
-/// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
-const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-
-/// The factor by which the pauses of a candidate grow whose requests are refused permanently.
-const SLOW: u32 = 5;
-
 /// All timers of an election's requests. Nothing else decides the time of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pacing {
-    /// The number of consecutive failures, which is the exponent of the back-off.
-    failures: u8,
+    failures: BackOff,
     /// The moment before which nothing is sent, after a request that failed.
     pause_until: LocalInstant,
     /// The moment before which the store asked clients to send nothing. This moment outlives the term.
@@ -39,14 +33,14 @@ impl Pacing {
 
     /// Clears the delays after failures, because a new candidacy begins.
     pub(super) fn restart(&mut self, now: LocalInstant) {
-        self.failures = 0;
+        self.failures = BackOff::default();
         self.pause_until = now;
         self.write_after = now;
     }
 
     /// Forgets earlier failures, because a write landed or the object has changed.
     pub(super) fn made_progress(&mut self) {
-        self.failures = 0;
+        self.failures = BackOff::default();
     }
 
     /// Ends the pause after a write whose answer was an error, because a read showed that the write landed. The window
@@ -59,40 +53,40 @@ impl Pacing {
     /// this read showed that the leader renews its lease.
     pub(super) fn looked(&mut self, rules: &Rules, now: LocalInstant, is_renewed: bool, jitter: Jitter) {
         let interval = if is_renewed { rules.follower_interval } else { rules.retry_period };
-        self.look_at = now + interval + poll_jitter(rules, jitter);
+        self.look_at = now + interval + rules.poll_jitter(jitter);
     }
 
     /// Schedules the next read of a candidate at the pace of new rules (rule 22), unless the read is due earlier.
     pub(super) fn look_at_new_pace(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.look_by(now + poll_pause(rules, jitter));
+        self.look_by(now + rules.poll_pause(jitter));
     }
 
     /// Schedules another try of a write after a pause, because a read showed that the write has not landed.
     pub(super) fn write_again(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.write_after = now + self.back_off(rules, jitter);
+        self.write_after = now + self.failures.next(rules, jitter);
     }
 
     /// Schedules a read at once, and any further write after a pause, because the outcome of a write is unknown.
     pub(super) fn in_doubt(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.write_after = self.write_after.max(now + self.back_off(rules, jitter));
+        self.write_after = self.write_after.max(now + self.failures.next(rules, jitter));
     }
 
     /// Schedules another try of a failed request after a pause.
     pub(super) fn failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        self.pause_until = now + self.back_off(rules, jitter);
+        self.pause_until = now + self.failures.next(rules, jitter);
     }
 
     /// Schedules another try of a candidate's request that failed for a reason that will hardly go away.
     pub(super) fn failed_for_good(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        let back_off = self.back_off(rules, jitter);
-        self.pause_until = now + back_off.max(poll_pause(rules, jitter) * SLOW);
+        let back_off = self.failures.next(rules, jitter);
+        self.pause_until = now + back_off.max(rules.poll_pause(jitter) * SLOW);
     }
 
     /// Schedules another read after a candidate's read has failed. The candidate still acts at the moment at which the
     /// lease expires.
     pub(super) fn look_failed(&mut self, rules: &Rules, now: LocalInstant, jitter: Jitter) {
-        let back_off = self.back_off(rules, jitter);
-        self.look_at = now + back_off.max(poll_pause(rules, jitter));
+        let back_off = self.failures.next(rules, jitter);
+        self.look_at = now + back_off.max(rules.poll_pause(jitter));
     }
 
     /// Puts the next read off until this moment.
@@ -126,14 +120,6 @@ impl Pacing {
         self.asked_until = self.asked_until.max(now + asked);
     }
 
-    fn back_off(&mut self, rules: &Rules, jitter: Jitter) -> Duration {
-        let longest = FIRST_BACK_OFF.saturating_mul(1 << self.failures.min(31)).min(rules.retry_period);
-        if longest < rules.retry_period {
-            self.failures += 1;
-        }
-        jitter.of(longest)
-    }
-
     pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
         visitor.timer(&mut self.pause_until);
         visitor.timer(&mut self.asked_until);
@@ -142,16 +128,7 @@ impl Pacing {
     }
 }
 
-/// client-go's pause between a candidate's tries: one retry period, and up to 1.2 more.
-fn poll_pause(rules: &Rules, jitter: Jitter) -> Duration {
-    rules.retry_period + poll_jitter(rules, jitter)
-}
-
 /// The mean pause between the reads of a candidate that sees renewals and gets no messages (rules 10 and 20).
 pub(super) fn mean_pause(rules: &Rules) -> Duration {
     rules.follower_interval + rules.retry_period.mul_f64(JITTER_FACTOR / 2.0)
-}
-
-fn poll_jitter(rules: &Rules, jitter: Jitter) -> Duration {
-    jitter.of(rules.retry_period.mul_f64(JITTER_FACTOR))
 }

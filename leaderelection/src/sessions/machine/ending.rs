@@ -7,7 +7,7 @@ use super::lock::{Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
-use crate::election::{Command, Effect, Fact};
+use crate::election::{BackOff, Command, Effect, Fact};
 use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
 
 impl Member {
@@ -19,7 +19,7 @@ impl Member {
         }
         lock.phase = Phase::Competing;
         lock.ends_with_work = ends_with_work;
-        lock.failures = 0;
+        lock.failures = BackOff::default();
         // A wait that has begun goes on, although the candidacy is a new one.
         lock.not_before = lock.not_before.max(now + stand_back);
         (lock.work_end, lock.stop_asked) = (None, false);

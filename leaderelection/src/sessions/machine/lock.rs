@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::SessionId;
 use crate::clock::LocalInstant;
+use crate::election::BackOff;
 use crate::lock::record::{MAX_LEADER_TRANSITIONS, UnknownFields};
 use crate::store::Version;
 use crate::term::{EndReason, Ending, WorkEnd};
@@ -34,8 +35,7 @@ pub(super) struct Lock {
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
     pub(super) read_failed: bool,
-    /// The number of consecutive failures, which is the exponent of the back-off.
-    pub(super) failures: u8,
+    pub(super) failures: BackOff,
     pub(super) works: bool,
     /// `true` if the session ended without this work, which runs.
     pub(super) forsaken: bool,
@@ -112,7 +112,7 @@ impl Lock {
             must_read: false,
             in_doubt: false,
             read_failed: false,
-            failures: 0,
+            failures: BackOff::default(),
             works: false,
             forsaken: false,
             ends_with_work: false,

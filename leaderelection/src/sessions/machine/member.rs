@@ -15,16 +15,9 @@ use super::ranking;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Failure, Jitter, Term};
+use crate::election::{self, Failure, Jitter, SLOW, Term};
 use crate::store::StoreErrorKind;
 use crate::term::RunOutcome;
-use crate::timings::JITTER_FACTOR;
-
-/// The first pause after a failure. The pause doubles with each further failure, up to the retry period.
-const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-
-/// The factor by which the pauses grow after a refusal that will hardly go away.
-const SLOW: u32 = 5;
 
 /// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -335,21 +328,18 @@ impl Member {
 
     /// The pause after a failure of a request about one lock.
     pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
-        let (retry, poll) = (self.rules.election.retry_period, self.poll_pause(jitter));
-        let Some(lock) = self.lock_mut(id) else { return poll };
+        let Self { rules, locks, .. } = self;
+        let (rules, poll) = (&rules.election, rules.election.poll_pause(jitter));
         // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
-        let longest = FIRST_BACK_OFF.saturating_mul(1 << lock.failures.min(31)).min(retry);
-        lock.failures = lock.failures.saturating_add(u8::from(longest < retry));
+        let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(rules, jitter));
         match kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
-            _ => jitter.of(longest),
+            _ => pause,
         }
     }
 
-    /// client-go's pause between tries: one retry period, and up to 1.2 more.
     pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
-        let retry = self.rules.election.retry_period;
-        retry + jitter.of(retry.mul_f64(JITTER_FACTOR))
+        self.rules.election.poll_pause(jitter)
     }
 
     /// Gives an order or a fact about one lock, as the election of a lock with a lease of its own does.

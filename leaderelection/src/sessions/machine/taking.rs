@@ -12,7 +12,9 @@ use super::ranking;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Answer, BeginReason, Effect, Failure, Jitter, Purpose, Request, Stamp, Term, Write};
+use crate::election::{
+    self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Purpose, Request, Stamp, Term, Write,
+};
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
@@ -197,7 +199,7 @@ impl Member {
             found.as_ref().map(|found| &found.version) != lock.version() || matches!(lock.seen, Seen::Unknown);
         if has_changed {
             // The writes in doubt named another version, so none of them can land any more.
-            (lock.in_doubt, lock.failures) = (false, 0);
+            (lock.in_doubt, lock.failures) = (false, BackOff::default());
         }
         // Both are asked before the read changes the view: the reason of a term is the record that its write replaced.
         let asked_before = self.asked_for(id);
@@ -303,7 +305,7 @@ impl Member {
     /// Takes a write of this session that is known to have landed while the session was valid.
     fn landed(&mut self, now: LocalInstant, id: LockId, version: Version, token: u64, reason: BeginReason) {
         let Some(lock) = self.lock_mut(id) else { return };
-        (lock.in_doubt, lock.must_read, lock.failures) = (false, false, 0);
+        (lock.in_doubt, lock.must_read, lock.failures) = (false, false, BackOff::default());
         lock.saw_token(token);
         if let Some(extras) = &mut lock.extras {
             // The write that won carried no name: the next term drops it (rule 14).
