@@ -26,7 +26,7 @@ struct OfLease {
     wants_age: bool,
 }
 
-/// What the watches have noticed in an answer.
+/// The findings of the watches in an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Noticed {
     /// The store refuses writes that it has to accept.
