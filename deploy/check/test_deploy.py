@@ -137,10 +137,11 @@ class Workflows(unittest.TestCase):
         said = [
             (1, "70 simulated hours in 3.0 s, 8 seeds: 9 requests\nviolated: Exclusion seed: 3\n"),
             (0, "late requests: 1200 states, 9 steps deep, 0.1 s\nlate requests: never a late write\n"),
+            (0, "record: 8000 inputs in 3 s, 7 kept\nurl: 1000 inputs in 3 s, 7 kept\n"),
             (-9, ""),
         ]
         line = line_of("2026-11-23", "fb4313b", 7_000_000, said, 90)
-        self.assertEqual(line, "| 2026-11-23 | fb4313b | 2 min | 70 h | 7000000 and 8 more | 1 200 | "
+        self.assertEqual(line, "| 2026-11-23 | fb4313b | 2 min | 70 h | 7000000 and 8 more | 1 200 | 9 000 | "
                                "Exclusion seed: 3; never a late write; 1 programs ended early |")
         hostile = [(1, "violated: $(id) | `id` <script> " + "x" * 300 + "\n")]
         record = yaml.safe_load((ROOT / ".github/workflows/deep.yml").read_text())["jobs"]["record"]["steps"][-1]["run"]

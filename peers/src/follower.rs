@@ -11,10 +11,9 @@ use rand::rngs::SysRng;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::caller::Caller;
-use crate::events::Events;
 use crate::refusal::Refusal;
 use crate::report::{PeerReport, SharedStatus};
-use crate::wire::{Message, Place};
+use crate::stream::{Said, Stream};
 
 /// The pauses before the first attempts after a failure. Later pauses double.
 const FIRST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(100), Duration::from_secs(1)];
@@ -88,33 +87,24 @@ impl Follower {
         let caller = Arc::clone(&self.caller);
         let mut response = caller.open(address, &self.lock, &nonce).await?;
         let mut silence = self.line.timings().retry_period().saturating_mul(2);
-        let mut events = Events::default();
-        let mut counter = 0;
+        let mut stream = Stream::new(&self.lock, &nonce, caller.key.as_ref());
         // Only what counts as an event is a sign of life.
         let mut patience = Instant::now() + silence;
         loop {
             let chunk = timeout_at(patience, response.chunk()).await.map_err(|_| Refusal::Silent(silence))?;
             let chunk = chunk.map_err(|error| Refusal::of_stream(&error))?.ok_or(Refusal::Closed)?;
             let mut bytes = &chunk[..];
-            while let Some(json) = events.next(&mut bytes)? {
-                let place = Place { lock: &self.lock, nonce: &nonce, counter };
-                let message = Message::read(&json, &place, caller.key.as_ref())?;
-                if (message.holder.as_str(), message.term) != (&term.holder, term.fencing_token) {
-                    return Err(Refusal::OtherTerm);
-                }
-                let (holder, fencing_token, number) = (message.holder.clone(), message.term, message.number);
-                if !message.leading {
+            while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token)? {
+                let (holder, fencing_token) = (term.holder.clone(), term.fencing_token);
+                let Said::Landed { number, write_id, record } = said else {
                     self.line.hear(Heard::Ended { holder, fencing_token });
                     return Ok(());
-                }
-                let record = message.record()?;
-                let write_id = record.write_id.clone().ok_or_else(|| Refusal::not_a_peer("without a write id"))?;
+                };
                 self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
                 self.report.heard(address, self.line.saved_reads());
-                counter += 1;
                 silence = self.silence(&record);
                 patience = Instant::now() + silence;
-                if counter > 1 {
+                if stream.counter() > 1 {
                     // A peer that ends every stream after its first word is no better than one that cannot be reached.
                     self.failures = 0;
                 }

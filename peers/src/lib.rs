@@ -73,6 +73,11 @@ mod served;
 mod server;
 #[doc(hidden)]
 pub mod sockets;
+#[cfg(feature = "unstable-stream")]
+pub mod stream;
+#[cfg(not(feature = "unstable-stream"))]
+#[allow(unreachable_pub, reason = "fuzzers use it from outside")]
+mod stream;
 mod tls;
 mod wire;
 

@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::{Location, UrlError};
 
 /// URLs of every kind, in the form of their `Display`.
@@ -258,30 +256,4 @@ async fn locks_in_memory_are_shared_in_a_process() {
     let store = || async { parse("memory:shared").unwrap().open().await.unwrap() };
     store().await.put("shared", "{}".into(), &Precondition::Absent).await.unwrap();
     assert!(store().await.get("shared").await.unwrap().is_some());
-}
-
-/// Strings that are nearly valid URLs, because few random strings begin with a scheme.
-fn nearly_urls() -> impl Strategy<Value = String> {
-    const SCHEMES: &[&str] =
-        &["s3://", "gs://", "az://", "https://", "http://", "http://127.0.0.1:1/", "file:///", "memory:", ""];
-    let text = "([a-z0-9./%?#@: =&\\\\-]|%[0-9a-f]{2}|%25[0-9a-f]{2}|/\\.\\.?/|\\PC|\t){0,40}";
-    (prop::sample::select(SCHEMES), text).prop_map(|(scheme, text)| format!("{scheme}{text}"))
-}
-
-proptest! {
-    #[test]
-    fn any_string_is_read_or_refused(text in any::<String>()) {
-        let _ = parse(&text);
-    }
-
-    #[test]
-    fn what_is_read_is_written_back(text in nearly_urls()) {
-        if let Ok(location) = parse(&text) {
-            prop_assert!(!location.key().is_empty());
-            let shown = location.to_string();
-            if !text.contains("sig=") {
-                prop_assert_eq!(parse(&shown), Ok(location), "shown as {}", shown);
-            }
-        }
-    }
 }

@@ -1,5 +1,7 @@
-//! The faulty store and the log that the tests of all crates share.
+//! The faulty store, the log and the candidate of a scenario, for the tests of all crates.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod faulty;
 pub mod logs;
+#[cfg(feature = "election")]
+pub mod play;

@@ -63,51 +63,7 @@ fn behind(cause: Cause, read: usize) -> Cause {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// Numbers around the largest that fit, and units that bring sums to the end of the range.
-    fn part() -> impl Strategy<Value = String> {
-        let number = prop_oneof![
-            any::<u64>(),
-            1..=2_000_u64,
-            u64::MAX - 2..=u64::MAX,
-            Just(1_000_000_000),
-            Just(u64::MAX / 60),
-            Just(u64::MAX / 31_557_600)
-        ];
-        let fraction = prop_oneof![4 => Just(String::new()), 1 => r"\.[0-9]{0,20}"];
-        let unit = prop_oneof![9 => "(ns|us|µs|ms|s|m|h|d|w|months|y)", 1 => ".{0,3}"];
-        (number, fraction, " ?", unit, " ?")
-            .prop_map(|(n, fraction, before, unit, after)| format!("{n}{fraction}{before}{unit}{after}"))
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-        #[test]
-        fn no_text_panics(text in prop_oneof![any::<String>(), "[0-9a-zµ. ]{0,40}"]) {
-            let _ = parse_duration(&text);
-        }
-
-        #[test]
-        fn parts_are_added_up_and_no_sum_panics(parts in proptest::collection::vec(part(), 1..5)) {
-            let read = parse_duration(&parts.concat());
-            let alone: Option<Vec<Duration>> = parts.iter().map(|part| parse_duration(part).ok()).collect();
-            if let Some(alone) = alone {
-                prop_assert_eq!(read.ok(), alone.into_iter().try_fold(Duration::ZERO, Duration::checked_add));
-            }
-        }
-
-        #[test]
-        #[allow(clippy::disallowed_methods, reason = "these sums are small")]
-        fn what_does_not_overflow_is_read_as_humantime_reads_it(
-            text in "( ?[0-9]{1,6}(\\.[0-9]{1,4})? ?(ns|us|µs|ms|s|m|min|h|d|w|x|,)? ?){0,4}",
-        ) {
-            prop_assert_eq!(parse_duration(&text).map_err(|error| error.0), humantime::parse_duration(&text));
-        }
-    }
 
     #[test]
     fn sums_beyond_the_longest_duration_are_refused() {

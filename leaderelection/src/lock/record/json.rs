@@ -15,7 +15,11 @@ use super::unknown::UnknownFields;
 use super::write::Spelled;
 use super::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, RELEASED_LEASE};
 use crate::store::MAX_BODY_BYTES;
+use crate::util::causes::one_line;
 use crate::util::duration;
+
+/// The longest problem in an error, in characters.
+const LONGEST_PROBLEM: usize = 400;
 
 /// The error of an object's body that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +30,9 @@ pub struct RecordError {
 }
 
 impl RecordError {
-    fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self { field, problem: problem.into() }
+    /// A problem quotes what anyone may have written, of any length.
+    fn new(field: &'static str, problem: impl AsRef<str>) -> Self {
+        Self { field, problem: one_line(problem.as_ref(), LONGEST_PROBLEM) }
     }
 
     /// The name of the faulty field, or `body` if the fault is not in one field.

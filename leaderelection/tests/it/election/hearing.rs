@@ -1,6 +1,5 @@
 //! Rules 15 to 17: a follower that hears from the leader, truly or not.
 
-mod dates;
 mod lies;
 mod pace;
 
@@ -12,8 +11,9 @@ use leaderelection::election::{
 };
 use leaderelection::lock::PeerAddress;
 use leaderelection::{StoreErrorKind, Version, VersionedRecord};
+use leaderelection_test_support::play::Play;
 
-use super::steps::{Play, SECOND, unhurried};
+use super::steps::{SECOND, unhurried};
 use crate::support::record;
 
 const TOKEN: u64 = 7;

@@ -1,97 +1,16 @@
 //! The state machine, one step after the other.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{
-    Answer, Command, Effect, Election, EndReason, Fact, Failure, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
+    Answer, Command, Effect, EndReason, Fact, Input, Purpose, Request, Rules, RunOutcome, WorkEnd,
 };
-use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, JobId};
+use leaderelection::lock::DEFAULT_MAX_LEASE_DURATION;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection_test_support::play::Play;
 
-use super::{Count, effects};
 use crate::support::record;
-
-/// An election, its clock, and the last request that it sent.
-pub(super) struct Play {
-    pub(super) election: Election,
-    pub(super) now: LocalInstant,
-    pub(super) draw: Count,
-    pub(super) effects: Vec<Effect>,
-}
-
-impl Play {
-    pub(super) fn new(rules: Rules, jitter: u32) -> Self {
-        Self::of(rules, jitter, None)
-    }
-
-    /// A candidate for a job.
-    fn of(rules: Rules, jitter: u32, job: Option<JobId>) -> Self {
-        let mut play = Self {
-            election: Election::new(rules),
-            now: LocalInstant::default(),
-            draw: Count { ids: 0, jitter },
-            effects: Vec::new(),
-        };
-        play.handle(Input::Begin { stand_back: Duration::ZERO, ends_with_work: job.is_some(), job });
-        play
-    }
-
-    /// A leader from the start of its clock on.
-    fn leader(rules: Rules) -> Self {
-        let mut play = Self::new(rules, 0);
-        assert_eq!(play.request(), Some(Request::Look));
-        play.handle(Input::Answer(Answer::Read(Ok(None))));
-        assert_eq!(play.purpose(), Some(Purpose::Acquire));
-        play.handle(Input::Answer(Answer::Written(Ok(Version::new("1")))));
-        assert!(play.election.leading(play.now).is_some());
-        play
-    }
-
-    pub(super) fn handle(&mut self, input: Input) {
-        self.election.handle(self.now, input, &mut self.draw);
-        self.effects = effects(&mut self.election).collect();
-    }
-
-    fn pass(&mut self, time: Duration) {
-        self.now = self.now + time;
-        self.handle(Input::Tick);
-    }
-
-    fn fail(&mut self, kind: StoreErrorKind, retry_after: Option<Duration>) {
-        let failure = Failure { kind, retry_after };
-        let is_read = self.effects.contains(&Effect::Send(Request::Look));
-        self.handle(Input::Answer(if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) }));
-    }
-
-    /// The request that the last step sent.
-    pub(super) fn request(&self) -> Option<Request> {
-        self.effects.iter().find_map(|effect| match effect {
-            Effect::Send(request) => Some(request.clone()),
-            _ => None,
-        })
-    }
-
-    fn written(&self) -> Option<LeaderElectionRecord> {
-        match self.request() {
-            Some(Request::Write(write)) => Some(Arc::unwrap_or_clone(write.record)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn purpose(&self) -> Option<Purpose> {
-        match self.request() {
-            Some(Request::Write(write)) => Some(write.purpose),
-            _ => None,
-        }
-    }
-
-    /// Returns the position, among the effects of the last step, of the first effect that `is` accepts.
-    fn position(&self, is: impl Fn(&Effect) -> bool) -> usize {
-        self.effects.iter().position(is).unwrap_or_else(|| panic!("not among {:?}", self.effects))
-    }
-}
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 

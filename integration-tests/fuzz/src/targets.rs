@@ -1,0 +1,32 @@
+//! The targets.
+
+mod duration;
+mod election;
+mod fence;
+mod file;
+mod hearing;
+mod lease;
+mod pages;
+mod peers;
+mod record;
+mod sequenced;
+mod url;
+
+use crate::target::Target;
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target::new("record", record::record),
+    Target::new("session", record::session),
+    Target::new("times", record::times),
+    Target::new("duration", duration::duration),
+    Target::new("url", url::url),
+    Target::new("lease", lease::lease),
+    Target::new("peers", peers::peers),
+    Target::new("sequenced", sequenced::sequenced),
+    Target::new("file", file::file),
+    Target::new("fence", fence::fence),
+    Target::new("pages", pages::pages),
+    Target::new("election", election::election),
+    Target::new("hearing", hearing::hearing),
+];

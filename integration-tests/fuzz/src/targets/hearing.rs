@@ -1,0 +1,98 @@
+//! No word makes a takeover come early.
+
+use std::time::Duration;
+
+use arbitrary::{Arbitrary, Unstructured};
+use leaderelection::election::{Answer, Failure, Heard, Input, Request, Rules, Write};
+use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection_test_support::play::Play;
+
+const LEASE: Duration = Duration::from_nanos(6);
+const TOKEN: u64 = 7;
+
+/// An event of a world with a leader, a follower, a store that may show what is old, and a peer that says anything but the
+/// id of a write that was not sent so far.
+#[derive(Arbitrary, Debug)]
+enum Turn {
+    Pass(#[arbitrary(with = below::<4>)] u64),
+    Send,
+    Land(#[arbitrary(with = below::<3>)] u64),
+    ReadNewest,
+    Read(#[arbitrary(with = below::<3>)] u64),
+    FailRead,
+    Hear(#[arbitrary(with = below::<3>)] u64, #[arbitrary(with = below::<20>)] u64),
+    Invent(#[arbitrary(with = below::<20>)] u64),
+    HearEnd,
+    HearNothing,
+}
+
+pub(super) fn below<const END: u64>(input: &mut Unstructured<'_>) -> arbitrary::Result<u64> {
+    input.int_in_range(0..=END - 1)
+}
+
+/// The lease of the version that a takeover names was sent one lease before, or earlier.
+pub(super) fn hearing(input: &[u8]) {
+    let mut input = Unstructured::new(input);
+    let mut rules = Rules::new("a", LEASE, Duration::from_nanos(4), Duration::from_nanos(2));
+    rules.infrequent_interval = Duration::from_nanos(9);
+    let mut play = Play::new(rules, input.arbitrary().unwrap_or_default());
+    // The moments at which writes were sent, by their numbers, and the writes that have landed.
+    let (mut sent, mut landed_writes) = (vec![play.now], vec![0u64]);
+    let mut reads = play.request() == Some(Request::Look);
+    while !input.is_empty()
+        && let Ok(turn) = input.arbitrary()
+    {
+        let newest = sent.len() as u64 - 1;
+        let back = |by: u64| landed_writes[landed_writes.len().saturating_sub(1 + by as usize)];
+        let step = match turn {
+            Turn::Pass(nanos) => {
+                play.now = play.now + Duration::from_nanos(nanos);
+                Input::Tick
+            }
+            Turn::Send => {
+                sent.push(play.now);
+                continue;
+            }
+            Turn::Land(by) => {
+                let write = newest.saturating_sub(by);
+                if write > back(0) {
+                    landed_writes.push(write);
+                }
+                continue;
+            }
+            Turn::ReadNewest if reads => shown(back(0)),
+            Turn::Read(age) if reads => shown(back(age)),
+            Turn::FailRead if reads => {
+                Input::Answer(Answer::Read(Err(Failure { kind: StoreErrorKind::Rejected, retry_after: None })))
+            }
+            Turn::ReadNewest | Turn::Read(_) | Turn::FailRead => continue,
+            Turn::Hear(write, number) => Input::Heard(landed(&id(newest.saturating_sub(write)), number)),
+            Turn::Invent(number) => Input::Heard(landed("invented", number)),
+            Turn::HearEnd => Input::Heard(Heard::Ended { holder: "b".to_owned(), fencing_token: TOKEN }),
+            Turn::HearNothing => Input::Heard(Heard::Nothing),
+        };
+        reads &= !matches!(step, Input::Answer(_));
+        play.handle(step);
+        reads |= play.request() == Some(Request::Look);
+        if let Some(Request::Write(Write { expected, .. })) = play.request() {
+            let replaced: usize = expected.unwrap().as_str().parse().unwrap();
+            assert!(play.now >= sent[replaced] + LEASE, "replaces write {replaced} too early");
+            return;
+        }
+    }
+}
+
+fn id(write: u64) -> String {
+    format!("b-{write}")
+}
+
+/// The answer that shows a write of the leader.
+fn shown(write: u64) -> Input {
+    let mut record = LeaderElectionRecord::new("b", LEASE);
+    (record.leader_transitions, record.write_id) = (TOKEN, Some(id(write)));
+    Input::Answer(Answer::Read(Ok(Some(VersionedRecord::new(record, Version::new(write.to_string()))))))
+}
+
+fn landed(write_id: &str, number: u64) -> Heard {
+    Heard::Landed { holder: "b".to_owned(), fencing_token: TOKEN, write_id: write_id.to_owned(), number }
+}

@@ -1,0 +1,87 @@
+//! Every target, for a moment: the files of its corpus, and such files with damage.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use leaderelection_fuzz::{TARGETS, Target, corpus, inputs};
+use proptest::test_runner::{Config, TestRunner};
+
+/// Far above the time of any input.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lets a target read inputs on a thread, which tells of each before it is read.
+fn fuzz(target: Target, cases: u32) {
+    let (tell, told) = channel::<Vec<u8>>();
+    let reader = thread::spawn(move || {
+        for (file, content) in corpus(target.name) {
+            tell.send(content.clone()).unwrap();
+            let read = catch_unwind(AssertUnwindSafe(|| target.check(&content)));
+            assert!(read.is_ok(), "{} breaks a promise", file.display());
+        }
+        let config = Config { failure_persistence: None, max_shrink_iters: 500, ..Config::with_cases(cases) };
+        let read = TestRunner::new(config).run(&inputs(target.name), |input| {
+            tell.send(input.clone()).unwrap();
+            target.check(&input);
+            Ok(())
+        });
+        read.unwrap();
+    });
+    let mut last = Vec::new();
+    loop {
+        match told.recv_timeout(PATIENCE) {
+            Ok(input) => last = input,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => panic!("{} hangs at {:?}", target.name, String::from_utf8_lossy(&last)),
+        }
+    }
+    let name = target.name;
+    assert!(reader.join().is_ok(), "{name} breaks a promise, the last time at {:?}", String::from_utf8_lossy(&last));
+}
+
+macro_rules! targets {
+    ($($name:ident: $cases:literal),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                fuzz(*TARGETS.iter().find(|target| target.name == stringify!($name)).unwrap(), $cases);
+            }
+        )*
+
+        #[test]
+        fn no_target_is_left_out() {
+            let tested = BTreeSet::from([$(stringify!($name)),*]);
+            assert_eq!(tested, TARGETS.iter().map(|target| target.name).collect());
+        }
+    };
+}
+
+// As many cases as take about a second.
+targets! {
+    duration: 10_000,
+    election: 2_000,
+    fence: 2_000,
+    file: 200,
+    hearing: 2_000,
+    lease: 1_000,
+    pages: 1_000,
+    peers: 2_000,
+    record: 5_000,
+    sequenced: 1_500,
+    session: 3_000,
+    times: 5_000,
+    url: 5_000,
+}
+
+#[test]
+fn every_folder_of_the_corpus_is_that_of_a_target() {
+    let folders = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus")).unwrap();
+    for folder in folders.map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir()) {
+        let name = folder.file_name().into_string().unwrap();
+        assert!(TARGETS.iter().any(|target| target.name == name), "{name}");
+    }
+}
