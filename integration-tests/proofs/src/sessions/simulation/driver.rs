@@ -109,10 +109,12 @@ impl World {
                 self.timeline.log(|| format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
                 let seat = &mut process.seats[lock.0 as usize];
                 let revived = seat.ended >= Some(term.fencing_token) || seat.leads.is_some();
-                (seat.leads, seat.work) = (Some(term.fencing_token), Work::Running);
+                let works = std::mem::replace(&mut seat.work, Work::Running) != Work::None;
+                seat.leads = Some(term.fencing_token);
                 self.oracle.stats.terms += 1;
                 self.oracle.is_led(self.timeline.now, lock.0 as usize);
                 self.timeline.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
+                self.timeline.demand(!works, Property::OneWork, || format!("p{number} works twice for {}", lock.0));
                 self.extend(node, term.valid_until);
             }
             Effect::Extend(term) => self.extend(node, term.valid_until),

@@ -18,6 +18,8 @@ pub enum Property {
     NoErasure,
     /// A lock or a session is released after the work that needs it has ended.
     ReleaseAfterWork,
+    /// A process has one work of a lock at a time: no term begins beside work of an earlier term, given up or not.
+    OneWork,
     /// Work does not run after its lease, when the process has looked at the clock.
     WorkWithinLease,
     /// After the end of all faults, every lock has a leader in time.
