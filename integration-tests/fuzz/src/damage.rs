@@ -40,7 +40,7 @@ fn damage(files: Vec<Vec<u8>>) -> impl Strategy<Value = Damage> {
     let word = prop_oneof![select(numbers.clone()), select(others)];
     prop_oneof![
         3 => (at(), word).prop_map(|(at, word)| Damage::Insert(at, word)),
-        2 => (at(), select(numbers)).prop_map(|(at, number)| Damage::Number(at, number)),
+        6 => (at(), select(numbers)).prop_map(|(at, number)| Damage::Number(at, number)),
         2 => (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Replace(at, byte)),
         2 => (at(), 1..20usize).prop_map(|(at, length)| Damage::Remove(at, length)),
         1 => (at(), 1..20usize, 1..REPEATS).prop_map(|(at, length, times)| Damage::Repeat(at, length, times)),
@@ -55,11 +55,13 @@ impl Damage {
         match damage {
             Self::Insert(at, word) => drop(bytes.splice(place(at, &bytes)..place(at, &bytes), word)),
             Self::Number(at, number) => {
-                let at = place(at, &bytes);
-                let is_digit = |byte: &u8| byte.is_ascii_digit();
-                if let Some(start) = bytes[at..].iter().position(is_digit).map(|from| at + from) {
-                    let length = bytes[start..].iter().take_while(|byte| is_digit(byte)).count();
-                    bytes.splice(start..start + length, number);
+                let is_digit = |place: usize| bytes.get(place).is_some_and(u8::is_ascii_digit);
+                let starts: Vec<usize> =
+                    (0..bytes.len()).filter(|&at| is_digit(at) && (at == 0 || !is_digit(at - 1))).collect();
+                if !starts.is_empty() {
+                    let start = starts[at.index(starts.len())];
+                    let end = (start..).find(|&place| !is_digit(place)).unwrap_or(bytes.len());
+                    bytes.splice(start..end, number);
                 }
             }
             Self::Replace(at, byte) => {
