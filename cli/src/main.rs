@@ -22,6 +22,8 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(feature = "lease-api")]
+use crate::commands::lease_api;
 #[cfg(unix)]
 use crate::commands::run;
 use crate::commands::{
@@ -68,6 +70,8 @@ enum Command {
     Serve(Box<serve::Args>),
     Health(health::Args),
     Dashboard(Box<dashboard::Args>),
+    #[cfg(feature = "lease-api")]
+    LeaseApi(Box<lease_api::Args>),
     Transfer(transfer::Args),
     Release(release::Args),
     Probe(probe::Args),
@@ -87,6 +91,8 @@ impl Command {
             Self::Serve(args) => serve::run(*args, output).await,
             Self::Health(args) => health::run(args, output).await,
             Self::Dashboard(args) => dashboard::run(*args, output).await,
+            #[cfg(feature = "lease-api")]
+            Self::LeaseApi(args) => lease_api::run(*args, output).await,
             Self::Transfer(args) => transfer::run(args, output).await,
             Self::Release(args) => release::run(args, output).await,
             Self::Probe(args) => probe::run(args, output).await,

@@ -5,6 +5,8 @@ pub(crate) mod dashboard;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod intervene;
+#[cfg(feature = "lease-api")]
+pub(crate) mod lease_api;
 pub(crate) mod list;
 pub(crate) mod man;
 #[cfg(unix)]

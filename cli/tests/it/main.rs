@@ -25,6 +25,8 @@ mod hung;
 mod intervene;
 mod jobs;
 mod last_words;
+#[cfg(feature = "lease-api")]
+mod lease_api;
 mod list;
 mod logs;
 mod loss;

@@ -1,12 +1,12 @@
 //! An API server of Kubernetes that has only Leases and ConfigMaps, in the test's own process.
 //!
-//! The server follows the source of Kubernetes in every point on which an election or a controller depends: the rules of
-//! `uid` and `resourceVersion`, the creation of a deleted Lease by an update, the validation of the fields, fields that are
-//! dropped, and watches. Only the tests against a real cluster show whether a real API server behaves in the same way.
+//! The Leases are those of the crate `leaderelection-lease-api` on a store in memory, and the ConfigMaps follow the source of
+//! Kubernetes. Only the tests against a real cluster show whether a real API server behaves in the same way.
 
+mod access;
 mod changes;
 mod collection;
-mod kinds;
+mod leases;
 mod objects;
 mod status;
 
@@ -17,13 +17,16 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use leaderelection::{ConditionalStore, MemoryStore};
+use leaderelection_lease_api::LeaseApi;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::mutex::lock;
-use collection::{Audit, Collection};
-use kinds::{CONFIG_MAPS, LEASES};
+use access::Audit;
+use collection::Collection;
+use leases::Leases;
 pub use objects::NAMESPACE;
 use objects::Objects;
 
@@ -31,7 +34,7 @@ use objects::Objects;
 #[derive(Debug)]
 pub struct KubeApi {
     address: SocketAddr,
-    leases: Arc<Collection>,
+    leases: Leases,
     config_maps: Arc<Collection>,
     audit: Arc<Audit>,
     serving: JoinHandle<()>,
@@ -40,14 +43,19 @@ pub struct KubeApi {
 impl KubeApi {
     /// Starts a server without objects.
     pub async fn start() -> Self {
+        Self::start_on(MemoryStore::new(), "").await
+    }
+
+    /// Starts a server of the Leases in a store, whose keys begin with `prefix`.
+    pub async fn start_on(store: impl ConditionalStore, prefix: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let audit = Arc::<Audit>::default();
-        let [leases, config_maps] = [&LEASES, &CONFIG_MAPS].map(|kind| Collection::new(kind, Arc::clone(&audit)));
+        let (leases, config_maps) = (Leases::new(LeaseApi::new(store, prefix)), Arc::<Collection>::default());
         let router = leases
             .routes()
             .merge(config_maps.routes())
-            .fallback(|| async { status::not_served() })
+            .layer(middleware::from_fn_with_state(Arc::clone(&audit), access::authorize))
             .layer(middleware::from_fn_with_state(Arc::clone(&audit), note));
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it listens") });
         Self { address, leases, config_maps, audit, serving }
@@ -100,12 +108,12 @@ impl KubeApi {
     /// If the Lease is invalid.
     pub fn plant(&self, name: &str, lease: Value) {
         self.remove(name);
-        self.leases.change(|leases| leases.update(NAMESPACE, name, lease)).expect("a valid Lease");
+        self.leases.put(name, &lease);
     }
 
     /// Deletes a Lease, whatever is there.
     pub fn remove(&self, name: &str) {
-        let _ = self.leases.change(|leases| leases.delete(NAMESPACE, name, &Value::Null));
+        self.leases.delete(name);
     }
 
     /// Returns a ConfigMap as the server has it.
@@ -127,7 +135,7 @@ impl KubeApi {
     /// If the ConfigMap is invalid.
     pub fn put_config_map(&self, name: &str, config_map: Value) {
         let put = |objects: &mut Objects| match objects.create(NAMESPACE, config_map.clone()) {
-            Err(_) => objects.update(NAMESPACE, name, config_map).map(|(object, _)| object),
+            Err(_) => objects.update(NAMESPACE, name, config_map),
             created => created,
         };
         self.config_maps.change(put).expect("a valid ConfigMap");

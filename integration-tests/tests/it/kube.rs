@@ -5,6 +5,7 @@ mod api;
 mod client_go;
 mod go_candidate;
 mod migration;
+mod one_object;
 mod ours;
 mod server;
 mod stock;

@@ -1,10 +1,11 @@
 //! Access to the server: the addresses to listen on, and the credentials that a client has to present.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -26,6 +27,9 @@ pub(crate) const TOKEN_VARIABLE: &str = "LEADERELECTION_HTTP_TOKEN";
 /// The accepted lengths of a token.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=4096;
 
+/// The largest part of a file of tokens that is read.
+const LARGEST_FILE: u64 = 256 * 1024;
+
 /// The addresses to listen on, and the permitted clients.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
@@ -39,8 +43,8 @@ pub(crate) struct AccessArgs {
     /// The private key of --tls-cert, in PEM
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Require the token in this file: as `Authorization: Bearer …`, or as the password of any user (for
-    /// browsers). /healthz, /readyz and /leading stay open. The default is the token in
+    /// Require a token of this file, which has one per line: as `Authorization: Bearer …`, or as the password of any
+    /// user (for browsers). /healthz, /readyz and /leading stay open. The default is the token in
     /// LEADERELECTION_HTTP_TOKEN, if that variable is set. SIGHUP reads the file again
     #[arg(long, value_name = "PATH")]
     token_file: Option<PathBuf>,
@@ -106,7 +110,7 @@ impl AccessArgs {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
-    /// Returns the required token, if there is one. Fails if other machines could read the traffic, or send
+    /// Returns the required tokens, if there are any. Fails if other machines could read the traffic, or send
     /// requests without a token.
     pub(crate) fn token(&self) -> Result<Option<Token>, Failure> {
         let token = match &self.token_file {
@@ -130,13 +134,23 @@ impl AccessArgs {
     }
 }
 
-/// The token that a client has to present. `Debug` does not print it. Clones change together.
+/// The tokens of which a client has to present one. `Debug` does not print them. Clones change together.
 #[derive(Clone)]
 pub(crate) struct Token {
     /// The file, which may change; `None` if the token is from the environment.
     file: Option<PathBuf>,
-    text: Arc<RwLock<String>>,
+    entries: Arc<RwLock<Vec<Entry>>>,
 }
+
+/// A token, and the namespaces of Leases that it is for.
+struct Entry {
+    text: String,
+    /// `None` if it is for everything.
+    namespaces: Option<BTreeSet<String>>,
+}
+
+/// The use of a token: these namespaces of Leases, or everything if there are none.
+pub(crate) type Scope = Option<BTreeSet<String>>;
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,32 +163,46 @@ impl Token {
         Ok(Self::of(Some(path.to_owned()), Self::read(path)?))
     }
 
-    fn of(file: Option<PathBuf>, text: String) -> Self {
-        Self { file, text: Arc::new(RwLock::new(text)) }
+    fn of(file: Option<PathBuf>, entries: Vec<Entry>) -> Self {
+        Self { file, entries: Arc::new(RwLock::new(entries)) }
     }
 
-    /// Reads the file again; `None` if there is none. After a failure, the old token is valid.
+    fn entries(&self) -> RwLockReadGuard<'_, Vec<Entry>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, if it has one token for everything, and nothing else.
+    pub(crate) fn file_of_one(&self) -> Option<&Path> {
+        let is_one = matches!(self.entries().as_slice(), [Entry { namespaces: None, .. }]);
+        self.file.as_deref().filter(|_| is_one)
+    }
+
+    /// Reads the file again; `None` if there is none. After a failure, the old tokens are valid.
     pub(super) fn reload(&self) -> Option<Result<(), Failure>> {
         let read = Self::read(self.file.as_deref()?);
-        Some(read.map(|text| *self.text.write().unwrap_or_else(PoisonError::into_inner) = text))
+        Some(read.map(|entries| *self.entries.write().unwrap_or_else(PoisonError::into_inner) = entries))
     }
 
-    fn read(path: &Path) -> Result<String, Failure> {
+    fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
         let mut text = String::new();
-        let limit = u64::try_from(*LENGTHS.end()).unwrap_or(u64::MAX) + 3;
-        let read = secret::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
+        let read = secret::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_string(&mut text));
         read.map_err(|error: io::Error| {
             let problem = format!("cannot read the token in {}: {error}; check --token-file", path.display());
             Failure::new(Exit::Internal, problem)
         })?;
-        Self::checked(&text, &format!("the token in {}", path.display()))
+        let lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
+        let entries = lines.map(|line| Entry::parse(line, path)).collect::<Result<Vec<_>, _>>()?;
+        if entries.is_empty() {
+            Self::checked("", &format!("the token in {}", path.display()))?;
+        }
+        Ok(entries)
     }
 
     fn from_environment() -> Result<Option<Self>, Failure> {
         std::env::var_os(TOKEN_VARIABLE)
             .map(|text| Self::checked(&text.to_string_lossy(), &format!("the token in {TOKEN_VARIABLE}")))
             .transpose()
-            .map(|text| text.map(|text| Self::of(None, text)))
+            .map(|text| text.map(|text| Self::of(None, vec![Entry { text, namespaces: None }])))
     }
 
     /// Returns the token in a text.
@@ -192,17 +220,31 @@ impl Token {
         Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
     }
 
-    /// Returns `true` if a request with these headers presents the token.
+    /// Returns `true` if a request with these headers presents a token for everything.
     pub(crate) fn is_shown_by(&self, headers: &HeaderMap) -> bool {
-        headers
-            .get(AUTHORIZATION)
-            .and_then(|value| shown(value.to_str().ok()?))
-            .is_some_and(|shown| self.equals(&shown))
+        self.scope_of(headers) == Some(None)
+    }
+
+    /// Returns what the token of a request with these headers is for; `None` if it presents none.
+    pub(crate) fn scope_of(&self, headers: &HeaderMap) -> Option<Scope> {
+        let shown = headers.get(AUTHORIZATION).and_then(|value| shown(value.to_str().ok()?))?;
+        self.entries().iter().find(|entry| entry.equals(&shown)).map(|entry| entry.namespaces.clone())
+    }
+}
+
+impl Entry {
+    /// Reads a line: a token, and behind a space the namespaces, with commas between them.
+    fn parse(line: &str, path: &Path) -> Result<Self, Failure> {
+        let (token, rest) = line.trim_ascii().split_once(' ').unwrap_or((line, ""));
+        let text = Token::checked(token, &format!("a token in {}", path.display()))?;
+        let namespaces: BTreeSet<_> =
+            rest.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Ok(Self { text, namespaces: (!namespaces.is_empty()).then_some(namespaces) })
     }
 
     /// Compares in a time that does not depend on the number of equal bytes.
     fn equals(&self, shown: &[u8]) -> bool {
-        self.text.read().unwrap_or_else(PoisonError::into_inner).as_bytes().ct_eq(shown).into()
+        self.text.as_bytes().ct_eq(shown).into()
     }
 }
 
@@ -229,7 +271,8 @@ mod tests {
     const SECRET: &str = "correct-horse-battery";
 
     fn token(text: &str) -> Token {
-        Token::of(None, Token::checked(text, "the token").unwrap())
+        let text = Token::checked(text, "the token").unwrap();
+        Token::of(None, vec![Entry { text, namespaces: None }])
     }
 
     fn is_shown(authorization: &str) -> bool {
@@ -258,6 +301,29 @@ mod tests {
             assert!(!is_shown(&wrong), "{wrong}");
         }
         assert!(!token(SECRET).is_shown_by(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_token_for_namespaces_opens_nothing_else() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("{SECRET}\n\nof-two-namespaces web, batch\n")).unwrap();
+        let token = Token::in_file(file.path()).unwrap();
+        let shown = |secret: &str| {
+            let value = HeaderValue::from_str(&format!("Bearer {secret}")).unwrap();
+            HeaderMap::from_iter([(AUTHORIZATION, value)])
+        };
+        let two = BTreeSet::from(["batch".to_owned(), "web".to_owned()]);
+        assert_eq!(token.scope_of(&shown("of-two-namespaces")), Some(Some(two)));
+        assert!(!token.is_shown_by(&shown("of-two-namespaces")));
+        assert_eq!(token.scope_of(&shown(SECRET)), Some(None));
+        assert_eq!(token.scope_of(&shown("of-three-namespaces")), None);
+        assert_eq!(token.file_of_one(), None);
+        std::fs::write(file.path(), format!("{SECRET}\nshort web\n")).unwrap();
+        assert!(token.reload().unwrap().is_err());
+        assert!(token.is_shown_by(&shown(SECRET)), "the old tokens are valid");
+        std::fs::write(file.path(), SECRET).unwrap();
+        token.reload().unwrap().unwrap();
+        assert_eq!(token.file_of_one(), Some(file.path()));
     }
 
     #[test]

@@ -2,8 +2,6 @@
 package main
 
 import (
-	"flag"
-
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -11,15 +9,11 @@ import (
 )
 
 func main() {
-	json := flag.Bool("json", false, "speak JSON, for an API server that speaks no protobuf")
 	options := candidate.Parse()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		candidate.Fail(err)
-	}
-	if *json {
-		config.ContentType = "application/json"
 	}
 	holder := resourcelock.ResourceLockConfig{Identity: options.Identity}
 	lock, err := resourcelock.NewFromKubeconfig(

@@ -1,14 +1,12 @@
-//! The objects of one kind behind HTTP.
+//! The ConfigMaps behind HTTP.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, Request, State};
-use axum::http::{Method, StatusCode};
-use axum::middleware::{self, Next};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures_util::stream;
@@ -16,33 +14,20 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::changes::Selector;
-use super::kinds::Kind;
 use super::objects::{Listing, NAMESPACE, Objects};
 use super::status::{self, Failure};
 use crate::mutex::lock;
 
-/// The notes of all requests, and the verbs that the server refuses.
-#[derive(Debug, Default)]
-pub(super) struct Audit {
-    pub(super) requests: Mutex<Vec<String>>,
-    pub(super) denied: Mutex<BTreeSet<&'static str>>,
-    pub(super) permissions_used: Mutex<BTreeSet<String>>,
-}
+const PATH: &str = "/api/v1/namespaces/{namespace}/configmaps";
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Collection {
-    kind: &'static Kind,
     pub(super) objects: Mutex<Objects>,
     /// Told of every change.
     pub(super) changed: watch::Sender<()>,
-    audit: Arc<Audit>,
 }
 
 impl Collection {
-    pub(super) fn new(kind: &'static Kind, audit: Arc<Audit>) -> Arc<Self> {
-        Arc::new(Self { kind, objects: Mutex::new(Objects::of(kind)), changed: watch::Sender::default(), audit })
-    }
-
     /// An object of the namespace of the tests.
     pub(super) fn read(&self, name: &str) -> Option<Value> {
         lock(&self.objects).read(NAMESPACE, name).ok()
@@ -55,37 +40,11 @@ impl Collection {
     }
 
     pub(super) fn routes(self: &Arc<Self>) -> Router {
-        let path = self.kind.path();
         Router::new()
-            .route(&path, get(list).post(create))
-            .route(&format!("{path}/{{name}}"), get(read).put(update).delete(delete))
-            .route_layer(middleware::from_fn_with_state(Arc::clone(self), authorize))
+            .route(PATH, get(list).post(create))
+            .route(&format!("{PATH}/{{name}}"), get(read).put(update).delete(delete))
             .with_state(Arc::clone(self))
     }
-}
-
-/// Refuses a request if its verb is denied, or if it is in the name of another user: no other user has a role.
-async fn authorize(
-    State(collection): State<Arc<Collection>>,
-    Query(listing): Query<Listing>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let is_about_one = request.uri().path().rsplit('/').next() != Some(collection.kind.plural);
-    let verb = match *request.method() {
-        Method::GET if is_about_one => "get",
-        Method::GET if listing.watch => "watch",
-        Method::GET => "list",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::DELETE => "delete",
-        _ => "patch",
-    };
-    if lock(&collection.audit.denied).contains(verb) || request.headers().contains_key("impersonate-user") {
-        return status::forbidden(collection.kind, verb).into_response();
-    }
-    lock(&collection.audit.permissions_used).insert(format!("{verb} {}", collection.kind.plural));
-    next.run(request).await
 }
 
 async fn list(
@@ -139,21 +98,14 @@ async fn update(
     body: Bytes,
 ) -> Response {
     let update = |object| collection.change(|objects| objects.update(&namespace, &name, object));
-    match status::json(&body).and_then(update) {
-        Ok((object, true)) => answer(StatusCode::CREATED, Ok(object)),
-        Ok((object, false)) => answer(StatusCode::OK, Ok(object)),
-        Err(failure) => failure.into_response(),
-    }
+    answer(StatusCode::OK, status::json(&body).and_then(update))
 }
 
 async fn delete(
     State(collection): State<Arc<Collection>>,
     Path((namespace, name)): Path<(String, String)>,
-    body: Bytes,
 ) -> Response {
-    let options = if body.is_empty() { Ok(Value::Null) } else { status::json(&body) };
-    let delete = |options| collection.change(|objects| objects.delete(&namespace, &name, &options));
-    answer(StatusCode::OK, options.and_then(delete))
+    answer(StatusCode::OK, collection.change(|objects| objects.delete(&namespace, &name)))
 }
 
 fn answer(status: StatusCode, result: Result<Value, Failure>) -> Response {

@@ -1,4 +1,4 @@
-//! The objects of one kind, and the rules under which they change.
+//! The ConfigMaps, and the rules under which they change.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::changes::{Change, Selector};
-use super::kinds::Kind;
 use super::status::Failure;
 
 /// A namespace that exists.
@@ -27,22 +26,17 @@ pub(super) struct Listing {
     pub(super) label_selector: Selector,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Objects {
-    pub(super) kind: &'static Kind,
     objects: BTreeMap<String, Value>,
     changes: Vec<Change>,
     created: u64,
 }
 
 impl Objects {
-    pub(super) fn of(kind: &'static Kind) -> Self {
-        Self { kind, objects: BTreeMap::new(), changes: Vec::new(), created: 0 }
-    }
-
     pub(super) fn read(&self, namespace: &str, name: &str) -> Result<Value, Failure> {
         let present = self.objects.get(name).filter(|_| namespace == NAMESPACE);
-        present.cloned().ok_or_else(|| Failure::not_found(self.kind, name))
+        present.cloned().ok_or_else(|| Failure::not_found(name))
     }
 
     pub(super) fn list(&self, namespace: &str, listing: &Listing) -> Value {
@@ -54,8 +48,7 @@ impl Objects {
         let items: Vec<_> = rest.by_ref().take(listing.limit.unwrap_or(usize::MAX)).cloned().collect();
         let token = rest.next().map_or(Value::Null, |next| next["metadata"]["name"].clone());
         let metadata = json!({"resourceVersion": self.revision().to_string(), "continue": token});
-        let Kind { api_version, name, .. } = self.kind;
-        json!({"kind": format!("{name}List"), "apiVersion": api_version, "metadata": metadata, "items": items})
+        json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": metadata, "items": items})
     }
 
     pub(super) fn create(&mut self, namespace: &str, object: Value) -> Result<Value, Failure> {
@@ -64,43 +57,19 @@ impl Objects {
             return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
         }
         if self.objects.contains_key(&name) && namespace == NAMESPACE {
-            self.validate(namespace, &name, object)?;
-            return Err(Failure::exists(self.kind, &name));
+            return Err(Failure::exists(&name));
         }
         self.begin(namespace, &name, object)
     }
 
-    /// Replaces an object, or creates it if its kind allows that. Returns `true` if the object was created.
-    pub(super) fn update(&mut self, namespace: &str, name: &str, object: Value) -> Result<(Value, bool), Failure> {
-        if object["metadata"]["name"] != name {
-            return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
-        }
-        let present = self.objects.get(name).filter(|_| namespace == NAMESPACE);
-        if present.is_none() && !self.kind.is_created_by_update {
-            return Err(Failure::not_found(self.kind, name));
-        }
-        // This comes first, and of a missing object the uid is empty.
-        let known = present.map_or(&Value::Null, |present| &present["metadata"]["uid"]).as_str().unwrap_or_default();
-        if let Some(uid) = object["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty() && *uid != known) {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/{}/{namespace}/{name}, ResourceVersion: 0, \
-                 AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {known}",
-                self.kind.plural
-            );
-            return Err(Failure::conflict(self.kind, name, &why));
-        }
-        let Some(present) = present.cloned() else {
-            return self.begin(namespace, name, object).map(|object| (object, true));
-        };
+    /// Replaces an object.
+    pub(super) fn update(&mut self, namespace: &str, name: &str, object: Value) -> Result<Value, Failure> {
+        let present = self.read(namespace, name)?;
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if version.is_empty() && !self.kind.is_updated_unconditionally {
-            return Err(Failure::without_version(self.kind, name));
-        }
         if !version.is_empty() && present["metadata"]["resourceVersion"] != version {
-            let why = "the object has been modified; please apply your changes to the latest version and try again";
-            return Err(Failure::conflict(self.kind, name, why));
+            return Err(Failure::conflict(name));
         }
-        let mut changed = self.validate(namespace, name, object)?;
+        let mut changed = validate(namespace, name, object)?;
         for field in ["uid", "creationTimestamp", "resourceVersion", "managedFields"] {
             changed["metadata"][field] = present["metadata"][field].clone();
         }
@@ -109,18 +78,11 @@ impl Objects {
             changed["metadata"]["resourceVersion"] = self.next_revision();
             self.store(name, changed.clone());
         }
-        Ok((changed, false))
+        Ok(changed)
     }
 
-    pub(super) fn delete(&mut self, namespace: &str, name: &str, options: &Value) -> Result<Value, Failure> {
+    pub(super) fn delete(&mut self, namespace: &str, name: &str) -> Result<Value, Failure> {
         let mut present = self.read(namespace, name)?;
-        for field in ["uid", "resourceVersion"] {
-            let wanted = &options["preconditions"][field];
-            if !wanted.is_null() && *wanted != present["metadata"][field] {
-                let why = format!("the {field} in the precondition ({wanted}) does not match");
-                return Err(Failure::unmet(self.kind, name, &why));
-            }
-        }
         self.objects.remove(name);
         present["metadata"]["resourceVersion"] = self.next_revision();
         self.changes.push(Change { before: Some(present), after: None });
@@ -144,10 +106,7 @@ impl Objects {
 
     /// Stores a new object, with a uid that no other has had.
     fn begin(&mut self, namespace: &str, name: &str, object: Value) -> Result<Value, Failure> {
-        let mut object = self.validate(namespace, name, object)?;
-        if namespace != NAMESPACE {
-            return Err(Failure::no_namespace(namespace));
-        }
+        let mut object = validate(namespace, name, object)?;
         self.created += 1;
         object["metadata"]["uid"] = format!("0198c0de-0000-4000-8000-{:012x}", self.created).into();
         object["metadata"]["resourceVersion"] = self.next_revision();
@@ -165,31 +124,26 @@ impl Objects {
     fn next_revision(&self) -> Value {
         (self.revision() + 1).to_string().into()
     }
+}
 
-    /// Decodes and validates an object, and drops what its kind does not have.
-    fn validate(&self, namespace: &str, name: &str, mut object: Value) -> Result<Value, Failure> {
-        let Kind { api_version, name: kind, content, .. } = self.kind;
-        if (object["apiVersion"].as_str(), object["kind"].as_str()) != (Some(api_version), Some(kind)) {
-            return Err(Failure::bad_request("the object provided is unrecognized"));
-        }
-        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-        if name.is_empty() || name.len() > 253 || !name.bytes().all(is_name) {
-            let why = "a lowercase RFC 1123 subdomain must consist of …";
-            return Err(Failure::invalid(self.kind, name, "metadata.name", why));
-        }
-        let mut metadata = Map::new();
-        for field in ["annotations", "finalizers", "labels", "name", "ownerReferences"] {
-            if let Some(value) = object["metadata"].get_mut(field).filter(|value| !value.is_null()) {
-                metadata.insert(field.to_owned(), value.take());
-            }
-        }
-        metadata.insert("namespace".to_owned(), namespace.into());
-        let mut valid = content(&object).map_err(|flaw| Failure::of(self.kind, name, flaw))?;
-        valid.extend([
-            ("apiVersion".to_owned(), (*api_version).into()),
-            ("kind".to_owned(), (*kind).into()),
-            ("metadata".to_owned(), Value::Object(metadata)),
-        ]);
-        Ok(Value::Object(valid))
+/// Validates an object, and drops what a ConfigMap does not have.
+fn validate(namespace: &str, name: &str, mut object: Value) -> Result<Value, Failure> {
+    if (object["apiVersion"].as_str(), object["kind"].as_str()) != (Some("v1"), Some("ConfigMap")) {
+        return Err(Failure::bad_request("the object provided is unrecognized"));
     }
+    let mut metadata = Map::new();
+    for field in ["annotations", "finalizers", "labels", "name", "ownerReferences"] {
+        if let Some(value) = object["metadata"].get_mut(field).filter(|value| !value.is_null()) {
+            metadata.insert(field.to_owned(), value.take());
+        }
+    }
+    metadata.insert("name".to_owned(), name.into());
+    metadata.insert("namespace".to_owned(), namespace.into());
+    let mut valid = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    for field in ["data", "binaryData"] {
+        if object[field].is_object() {
+            valid[field] = object[field].take();
+        }
+    }
+    Ok(valid)
 }

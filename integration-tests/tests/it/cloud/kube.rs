@@ -32,17 +32,21 @@ pub(crate) struct Kube {
 
 impl Kube {
     pub(crate) async fn new() -> Self {
-        let (own, kubeconfig) = match std::env::var(KUBECONFIG_VARIABLE) {
+        match std::env::var(KUBECONFIG_VARIABLE) {
             Ok(path) => {
                 let kubeconfig = Kubeconfig::read_from(Path::new(&path));
-                (None, kubeconfig.unwrap_or_else(|error| panic!("{KUBECONFIG_VARIABLE}: {error}")))
+                Self::with(kubeconfig.unwrap_or_else(|error| panic!("{KUBECONFIG_VARIABLE}: {error}")), None).await
             }
-            Err(_) => {
-                let own = KubeApi::start().await;
-                let kubeconfig = serde_json::from_value(own.kubeconfig()).expect("a kubeconfig");
-                (Some(own), kubeconfig)
-            }
-        };
+            Err(_) => Self::own(KubeApi::start().await).await,
+        }
+    }
+
+    /// A server of the test.
+    pub(crate) async fn own(server: KubeApi) -> Self {
+        Self::with(serde_json::from_value(server.kubeconfig()).expect("a kubeconfig"), Some(server)).await
+    }
+
+    async fn with(kubeconfig: Kubeconfig, own: Option<KubeApi>) -> Self {
         let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &KubeConfigOptions::default()).await;
         let config = config.unwrap_or_else(|error| panic!("{KUBECONFIG_VARIABLE}: {error}"));
         Self { kubeconfig, config, directory: tempfile::tempdir().expect("a directory"), own }

@@ -24,14 +24,23 @@ const PROGRAM_VARIABLE: &str = "LEADERELECTION_TEST_CLIENT_GO";
 /// The number of freezes after which client-go has to have released what it did not hold any more.
 const ROUNDS: u64 = 20;
 
+/// The program; says that a test is skipped if there is none.
+pub(super) fn program() -> Option<String> {
+    let program = std::env::var(PROGRAM_VARIABLE).ok();
+    if program.is_none() {
+        println!("skipped: {PROGRAM_VARIABLE} does not name a program of comparison/drivers/go");
+    }
+    program
+}
+
 /// A process with client-go's elector and `ReleaseOnCancel`.
-struct Stock {
+pub(super) struct Stock {
     process: Child,
     _log: TempDir,
 }
 
 impl Stock {
-    fn start(program: &str, kube: &Kube, name: &str) -> Self {
+    pub(super) fn start(program: &str, kube: &Kube, name: &str) -> Self {
         let log = tempfile::tempdir().expect("a directory");
         let millis = |duration: Duration| duration.as_millis().to_string();
         let (_, environment) = kube.url_by(&kube.address(), name);
@@ -48,15 +57,12 @@ impl Stock {
             "--retry-ms",
             &millis(RETRY),
         ]);
-        if !kube.is_real() {
-            command.arg("--json");
-        }
         // The process ends with its standard input, and so with this test.
         let process = command.envs(environment).stdin(Stdio::piped()).spawn().expect("the program starts");
         Self { process, _log: log }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.process), signal).expect("it runs");
     }
 }
@@ -68,12 +74,12 @@ impl Drop for Stock {
     }
 }
 
-async fn spec(api: &Api, name: &str) -> Value {
+pub(super) async fn spec(api: &Api, name: &str) -> Value {
     api.send(Method::GET, name, &Value::Null).await.1["spec"].take()
 }
 
 /// Waits for the holder, and returns its token.
-async fn held_by(api: &Api, name: &str, holder: &str) -> u64 {
+pub(super) async fn held_by(api: &Api, name: &str, holder: &str) -> u64 {
     let began = Instant::now();
     loop {
         let spec = spec(api, name).await;
@@ -115,9 +121,7 @@ async fn freeze_and_end(program: &str, kube: &Kube, api: &Api, name: &str) -> bo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_release_of_stock_client_go_does_not_make_two_of_ours_lead() {
-    let Ok(program) = std::env::var(PROGRAM_VARIABLE) else {
-        return println!("skipped: {PROGRAM_VARIABLE} does not name a program of comparison/drivers/go");
-    };
+    let Some(program) = program() else { return };
     let (kube, name) = (Kube::new().await, unique_name());
     assert_eq!(kube.config().default_namespace, "default", "the program knows no other namespace");
     let api = Api::of(&kube);

@@ -26,8 +26,8 @@ impl UnknownFields {
         self.0.is_empty()
     }
 
-    /// Sets a field.
-    pub(crate) fn set(&mut self, name: &str, value: &impl Serialize) {
+    /// Sets a field, which should not be one of the record's own. Does nothing if the value is not JSON.
+    pub fn set(&mut self, name: &str, value: &impl Serialize) {
         if let Ok(raw) = serde_json::value::to_raw_value(value) {
             self.0.insert(name.to_owned(), raw);
         }

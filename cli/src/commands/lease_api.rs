@@ -1,0 +1,152 @@
+//! `leaderelect lease-api`: serves Leases of Kubernetes out of a store.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use leaderelection_lease_api::{LeaseApi, Namespaces};
+use serde_json::{Value, json};
+
+use crate::args::timing::pause;
+use crate::commands::serve::metrics;
+use crate::exit::{Exit, Failure};
+use crate::lock::PrefixUrl;
+use crate::output::Output;
+use crate::pages::http::{AccessArgs, Ending, Server, Signals, Token, framed, thread};
+
+/// Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The folder of the Leases, such as s3://bucket/leases or file:///directory/leases. The Lease NAME of the namespace
+    /// NAMESPACE is the lock FOLDER/NAMESPACE/NAME
+    #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
+    store: PrefixUrl,
+    /// Write a kubeconfig with the address of this server into this file
+    #[arg(long, value_name = "PATH")]
+    kubeconfig: Option<PathBuf>,
+    /// The pause between two listings of the store while somebody watches Leases
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
+    watch_interval: Duration,
+    #[command(flatten)]
+    access: AccessArgs,
+}
+
+const ABOUT: &str = "\
+Serve Leases of Kubernetes out of a store: electors in Go, Java, Python and C# elect without a cluster
+
+Answers what an API server answers about Leases (coordination.k8s.io/v1). An elector needs one other line: the address \
+of its API server. `kubectl` works, too. The lock of a Lease is the same as that of run, serve and the library, so all \
+of them compete for it, and status, list, dashboard and transfer show and change it.
+
+Nothing is kept here, so any number of these servers can serve one folder: one beside each program, or one on each \
+machine. A renewal is one write to the store.
+
+The annotation leaderelection/token of a Lease is the fencing token. It grows with each term, and never falls, whatever a \
+client writes. A deleted Lease leaves a record with the token.
+
+A line of --token-file may name namespaces behind the token, with commas between them: then the token is for the Leases \
+of these only. /livez and /readyz are open. /metrics is for Prometheus.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Beside a program on the same machine:
+    leaderelect lease-api --store s3://bucket/leases --kubeconfig kubeconfig
+    kubectl --kubeconfig kubeconfig get leases --all-namespaces --watch
+  For other machines:
+    openssl rand -hex 32 > token
+    leaderelect lease-api --store s3://bucket/leases --listen 0.0.0.0:4040 \\
+        --tls-cert cert.pem --tls-key key.pem --token-file token";
+
+pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
+    let token = args.access.token()?;
+    let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
+    let metrics = metrics::install()?;
+    // The connections to the store belong to the runtime that serves.
+    let folder = args.store.clone();
+    let store = thread::of_servers()?.spawn(async move { folder.open().await });
+    let store =
+        store.await.map_err(|error| Failure::new(Exit::Internal, format!("cannot open the store: {error}")))??;
+    let api = LeaseApi::new(store, folder_of(args.store.prefix())).with_watch_interval(args.watch_interval);
+    if let Some(path) = &args.kubeconfig {
+        write(path, &kubeconfig(&server.url(), &args.access, token.as_ref()))?;
+    }
+    output.say(format_args!("serving {}", server.url()));
+    output.say(format_args!("the Leases are those of {}", args.store));
+    if let Some(tls) = server.tls() {
+        tls.tell_of_expiry(args.store.to_string());
+    }
+    let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
+    let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];
+    let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
+    let routes = routes.merge(api.routes()).layer(from_fn_with_state(token, only_with_token));
+    let running = server.start(framed(routes))?;
+    let result = tokio::select! {
+        biased;
+        () = ending.told() => Ok(Exit::Done),
+        failure = running.failed() => Err(failure),
+    };
+    running.finish().await;
+    result
+}
+
+/// The prefix of a folder.
+fn folder_of(prefix: &str) -> String {
+    if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") }
+}
+
+/// Lets a request pass with what its token is for. Probes need none.
+async fn only_with_token(State(token): State<Option<Token>>, mut request: Request, next: Next) -> Response {
+    let Some(token) = token.filter(|_| !["/livez", "/readyz", "/healthz"].contains(&request.uri().path())) else {
+        return next.run(request).await;
+    };
+    match token.scope_of(request.headers()) {
+        Some(None) => next.run(request).await,
+        Some(Some(namespaces)) if request.uri().path() != "/metrics" => {
+            request.extensions_mut().insert(Namespaces(namespaces));
+            next.run(request).await
+        }
+        _ => {
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Unauthorized",
+                "message": "show a token of --token-file", "code": 401,
+            });
+            (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, r#"Bearer realm="leaderelect""#)], Json(status))
+                .into_response()
+        }
+    }
+}
+
+/// The kubeconfig of a client on this machine. It has paths in the place of secrets.
+fn kubeconfig(url: &str, access: &AccessArgs, token: Option<&Token>) -> Value {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let mut cluster = json!({"server": url.trim_end_matches('/')});
+    if let Some((cert, _)) = access.tls() {
+        cluster["certificate-authority"] = absolute(cert).into();
+    }
+    let mut user = json!({});
+    if let Some(file) = token.and_then(Token::file_of_one) {
+        user["tokenFile"] = absolute(file).into();
+    }
+    let context = json!({"cluster": "leaderelect", "user": "leaderelect", "namespace": "default"});
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "leaderelect",
+        "clusters": [{"name": "leaderelect", "cluster": cluster}],
+        "users": [{"name": "leaderelect", "user": user}],
+        "contexts": [{"name": "leaderelect", "context": context}],
+    })
+}
+
+fn write(path: &Path, kubeconfig: &Value) -> Result<(), Failure> {
+    std::fs::write(path, format!("{kubeconfig:#}\n")).map_err(|error| {
+        let problem = format!("cannot write {}: {error}; check --kubeconfig", path.display());
+        Failure::new(Exit::Internal, problem)
+    })
+}

@@ -1,0 +1,98 @@
+//! `leaderelect lease-api`: the real program, asked over real sockets, beside candidates on the same lock.
+
+use std::process::{Command, Stdio};
+
+use reqwest::{Client, Method};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::serve::sidecar::Sidecar;
+use crate::support::{Place, end};
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+/// The command, for the Leases in a folder of a place.
+fn lease_api(place: &Place, listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
+    command.args(["lease-api", "--store", &place.file("leases"), "--listen", listen]);
+    command.env_remove("RUST_LOG").env_remove("LEADERELECTION_HTTP_TOKEN").stdin(Stdio::null());
+    command
+}
+
+async fn send(server: &Sidecar, method: Method, path: &str, token: &str, body: &Value) -> (u16, Value) {
+    let request = Client::new().request(method, format!("{}{path}", server.url())).bearer_auth(token);
+    let request = if body.is_null() { request } else { request.json(body) };
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+}
+
+fn lease(holder: &str) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "web"},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 0},
+    })
+}
+
+#[tokio::test]
+async fn a_lease_is_a_lock_of_every_command_and_a_server_that_was_killed_has_lost_nothing() {
+    let place = Place::new();
+    let mut server = Sidecar::spawn(&mut lease_api(&place, "127.0.0.1:0")).await;
+    let (status, held) = send(&server, Method::POST, LEASES, "", &lease("theirs")).await;
+    assert_eq!(status, 201, "{held}");
+    let lock = place.file("leases/default/web");
+    let shown: Value = serde_json::from_str(&end(&["status", &lock, "-o", "json"]).stdout).unwrap();
+    assert_eq!(shown["holder"], "theirs", "{shown}");
+    let run = ["run", "--lock", &lock, "--no-wait", "--once", "--", "true"];
+    assert_eq!(end(&run).code, Some(75), "theirs holds the lease");
+
+    let listen = server.url().trim_start_matches("http://").to_owned();
+    server.signal(Signal::KILL);
+    server.ended().await;
+    let server = Sidecar::spawn(&mut lease_api(&place, &listen)).await;
+    let mut released = held.clone();
+    released["spec"]["holderIdentity"] = "".into();
+    let web = format!("{LEASES}/web");
+    let (status, answer) = send(&server, Method::PUT, &web, "", &released).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(end(&run).code, Some(0));
+    let (_, seen) = send(&server, Method::GET, &web, "", &Value::Null).await;
+    assert_eq!((&seen["spec"]["holderIdentity"], &seen["spec"]["leaseTransitions"]), (&json!(""), &json!(1)), "{seen}");
+    assert_eq!(seen["metadata"]["uid"], held["metadata"]["uid"]);
+    assert_eq!(send(&server, Method::PUT, &web, "", &released).await.0, 409, "a version of before");
+    let metrics = server.ask("/metrics").await.1;
+    assert!(metrics.contains("leaderelection_lease_api_requests_total{verb=\"update\",code=\"409\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn tokens_open_namespaces_and_the_kubeconfig_has_no_secret() {
+    let place = Place::new();
+    let (tokens, kubeconfig) = (place.path("tokens"), place.path("kubeconfig"));
+    let (all, one) = ("the-token-for-all-namespaces", "the-token-for-one-namespace");
+    std::fs::write(&tokens, format!("{all}\n{one} other,default\n")).unwrap();
+    let mut command = lease_api(&place, "127.0.0.1:0");
+    command.arg("--token-file").arg(&tokens).arg("--kubeconfig").arg(&kubeconfig);
+    let server = Sidecar::spawn(&mut command).await;
+    let elsewhere = LEASES.replace("default", "elsewhere");
+    let everywhere = "/apis/coordination.k8s.io/v1/leases";
+    for (token, path, status) in [
+        ("", LEASES, 401),
+        ("some-other-token-of-nobody", LEASES, 401),
+        ("", "/metrics", 401),
+        (one, "/metrics", 401),
+        (all, "/metrics", 200),
+        ("", "/livez", 200),
+        ("", "/readyz", 200),
+        (one, LEASES, 200),
+        (one, &elsewhere, 403),
+        (one, everywhere, 403),
+        (all, &elsewhere, 200),
+        (all, everywhere, 200),
+    ] {
+        let (found, said) = send(&server, Method::GET, path, token, &Value::Null).await;
+        assert_eq!(found, status, "{token} {path}: {said}");
+    }
+    let written = std::fs::read_to_string(&kubeconfig).unwrap();
+    assert!(!written.contains(all) && !written.contains(one), "{written}");
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["clusters"][0]["cluster"]["server"], server.url());
+}

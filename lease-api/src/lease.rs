@@ -1,0 +1,214 @@
+//! A Lease as a client writes it: its fields, read as an API server reads them.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::status::{API_VERSION, Flaw, KIND};
+
+/// The annotation with the fencing token. Only the server writes it.
+pub(crate) const TOKEN: &str = "leaderelection/token";
+
+/// The parts of the metadata that a client decides. Everything else is the server's.
+const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+
+/// The parts of the metadata that a client may send, and that the server decides.
+const SERVERS: [&str; 9] = [
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generateName",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "uid",
+];
+
+/// The `spec` of a Lease. A field that is absent stays absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Spec {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) holder_identity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lease_duration_seconds: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) acquire_time: Option<MicroTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_time: Option<MicroTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lease_transitions: Option<i32>,
+}
+
+impl Spec {
+    /// The holder; empty if there is none.
+    pub(crate) fn holder(&self) -> &str {
+        self.holder_identity.as_deref().unwrap_or_default()
+    }
+
+    /// Returns `true` if these are the fields with which client-go's elector releases a Lease. A person who releases one
+    /// empties its holder only.
+    pub(crate) fn is_release_of_elector(&self) -> bool {
+        self.holder().is_empty()
+            && self.lease_duration_seconds == Some(1)
+            && self.renew_time.is_some()
+            && self.acquire_time == self.renew_time
+    }
+}
+
+/// A time of a Lease. It has exactly six digits behind the seconds: client-go reads no others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MicroTime(pub(crate) DateTime<Utc>);
+
+impl Serialize for MicroTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // In a leap second, chrono has more than a second's nanoseconds, which Go cannot read.
+        let time = DateTime::from_timestamp_micros(self.0.timestamp_micros()).unwrap_or(self.0);
+        serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
+    }
+}
+
+impl<'de> Deserialize<'de> for MicroTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.split_once('.').and_then(|(_, rest)| rest.find(|c: char| !c.is_ascii_digit()));
+        let time = DateTime::parse_from_rfc3339(&text).ok().filter(|_| digits == Some(6));
+        let Some(time) = time else {
+            let why = format!("{text:?} is no time with six digits behind the seconds");
+            return Err(serde::de::Error::custom(why));
+        };
+        Ok(Self(time.to_utc()))
+    }
+}
+
+/// A Lease that a client wants to have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) spec: Spec,
+}
+
+impl Draft {
+    /// Reads a Lease whose name is known, and drops what a Lease does not have.
+    pub(crate) fn read(object: &Value, is_strict: bool) -> Result<Self, Flaw> {
+        if is_strict {
+            refuse_unknown(object)?;
+        }
+        let sent = &object["metadata"];
+        let mut metadata = Map::new();
+        for field in METADATA {
+            let value = &sent[field];
+            if !value.is_null() && !is_empty(value) {
+                check_metadata(field, value)?;
+                metadata.insert(field.to_owned(), value.clone());
+            }
+        }
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(TOKEN);
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+        let text = |field| -> Result<Option<String>, Flaw> {
+            Ok(take(sent, "metadata", field)?.filter(|text: &String| !text.is_empty()))
+        };
+        let spec = &object["spec"];
+        if !(spec.is_null() || spec.is_object()) {
+            return Err(undecodable("spec".to_owned(), "no object"));
+        }
+        let spec = Spec {
+            holder_identity: take(spec, "spec", "holderIdentity")?,
+            lease_duration_seconds: take(spec, "spec", "leaseDurationSeconds")?,
+            acquire_time: take(spec, "spec", "acquireTime")?,
+            renew_time: take(spec, "spec", "renewTime")?,
+            lease_transitions: take(spec, "spec", "leaseTransitions")?,
+        };
+        let draft = Self { uid: text("uid")?, resource_version: text("resourceVersion")?, metadata, spec };
+        draft.check_limits()?;
+        Ok(draft)
+    }
+
+    fn check_limits(&self) -> Result<(), Flaw> {
+        let limits = [
+            ("leaseDurationSeconds", self.spec.lease_duration_seconds, 1, "greater than 0"),
+            ("leaseTransitions", self.spec.lease_transitions, 0, "greater than or equal to 0"),
+        ];
+        for (field, number, least, rule) in limits {
+            if number.is_some_and(|number| number < least) {
+                let why = format!("Invalid value: must be {rule}");
+                return Err(Flaw::Invalid { field: format!("spec.{field}"), why });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses an object of another kind.
+pub(crate) fn check_kind(object: &Value) -> Result<(), Flaw> {
+    if (object["apiVersion"].as_str(), object["kind"].as_str()) == (Some(API_VERSION), Some(KIND)) {
+        return Ok(());
+    }
+    Err(undecodable("the object".to_owned(), &format!("it is no {KIND} of {API_VERSION}")))
+}
+
+/// Refuses what is no name of an object.
+pub(crate) fn check_name(name: &str) -> Result<(), Flaw> {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
+    if name.len() <= 253 && name.split('.').all(is_part) {
+        return Ok(());
+    }
+    let why = "Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+               '.', and must start and end with an alphanumeric character";
+    Err(Flaw::Invalid { field: "metadata.name".to_owned(), why: why.to_owned() })
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn check_metadata(field: &str, value: &Value) -> Result<(), Flaw> {
+    let is_right = match field {
+        "annotations" | "labels" => value.as_object().is_some_and(|entries| entries.values().all(Value::is_string)),
+        "finalizers" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+        _ => value.as_array().is_some_and(|list| list.iter().all(Value::is_object)),
+    };
+    if is_right { Ok(()) } else { Err(undecodable(format!("metadata.{field}"), "it has another type")) }
+}
+
+fn take<T: DeserializeOwned>(object: &Value, parent: &str, field: &str) -> Result<Option<T>, Flaw> {
+    let value = &object[field];
+    Option::<T>::deserialize(value).map_err(|error| undecodable(format!("{parent}.{field}"), &error.to_string()))
+}
+
+fn refuse_unknown(object: &Value) -> Result<(), Flaw> {
+    let spec = [
+        "acquireTime",
+        "holderIdentity",
+        "leaseDurationSeconds",
+        "leaseTransitions",
+        "preferredHolder",
+        "renewTime",
+        "strategy",
+    ];
+    let metadata = [METADATA.as_slice(), SERVERS.as_slice()].concat();
+    let known: [(&str, &[&str]); 3] =
+        [("", &["apiVersion", "kind", "metadata", "spec"]), ("/metadata", &metadata), ("/spec", &spec)];
+    for (path, known) in known {
+        let fields = object.pointer(path).and_then(Value::as_object);
+        if let Some(field) = fields.and_then(|fields| fields.keys().find(|field| !known.contains(&field.as_str()))) {
+            let field = format!("{}.{field}", path.trim_start_matches('/'));
+            return Err(undecodable(field.trim_start_matches('.').to_owned(), "strict decoding error: unknown field"));
+        }
+    }
+    Ok(())
+}
+
+fn undecodable(field: String, why: &str) -> Flaw {
+    Flaw::Undecodable { field, why: why.to_owned() }
+}

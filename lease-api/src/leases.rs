@@ -1,0 +1,182 @@
+//! The reads and the writes of Leases in a store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use leaderelection::clock::{Clock, SystemClock};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, VersionedObject};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use crate::object::{Object, Place, Write};
+use crate::seen::Seen;
+use crate::status::Failure;
+
+/// The number of objects that a listing reads at a time.
+const READS: usize = 16;
+
+/// The time for which an answer to a probe is good.
+const PROBED: Duration = Duration::from_secs(5);
+
+/// The Leases in a part of a store.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    store: Arc<dyn ConditionalStore>,
+    prefix: String,
+    seen: Seen,
+    /// The last answer of the store to a probe.
+    answered: Mutex<Option<Instant>>,
+}
+
+/// The outcome of a write that failed for certain.
+pub(crate) enum Lost {
+    /// Somebody else's write came first.
+    Beaten,
+    Failed(Failure),
+}
+
+impl Leases {
+    pub(crate) fn new(store: Arc<dyn ConditionalStore>, prefix: String) -> Self {
+        Self { store, prefix, seen: Seen::default(), answered: Mutex::default() }
+    }
+
+    pub(crate) fn now() -> DateTime<Utc> {
+        SystemClock.wall_time()
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.store.describe(&self.prefix)
+    }
+
+    fn key(&self, place: &Place) -> String {
+        format!("{}{}/{}", self.prefix, place.namespace, place.name)
+    }
+
+    /// Reads what is at a place, a deleted Lease included.
+    pub(crate) async fn read(&self, place: &Place, deadline: Instant) -> Result<Option<Object>, Failure> {
+        let key = self.key(place);
+        let found = within(deadline, self.store.get(&key)).await.map_err(|error| Failure::unread(&error))?;
+        let Some(found) = found else {
+            self.seen.forget(&key);
+            return Ok(None);
+        };
+        self.seen.read(&key, &found);
+        self.object(place, &found).map(Some)
+    }
+
+    /// The object as this server saw it last, if any.
+    pub(crate) fn last(&self, place: &Place) -> Option<Object> {
+        let found = self.seen.last(&self.key(place))?;
+        Object::read(place, &found).ok()
+    }
+
+    /// Returns `true` if the lease of this object was surely renewed within its duration.
+    pub(crate) fn is_live(&self, object: &Object) -> bool {
+        let key = self.key(object.place());
+        !object.holder().is_empty() && self.seen.is_younger(&key, &object.version, object.lease_duration())
+    }
+
+    /// Writes in the place of an object, or of nothing. A write whose answer is lost is looked for.
+    pub(crate) async fn write(&self, write: Write, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
+        let place = write.place().clone();
+        let key = self.key(&place);
+        let body = write.body();
+        let condition = before.map_or(Precondition::Absent, |object| Precondition::Matches(object.version.clone()));
+        // The rest of the time is for the read that finds out what has happened.
+        let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) * 2 / 3;
+        let error = match within(half, self.store.put(&key, body.clone(), &condition)).await {
+            Ok(version) => {
+                self.seen.wrote(&key, VersionedObject::new(body, version.clone()));
+                return Ok(write.landed(version));
+            }
+            Err(error) => error,
+        };
+        self.seen.forget(&key);
+        match error.kind() {
+            StoreErrorKind::Conflict => Err(Lost::Beaten),
+            StoreErrorKind::Ambiguous => match self.read(&place, deadline).await {
+                Ok(Some(found)) if found.is_written_by(&write.write_id) => Ok(found),
+                // It may have landed before what is there now, or may still land.
+                _ => {
+                    self.seen.forget(&key);
+                    Err(Lost::Failed(Failure::in_doubt(&leaderelection::causes::with_causes(&error))))
+                }
+            },
+            _ => Err(Lost::Failed(Failure::refused(&error))),
+        }
+    }
+
+    /// Asks the store for anything, unless it has just answered. Whoever asks waits for those who ask already.
+    pub(crate) async fn probe(&self, deadline: Instant) -> Result<(), Failure> {
+        let mut answered = self.answered.lock().await;
+        if answered.is_none_or(|answered| answered.elapsed() > PROBED) {
+            let asked = within(deadline, self.store.get(&format!("{}readyz", self.prefix))).await;
+            asked.map_err(|error| Failure::unread(&error))?;
+            *answered = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Reads all Leases, or those of one namespace, sorted by their places. An object that is no Lease is left out.
+    pub(crate) async fn list(&self, namespace: Option<&str>, deadline: Instant) -> Result<Vec<Object>, Failure> {
+        let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
+        let listed = within(deadline, self.store.list(&prefix)).await.map_err(|error| Failure::unread(&error))?;
+        let places = listed.into_iter().filter_map(|listed| {
+            let place = place(listed.key.strip_prefix(&self.prefix)?)?;
+            Some((place, listed))
+        });
+        let reads = places.map(|(place, listed)| async move {
+            if let Some(found) = self.seen.at(&listed.key, listed.version.as_ref()) {
+                return Ok(Object::read(&place, &found).ok());
+            }
+            let found = within(deadline, self.store.get(&listed.key)).await;
+            match found {
+                Ok(Some(found)) => {
+                    self.seen.read(&listed.key, &found);
+                    Ok(Object::read(&place, &found).ok())
+                }
+                Ok(None) => Ok(None),
+                Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(None),
+                Err(error) => Err(Failure::unread(&error)),
+            }
+        });
+        let found: Vec<Option<Object>> = stream::iter(reads).buffered(READS).try_collect().await?;
+        let mut found: Vec<_> = found.into_iter().flatten().filter(|object| !object.is_deleted()).collect();
+        found.sort_by(|one, other| one.place().cmp(other.place()));
+        Ok(found)
+    }
+
+    fn object(&self, place: &Place, found: &VersionedObject) -> Result<Object, Failure> {
+        Object::read(place, found).map_err(|error| {
+            let object = self.store.describe(&self.key(place));
+            Failure::internal(format!("{object}: {error}; remove the object if no candidate needs it"))
+        })
+    }
+}
+
+/// The place of a Lease, by the part of its key behind the prefix.
+fn place(key: &str) -> Option<Place> {
+    let (namespace, name) = key.split_once('/')?;
+    let is_place = crate::lease::check_name(namespace).is_ok() && crate::lease::check_name(name).is_ok();
+    is_place.then(|| Place { namespace: namespace.to_owned(), name: name.to_owned() })
+}
+
+/// Waits for an answer until a deadline. Whoever waits no longer does not know whether the call had an effect.
+async fn within<T>(deadline: Instant, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = || {
+        let message = "the store has not answered in time; check how long its requests take";
+        Err(StoreError::new(StoreErrorKind::Ambiguous, message))
+    };
+    timeout_at(deadline, call).await.unwrap_or_else(|_| late())
+}
+
+/// The time for a request: no longer than the client waits, and than its lease allows.
+pub(crate) fn patience(asked: Option<Duration>, lease: Option<Duration>) -> Duration {
+    const MOST: Duration = Duration::from_secs(10);
+    const LEAST: Duration = Duration::from_millis(200);
+    let asked = asked.filter(|asked| !asked.is_zero()).map(|asked| asked * 9 / 10);
+    let limits = [asked, lease.map(|lease| lease / 3)];
+    limits.into_iter().flatten().fold(MOST, Duration::min).max(LEAST)
+}

@@ -1,0 +1,267 @@
+//! The object of a Lease in the store: the record of the election, with a field for what only a Lease has.
+//!
+//! Candidates of this library write the record and keep the field. The `spec` in the field counts only beside the write ID
+//! with which it was written; after a write of such a candidate, the record alone says what the Lease is.
+//!
+//! The token of the record never falls. A write of a Lease raises it whenever the Lease gets another holder, or the same
+//! holder begins anew, and at least to the `leaseTransitions` that the write names.
+
+use std::hash::Hasher as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, SecondsFormat, Utc};
+use leaderelection::lock::RecordError;
+use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use uuid::{Builder, Uuid};
+
+use crate::lease::{Draft, MicroTime, Spec, TOKEN};
+use crate::status::{API_VERSION, KIND};
+
+/// The field of the record.
+const FIELD: &str = "lease";
+
+/// The largest metadata, so that the record always has room.
+pub(crate) const MOST_METADATA: usize = 32 * 1024;
+
+/// The lease of a holder whose Lease has no duration: client-go's default.
+const DEFAULT_LEASE: Duration = Duration::from_secs(15);
+
+/// The lease of nobody, as in client-go.
+const RELEASED_LEASE: Duration = Duration::from_secs(1);
+
+/// The namespace and the name of a Lease.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// The part of an object that only a Lease has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    /// The write ID of the write that wrote this.
+    written: String,
+    uid: String,
+    created: MicroTime,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+    #[serde(default)]
+    spec: Spec,
+    /// The Lease was deleted by this write. The record stays, so that the next holder gets a larger token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
+}
+
+/// The object of a Lease, and its version in the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    place: Place,
+    record: LeaderElectionRecord,
+    kept: Option<Kept>,
+    pub(crate) version: Version,
+}
+
+impl Object {
+    /// Reads the object of a Lease, or of a record that has never been one.
+    pub(crate) fn read(place: &Place, found: &VersionedObject) -> Result<Self, RecordError> {
+        // A lease that is too long for other candidates is for them to refuse.
+        let record = LeaderElectionRecord::from_json(&found.body, Duration::MAX)?;
+        let kept = record.unknown.get(FIELD).and_then(|field| serde_json::from_str(field).ok());
+        Ok(Self { place: place.clone(), record, kept, version: found.version.clone() })
+    }
+
+    /// Returns `true` if the last write is the one with this ID.
+    pub(crate) fn is_written_by(&self, write_id: &str) -> bool {
+        self.record.write_id.as_deref() == Some(write_id)
+    }
+
+    /// The part that only a Lease has, unless a candidate of this library has written since.
+    fn current(&self) -> Option<&Kept> {
+        self.kept.as_ref().filter(|kept| self.is_written_by(&kept.written))
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.current().is_some_and(|kept| kept.deleted)
+    }
+
+    /// The version for clients. It never repeats, also after a deletion: every write has an ID of its own.
+    pub(crate) fn resource_version(&self) -> &str {
+        self.record.write_id.as_deref().unwrap_or(self.version.as_str())
+    }
+
+    pub(crate) fn uid(&self) -> String {
+        match &self.kept {
+            Some(kept) if !kept.deleted => kept.uid.clone(),
+            before => derived(&self.place, before.as_ref().map(|kept| &*kept.uid)),
+        }
+    }
+
+    /// The time at which the Lease was created; that of the term, if no client has created it.
+    pub(crate) fn created(&self) -> Option<DateTime<Utc>> {
+        let kept = self.kept.as_ref().filter(|kept| !kept.deleted);
+        kept.map(|kept| kept.created.0).or(self.record.acquire_time)
+    }
+
+    pub(crate) fn holder(&self) -> &str {
+        &self.record.holder_identity
+    }
+
+    pub(crate) fn lease_duration(&self) -> Duration {
+        self.record.lease_duration
+    }
+
+    /// Returns `true` if a candidate of this library has written last, and holds the lease.
+    pub(crate) fn is_held_by_candidate_of_library(&self) -> bool {
+        self.current().is_none() && !self.record.is_released()
+    }
+
+    pub(crate) fn spec(&self) -> Spec {
+        self.current().map_or_else(|| spec_of(&self.record), |kept| kept.spec.clone())
+    }
+
+    pub(crate) fn metadata(&self) -> Map<String, Value> {
+        self.kept.as_ref().filter(|kept| !kept.deleted).map(|kept| kept.metadata.clone()).unwrap_or_default()
+    }
+
+    /// Returns `true` if the write of this Lease would change nothing.
+    pub(crate) fn is(&self, draft: &Draft) -> bool {
+        self.spec() == draft.spec && self.metadata() == draft.metadata
+    }
+
+    /// The Lease for clients.
+    pub(crate) fn lease(&self) -> Value {
+        let mut metadata = self.metadata();
+        let token = self.record.leader_transitions.to_string();
+        match metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            Some(annotations) => drop(annotations.insert(TOKEN.to_owned(), token.into())),
+            None => drop(metadata.insert("annotations".to_owned(), json!({TOKEN: token}))),
+        }
+        metadata.insert("name".to_owned(), self.place.name.clone().into());
+        metadata.insert("namespace".to_owned(), self.place.namespace.clone().into());
+        metadata.insert("uid".to_owned(), self.uid().into());
+        metadata.insert("resourceVersion".to_owned(), self.resource_version().into());
+        if let Some(created) = self.created() {
+            let created = created.to_rfc3339_opts(SecondsFormat::Secs, true);
+            metadata.insert("creationTimestamp".to_owned(), created.into());
+        }
+        json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata, "spec": self.spec()})
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+/// A write of a Lease that is to be sent.
+#[derive(Debug)]
+pub(crate) struct Write {
+    object: Object,
+    pub(crate) write_id: String,
+}
+
+impl Write {
+    /// The write of what a client wants to have. `before` is what is there, a deleted Lease included.
+    pub(crate) fn of(place: &Place, before: Option<&Object>, draft: &Draft, now: DateTime<Utc>) -> Self {
+        let replaced = before.filter(|object| !object.is_deleted());
+        let record = record_of(&draft.spec, before.map(|object| &object.record));
+        let kept = Kept {
+            written: Uuid::new_v4().simple().to_string(),
+            uid: replaced.map_or_else(|| Uuid::new_v4().to_string(), Object::uid),
+            created: replaced.and_then(|object| object.kept.as_ref()).map_or(MicroTime(now), |kept| kept.created),
+            metadata: draft.metadata.clone(),
+            spec: draft.spec.clone(),
+            deleted: false,
+        };
+        Self::with(place, record, kept)
+    }
+
+    /// The write that deletes a Lease.
+    pub(crate) fn deleting(object: &Object, now: DateTime<Utc>) -> Self {
+        let record = record_of(&Spec::default(), Some(&object.record));
+        let kept = Kept {
+            written: Uuid::new_v4().simple().to_string(),
+            uid: object.uid(),
+            created: MicroTime(now),
+            metadata: Map::new(),
+            spec: Spec::default(),
+            deleted: true,
+        };
+        Self::with(&object.place, record, kept)
+    }
+
+    fn with(place: &Place, mut record: LeaderElectionRecord, kept: Kept) -> Self {
+        let write_id = kept.written.clone();
+        record.write_id = Some(write_id.clone());
+        record.unknown.set(FIELD, &kept);
+        let object = Object { place: place.clone(), record, kept: Some(kept), version: Version::new("") };
+        Self { object, write_id }
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.object.place
+    }
+
+    pub(crate) fn body(&self) -> Bytes {
+        self.object.record.to_json().into()
+    }
+
+    /// The object, once it has landed.
+    pub(crate) fn landed(self, version: Version) -> Object {
+        Object { version, ..self.object }
+    }
+
+    /// The object as it would be, for a write that is not sent.
+    pub(crate) fn untried(self) -> Object {
+        self.object
+    }
+}
+
+/// The record of a Lease that takes the place of another record.
+fn record_of(spec: &Spec, before: Option<&LeaderElectionRecord>) -> LeaderElectionRecord {
+    let mut record = before.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE));
+    let holder = spec.holder();
+    let acquire_time = spec.acquire_time.map(|time| time.0);
+    let is_held = !holder.is_empty();
+    let begins = before
+        .is_some_and(|before| is_held && (holder != before.holder_identity || acquire_time != before.acquire_time));
+    let asked = spec.lease_transitions.and_then(|number| u64::try_from(number).ok()).unwrap_or_default();
+    record.leader_transitions = record.leader_transitions.saturating_add(u64::from(begins)).max(asked);
+    if begins {
+        // These belong to the term that ends.
+        (record.preferred_holder, record.peer, record.rank) = (None, None, None);
+    }
+    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    let default = if is_held { DEFAULT_LEASE } else { RELEASED_LEASE };
+    record.holder_identity = holder.to_owned();
+    record.lease_duration = seconds.map_or(default, Duration::from_secs);
+    record.acquire_time = acquire_time;
+    record.renew_time = spec.renew_time.map(|time| time.0);
+    record
+}
+
+/// The `spec` of a record that a candidate of this library has written.
+fn spec_of(record: &LeaderElectionRecord) -> Spec {
+    let part = u64::from(record.lease_duration.subsec_nanos() > 0);
+    let seconds = record.lease_duration.as_secs().saturating_add(part);
+    Spec {
+        holder_identity: Some(record.holder_identity.clone()),
+        lease_duration_seconds: Some(i32::try_from(seconds).unwrap_or(i32::MAX).max(1)),
+        acquire_time: record.acquire_time.map(MicroTime),
+        renew_time: record.renew_time.map(MicroTime),
+        lease_transitions: Some(i32::try_from(record.leader_transitions).unwrap_or(i32::MAX)),
+    }
+}
+
+/// The uid of a Lease to which no client has written: the same for every server that looks.
+fn derived(place: &Place, before: Option<&str>) -> String {
+    let mut hasher = SipHasher13::new();
+    for part in [place.namespace.as_bytes(), b"/", place.name.as_bytes(), before.unwrap_or_default().as_bytes()] {
+        hasher.write(part);
+    }
+    Builder::from_random_bytes(hasher.finish128().as_u128().to_be_bytes()).into_uuid().to_string()
+}

@@ -1,0 +1,177 @@
+//! Kubernetes' protobuf: client-go sends Leases in it, and knows no way back.
+//!
+//! The messages have the numbers of `generated.proto` in k8s.io/api and k8s.io/apimachinery. Answers are always JSON, which
+//! every client that sends protobuf accepts.
+
+use std::collections::HashMap;
+
+use chrono::DateTime;
+use prost::Message;
+use serde_json::{Map, Value, json};
+
+use crate::lease::MicroTime;
+
+/// The bytes that every object begins with.
+const MAGIC: &[u8] = b"k8s\0";
+
+#[derive(Message)]
+struct Unknown {
+    #[prost(message, optional, tag = "1")]
+    type_meta: Option<TypeMeta>,
+    #[prost(bytes = "vec", tag = "2")]
+    raw: Vec<u8>,
+}
+
+#[derive(Message)]
+struct TypeMeta {
+    #[prost(string, tag = "1")]
+    api_version: String,
+    #[prost(string, tag = "2")]
+    kind: String,
+}
+
+#[derive(Message)]
+struct Lease {
+    #[prost(message, optional, tag = "1")]
+    metadata: Option<ObjectMeta>,
+    #[prost(message, optional, tag = "2")]
+    spec: Option<LeaseSpec>,
+}
+
+#[derive(Message)]
+struct ObjectMeta {
+    #[prost(string, optional, tag = "1")]
+    name: Option<String>,
+    #[prost(string, optional, tag = "3")]
+    namespace: Option<String>,
+    #[prost(string, optional, tag = "5")]
+    uid: Option<String>,
+    #[prost(string, optional, tag = "6")]
+    resource_version: Option<String>,
+    #[prost(map = "string, string", tag = "11")]
+    labels: HashMap<String, String>,
+    #[prost(map = "string, string", tag = "12")]
+    annotations: HashMap<String, String>,
+    #[prost(message, repeated, tag = "13")]
+    owner_references: Vec<OwnerReference>,
+    #[prost(string, repeated, tag = "14")]
+    finalizers: Vec<String>,
+}
+
+#[derive(Message)]
+struct OwnerReference {
+    #[prost(string, tag = "1")]
+    kind: String,
+    #[prost(string, tag = "3")]
+    name: String,
+    #[prost(string, tag = "4")]
+    uid: String,
+    #[prost(string, tag = "5")]
+    api_version: String,
+    #[prost(bool, optional, tag = "6")]
+    controller: Option<bool>,
+    #[prost(bool, optional, tag = "7")]
+    block_owner_deletion: Option<bool>,
+}
+
+#[derive(Message)]
+struct LeaseSpec {
+    #[prost(string, optional, tag = "1")]
+    holder_identity: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    lease_duration_seconds: Option<i32>,
+    #[prost(message, optional, tag = "3")]
+    acquire_time: Option<Time>,
+    #[prost(message, optional, tag = "4")]
+    renew_time: Option<Time>,
+    #[prost(int32, optional, tag = "5")]
+    lease_transitions: Option<i32>,
+}
+
+#[derive(Message)]
+struct Time {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+#[derive(Message)]
+struct DeleteOptions {
+    #[prost(message, optional, tag = "2")]
+    preconditions: Option<Preconditions>,
+    #[prost(string, repeated, tag = "5")]
+    dry_run: Vec<String>,
+}
+
+#[derive(Message)]
+struct Preconditions {
+    #[prost(string, optional, tag = "1")]
+    uid: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    resource_version: Option<String>,
+}
+
+/// Reads an object as the same object in JSON. An object of a kind that this server does not store has only its kind.
+pub(crate) fn to_json(body: &[u8]) -> Result<Value, String> {
+    let body = body.strip_prefix(MAGIC).ok_or("it does not begin as Kubernetes' protobuf does")?;
+    let unknown: Unknown = message(body)?;
+    let TypeMeta { api_version, kind } = unknown.type_meta.unwrap_or_default();
+    let mut object = match kind.as_str() {
+        "Lease" => lease(message(&unknown.raw)?),
+        "DeleteOptions" => options(message(&unknown.raw)?),
+        _ => json!({}),
+    };
+    object["apiVersion"] = api_version.into();
+    object["kind"] = kind.into();
+    Ok(object)
+}
+
+fn message<M: Message + Default>(bytes: &[u8]) -> Result<M, String> {
+    M::decode(bytes).map_err(|error| error.to_string())
+}
+
+fn lease(Lease { metadata, spec }: Lease) -> Value {
+    let mut object = json!({"metadata": {}, "spec": {}});
+    if let Some(meta) = metadata {
+        let owners: Vec<_> = meta.owner_references.into_iter().map(owner).collect();
+        object["metadata"] = json!({
+            "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version,
+            "labels": meta.labels, "annotations": meta.annotations, "ownerReferences": owners,
+            "finalizers": meta.finalizers,
+        });
+    }
+    if let Some(spec) = spec {
+        object["spec"] = json!({
+            "holderIdentity": spec.holder_identity, "leaseDurationSeconds": spec.lease_duration_seconds,
+            "acquireTime": spec.acquire_time.and_then(time), "renewTime": spec.renew_time.and_then(time),
+            "leaseTransitions": spec.lease_transitions,
+        });
+    }
+    object
+}
+
+fn owner(owner: OwnerReference) -> Value {
+    let mut reference = Map::new();
+    for (name, value) in
+        [("apiVersion", owner.api_version), ("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)]
+    {
+        reference.insert(name.to_owned(), value.into());
+    }
+    for (name, value) in [("controller", owner.controller), ("blockOwnerDeletion", owner.block_owner_deletion)] {
+        if let Some(value) = value {
+            reference.insert(name.to_owned(), value.into());
+        }
+    }
+    Value::Object(reference)
+}
+
+fn time(time: Time) -> Option<MicroTime> {
+    DateTime::from_timestamp(time.seconds, time.nanos.try_into().ok()?).map(MicroTime)
+}
+
+fn options(options: DeleteOptions) -> Value {
+    let preconditions =
+        options.preconditions.map(|wanted| json!({"uid": wanted.uid, "resourceVersion": wanted.resource_version}));
+    json!({"preconditions": preconditions, "dryRun": options.dry_run})
+}

@@ -1,0 +1,102 @@
+//! The objects as the server saw them last, by their versions.
+//!
+//! What a version stands for never changes, so nothing here can be wrong: a write names the version, and lands only if the
+//! version is still the object's. A server that starts anew reads each object once more before its first write.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use leaderelection::{Version, VersionedObject};
+
+/// The most bytes of all bodies and keys together.
+const MOST_BYTES: usize = 24 * 1024 * 1024;
+
+/// The bytes of an entry beside its key and its body.
+const ENTRY: usize = 200;
+
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: HashMap<String, Entry>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    object: VersionedObject,
+    /// A moment at which the version was new, if the server knows one.
+    renewed: Option<Instant>,
+}
+
+impl Seen {
+    /// Remembers an object that was read. It was new at the time of the answer if the version before is known.
+    pub(crate) fn read(&self, key: &str, object: &VersionedObject) {
+        let now = Instant::now();
+        let mut entries = self.entries();
+        let renewed = match (object.age, entries.by_key.get(key)) {
+            (Some(age), _) => now.checked_sub(age),
+            (None, Some(before)) if before.object.version == object.version => before.renewed,
+            (None, Some(_)) => Some(now),
+            (None, None) => None,
+        };
+        entries.put(key, Entry { object: object.clone(), renewed });
+    }
+
+    /// Remembers an object that this server has written.
+    pub(crate) fn wrote(&self, key: &str, object: VersionedObject) {
+        self.entries().put(key, Entry { object, renewed: Some(Instant::now()) });
+    }
+
+    /// Forgets an object: whoever writes next reads it before.
+    pub(crate) fn forget(&self, key: &str) {
+        self.entries().remove(key);
+    }
+
+    pub(crate) fn last(&self, key: &str) -> Option<VersionedObject> {
+        self.entries().by_key.get(key).map(|entry| entry.object.clone())
+    }
+
+    /// Returns the object if its version is still this one.
+    pub(crate) fn at(&self, key: &str, version: Option<&Version>) -> Option<VersionedObject> {
+        self.last(key).filter(|object| Some(&object.version) == version)
+    }
+
+    /// Returns `true` if this version is known to be younger than `age`.
+    pub(crate) fn is_younger(&self, key: &str, version: &Version, age: Duration) -> bool {
+        let entries = self.entries();
+        let entry = entries.by_key.get(key).filter(|entry| entry.object.version == *version);
+        entry.and_then(|entry| entry.renewed).is_some_and(|renewed| renewed.elapsed() < age)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        // No change can panic half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    fn put(&mut self, key: &str, entry: Entry) {
+        self.remove(key);
+        let size = size(key, &entry);
+        if self.bytes + size > MOST_BYTES {
+            *self = Self::default();
+        }
+        self.bytes += size;
+        self.by_key.insert(key.to_owned(), entry);
+    }
+
+    fn remove(&mut self, key: &str) {
+        if let Some(entry) = self.by_key.remove(key) {
+            self.bytes -= size(key, &entry);
+        }
+    }
+}
+
+fn size(key: &str, entry: &Entry) -> usize {
+    ENTRY + key.len() + entry.object.body.len()
+}

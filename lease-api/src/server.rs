@@ -1,0 +1,241 @@
+//! The paths of the API.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use leaderelection::ConditionalStore;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::body;
+use crate::discovery;
+use crate::leases::{Leases, patience};
+use crate::object::{Object, Place};
+use crate::query::Query;
+use crate::status::{API_VERSION, Failure, GROUP, KIND};
+use crate::table;
+use crate::verbs;
+use crate::watch::Listings;
+
+/// The Leases of a store, for a server of HTTP. Everything that matters is in the store, so any number of servers can serve
+/// one store.
+///
+/// ```
+/// use leaderelection::MemoryStore;
+/// use leaderelection_lease_api::LeaseApi;
+///
+/// let routes: axum::Router = LeaseApi::new(MemoryStore::new(), "leases/").routes();
+/// ```
+#[derive(Clone, Debug)]
+pub struct LeaseApi {
+    leases: Arc<Leases>,
+    pause: Duration,
+}
+
+/// The namespaces that a caller may use, as an extension of its request. A request without it may use all.
+#[derive(Clone, Debug)]
+pub struct Namespaces(pub BTreeSet<String>);
+
+#[derive(Debug)]
+struct Served {
+    leases: Arc<Leases>,
+    listings: Arc<Listings>,
+}
+
+impl LeaseApi {
+    /// The pause between two listings of the store while somebody watches, unless
+    /// [`with_watch_interval`](Self::with_watch_interval) sets another.
+    pub const DEFAULT_WATCH_INTERVAL: Duration = Duration::from_secs(2);
+
+    /// Serves the Leases whose keys begin with `prefix`: the Lease `web` of the namespace `default` is at
+    /// `PREFIXdefault/web`. A prefix that is a folder ends with a slash.
+    #[must_use]
+    pub fn new(store: impl ConditionalStore, prefix: impl Into<String>) -> Self {
+        let leases = Arc::new(Leases::new(Arc::new(store), prefix.into()));
+        Self { leases, pause: Self::DEFAULT_WATCH_INTERVAL }
+    }
+
+    /// Sets the pause between two listings of the store while somebody watches. Each costs what the store asks for one
+    /// listing, and a read of each Lease that has changed.
+    #[must_use]
+    pub fn with_watch_interval(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// The name of the place of the Leases for people. It contains no secrets.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.leases.describe()
+    }
+
+    /// The routes of the API. Whoever serves them limits the heads of requests and the connections, and lets in whom it
+    /// trusts; bodies have a limit of 64 KiB here.
+    ///
+    /// Dropping the future of an answer abandons the answer, not a write that was sent.
+    pub fn routes(&self) -> Router {
+        let listings = Arc::new(Listings::new(Arc::clone(&self.leases), self.pause));
+        let served = Served { leases: Arc::clone(&self.leases), listings };
+        Router::new().fallback(answer).layer(from_fn(measure)).with_state(Arc::new(served))
+    }
+}
+
+/// Counts a request, and measures its time.
+async fn measure(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let verb = match *request.method() {
+        Method::GET => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "other",
+    };
+    let response = next.run(request).await;
+    let code = response.status().as_u16().to_string();
+    metrics::counter!("leaderelection_lease_api_requests_total", "verb" => verb, "code" => code).increment(1);
+    metrics::histogram!("leaderelection_lease_api_request_duration_seconds", "verb" => verb)
+        .record(began.elapsed().as_secs_f64());
+    response
+}
+
+async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let mut response = served.answer(request).await.unwrap_or_else(|failure| {
+        if failure.is_of_server() {
+            tracing::warn!(problem = failure.message(), "cannot answer a request");
+        }
+        failure.into_response()
+    });
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(axum::http::HeaderValue::from_static("no-store"));
+    response
+}
+
+impl Served {
+    async fn answer(&self, request: Request) -> Result<Response, Failure> {
+        let began = Instant::now();
+        let (parts, body) = request.into_parts();
+        let path: Vec<&str> = parts.uri.path().split('/').filter(|part| !part.is_empty()).collect();
+        let query = Query::parse(parts.uri.query().unwrap_or_default())?;
+        let namespaces = parts.extensions.get::<Namespaces>();
+        let (headers, method) = (&parts.headers, &parts.method);
+        let deadline = began + patience(query.timeout, None);
+        match *path {
+            ["apis", GROUP, "v1", "leases"] => match *method {
+                Method::GET => {
+                    allow(namespaces, None)?;
+                    self.list(None, query, headers, deadline).await
+                }
+                _ => Err(Failure::no_method()),
+            },
+            ["apis", GROUP, "v1", "namespaces", namespace, "leases"] => {
+                check_namespace(namespace)?;
+                allow(namespaces, Some(namespace))?;
+                match *method {
+                    Method::GET => self.list(Some(namespace.to_owned()), query, headers, deadline).await,
+                    Method::POST => {
+                        let body = body::receive(body, deadline).await?;
+                        let place = place(namespace, "");
+                        let request =
+                            verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
+                        request.create().await.map(|(status, object)| one(status, &object, headers))
+                    }
+                    _ => Err(Failure::no_method()),
+                }
+            }
+            ["apis", GROUP, "v1", "namespaces", namespace, "leases", name] => {
+                check_namespace(namespace)?;
+                allow(namespaces, Some(namespace))?;
+                if crate::lease::check_name(name).is_err() {
+                    return Err(Failure::not_found(name));
+                }
+                let body = body::receive(body, deadline).await?;
+                let place = place(namespace, name);
+                let request = verbs::Request { leases: &self.leases, place, query: &query, headers, body, began };
+                match *method {
+                    Method::GET => request.get().await.map(|object| one(StatusCode::OK, &object, headers)),
+                    Method::PUT => request.update().await.map(|(status, object)| one(status, &object, headers)),
+                    Method::PATCH => request.patch().await.map(|(status, object)| one(status, &object, headers)),
+                    Method::DELETE => request.delete().await.map(|status| Json(status).into_response()),
+                    _ => Err(Failure::no_method()),
+                }
+            }
+            ["api", "v1", "namespaces", namespace, "events"]
+            | ["apis", "events.k8s.io", "v1", "namespaces", namespace, "events"]
+                if *method == Method::POST =>
+            {
+                allow(namespaces, Some(namespace))?;
+                let body = body::receive(body, deadline).await?;
+                let event = verbs::event(&body, headers)?;
+                Ok((StatusCode::CREATED, Json(event)).into_response())
+            }
+            ["readyz"] if *method == Method::GET => {
+                self.leases.probe(deadline).await?;
+                Ok("ok".into_response())
+            }
+            ["livez" | "healthz"] if *method == Method::GET => Ok("ok".into_response()),
+            _ if *method == Method::GET => {
+                discovery::at(&path).map(|found| Json(found).into_response()).ok_or_else(Failure::no_path)
+            }
+            _ => Err(Failure::no_path()),
+        }
+    }
+
+    async fn list(
+        &self,
+        namespace: Option<String>,
+        query: Query,
+        headers: &HeaderMap,
+        deadline: Instant,
+    ) -> Result<Response, Failure> {
+        let is_table = wants_table(headers);
+        if query.watch {
+            let shape = if is_table { table::event } else { Object::lease };
+            let events = self.listings.watch(namespace, query, deadline, shape).await?;
+            return Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(events)).into_response());
+        }
+        let (found, version) = self.listings.answer(namespace, &query.selector, deadline).await?;
+        if is_table {
+            let found: Vec<&Object> = found.iter().map(|object| &**object).collect();
+            return Ok(Json(table::of(&found, &version)).into_response());
+        }
+        let items: Vec<Value> = found.iter().map(|object| object.lease()).collect();
+        let metadata = json!({"resourceVersion": version});
+        let list =
+            json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION, "metadata": metadata, "items": items});
+        Ok(Json(list).into_response())
+    }
+}
+
+fn place(namespace: &str, name: &str) -> Place {
+    Place { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+fn one(status: StatusCode, object: &Object, headers: &HeaderMap) -> Response {
+    let shown = if wants_table(headers) { table::of(&[object], object.resource_version()) } else { object.lease() };
+    (status, Json(shown)).into_response()
+}
+
+fn wants_table(headers: &HeaderMap) -> bool {
+    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("as=Table"))
+}
+
+fn check_namespace(namespace: &str) -> Result<(), Failure> {
+    crate::lease::check_name(namespace).map_err(|_| Failure::bad_request(format!("{namespace:?} is no namespace")))
+}
+
+fn allow(allowed: Option<&Namespaces>, namespace: Option<&str>) -> Result<(), Failure> {
+    let is_allowed = match (allowed, namespace) {
+        (None, _) => true,
+        (Some(Namespaces(allowed)), Some(namespace)) => allowed.contains(namespace),
+        (Some(_), None) => false,
+    };
+    if is_allowed { Ok(()) } else { Err(Failure::forbidden(namespace)) }
+}

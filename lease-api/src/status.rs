@@ -1,0 +1,203 @@
+//! The failures of an API server: objects of the kind `Status`.
+
+use std::time::Duration;
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use leaderelection::causes::with_causes;
+use leaderelection::{StoreError, StoreErrorKind};
+use serde_json::{Value, json};
+
+pub(crate) const GROUP: &str = "coordination.k8s.io";
+pub(crate) const API_VERSION: &str = "coordination.k8s.io/v1";
+pub(crate) const KIND: &str = "Lease";
+const RESOURCE: &str = "leases.coordination.k8s.io";
+
+/// A failure, in the words of an API server.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: StatusCode,
+    reason: &'static str,
+    message: String,
+    details: Value,
+    retry_after: Option<Duration>,
+}
+
+/// The flaw of a Lease, and the field that has it.
+#[derive(Debug)]
+pub(crate) enum Flaw {
+    /// The field has another type.
+    Undecodable { field: String, why: String },
+    /// The value is beyond its limits.
+    Invalid { field: String, why: String },
+}
+
+impl Failure {
+    fn new(status: StatusCode, reason: &'static str, message: impl Into<String>, details: Value) -> Self {
+        Self { status, reason, message: message.into(), details, retry_after: None }
+    }
+
+    pub(crate) fn not_found(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFound", format!("{RESOURCE} {name:?} not found"), resource(name))
+    }
+
+    pub(crate) fn exists(name: &str) -> Self {
+        let message = format!("{RESOURCE} {name:?} already exists");
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, resource(name))
+    }
+
+    pub(crate) fn conflict(name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {RESOURCE} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message, resource(name))
+    }
+
+    /// The failure of a write that names a version that is not the object's.
+    pub(crate) fn modified(name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(name, why)
+    }
+
+    /// The failure of a deletion whose precondition does not hold. It names the kind in the place of the resource.
+    pub(crate) fn unmet(name: &str, field: &str) -> Self {
+        let why = format!("the {field} in the precondition does not match");
+        let message = format!("Operation cannot be fulfilled on {KIND}.{GROUP} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message, details(KIND, name))
+    }
+
+    /// The failure of a Lease that has a flaw.
+    pub(crate) fn of(name: &str, flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Undecodable { field, why } => Self::bad_request(format!("cannot decode {field}: {why}")),
+            Flaw::Invalid { field, why } => Self::invalid(name, &field, &why),
+        }
+    }
+
+    pub(crate) fn invalid(name: &str, field: &str, why: &str) -> Self {
+        let message = format!("{KIND}.{GROUP} {name:?} is invalid: {field}: {why}");
+        let mut details = details(KIND, name);
+        details["causes"] = json!([{"reason": "FieldValueInvalid", "message": why, "field": field}]);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, details)
+    }
+
+    /// The failure of an update that names no version. It names the resource in the place of the kind.
+    pub(crate) fn without_version(name: &str) -> Self {
+        let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+        let message = format!("{RESOURCE} {name:?} is invalid: {why}");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, resource(name))
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message, Value::Null)
+    }
+
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message, Value::Null)
+    }
+
+    /// A failure for which an API server has no reason.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message, Value::Null)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message, Value::Null)
+    }
+
+    pub(crate) fn media_type(sent: &str) -> Self {
+        let message = format!("this server cannot read {sent:?} here; send application/json");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, Value::Null)
+    }
+
+    pub(crate) fn no_path() -> Self {
+        let message = "the server could not find the requested resource; it serves Leases only";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, Value::Null)
+    }
+
+    pub(crate) fn no_method() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message, Value::Null)
+    }
+
+    pub(crate) fn forbidden(namespace: Option<&str>) -> Self {
+        let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name:?}"));
+        let message = format!("{RESOURCE} is forbidden: the token of this request does not allow Leases {place}");
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
+    }
+
+    /// The failure of a watch that begins too early. The client lists again.
+    pub(crate) fn gone() -> Self {
+        let message = "this server does not know what has changed since that version; list again";
+        Self::new(StatusCode::GONE, "Expired", message, Value::Null)
+    }
+
+    /// The failure of a read. A client that saw 404 here would create the Lease.
+    pub(crate) fn unread(error: &StoreError) -> Self {
+        Self::internal(with_causes(error))
+    }
+
+    /// The failure of a write that the store has refused for certain.
+    pub(crate) fn refused(error: &StoreError) -> Self {
+        if error.kind() != StoreErrorKind::Rejected {
+            return Self::internal(with_causes(error));
+        }
+        let reason = "ServiceUnavailable";
+        let mut failure = Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, with_causes(error), Value::Null);
+        failure.retry_after = Some(error.retry_after().unwrap_or(Duration::from_secs(1)));
+        failure
+    }
+
+    /// The failure of a write whose outcome is unknown. After 503 or 504, some clients would send the same again at once.
+    pub(crate) fn in_doubt(why: &str) -> Self {
+        Self::internal(format!("nobody knows whether the Lease was written: {why}; read it before the next write"))
+    }
+
+    /// The same failure of a patch: the body can be read, and what it makes of the Lease cannot.
+    pub(crate) fn in_patch(mut self) -> Self {
+        if self.status == StatusCode::BAD_REQUEST {
+            (self.status, self.reason) = (StatusCode::UNPROCESSABLE_ENTITY, "Invalid");
+        }
+        self
+    }
+
+    /// Returns `true` if the client is not to blame.
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.status.is_server_error()
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The object of the kind `Status`.
+    pub(crate) fn object(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+            "reason": self.reason, "code": self.status.as_u16(),
+        });
+        if !self.details.is_null() {
+            status["details"] = self.details.clone();
+        }
+        status
+    }
+}
+
+fn resource(name: &str) -> Value {
+    details("leases", name)
+}
+
+fn details(kind: &str, name: &str) -> Value {
+    json!({"name": name, "group": GROUP, "kind": kind})
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(self.object())).into_response();
+        if let Some(pause) = self.retry_after {
+            let seconds = pause.as_secs().max(1);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

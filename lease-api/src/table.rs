@@ -1,0 +1,46 @@
+//! Leases as `kubectl` prints them.
+
+use serde_json::{Value, json};
+
+use crate::leases::Leases;
+use crate::object::Object;
+
+/// A table of Leases. The version is that of the listing.
+pub(crate) fn of(leases: &[&Object], version: &str) -> Value {
+    let column = |name: &str, format: &str, description: &str| json!({"name": name, "type": "string", "format": format, "description": description, "priority": 0});
+    let rows: Vec<_> = leases.iter().map(|object| row(object)).collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
+        "columnDefinitions": [
+            column("Name", "name", "The name of the Lease"),
+            column("Holder", "", "The identity of the holder"),
+            column("Age", "", "The time since the Lease was created"),
+        ],
+        "rows": rows,
+    })
+}
+
+fn row(object: &Object) -> Value {
+    let mut lease = object.lease();
+    let cells = json!([lease["metadata"]["name"], object.holder(), age(object)]);
+    let metadata = lease["metadata"].take();
+    let partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
+    json!({"cells": cells, "object": partial})
+}
+
+/// The event of a watch.
+pub(crate) fn event(object: &Object) -> Value {
+    of(&[object], "")
+}
+
+/// The time since the Lease was created, in its largest unit.
+fn age(object: &Object) -> String {
+    let Some(created) = object.created() else { return "<unknown>".to_owned() };
+    let seconds = (Leases::now() - created).num_seconds().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,288 @@
+//! The writes of clients: what an API server does with them, and what keeps two leaders apart.
+
+use axum::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::body::{content_type, object};
+use crate::lease::{Draft, check_kind, check_name};
+use crate::leases::{Leases, Lost, patience};
+use crate::object::{MOST_METADATA, Object, Place, Write};
+use crate::patch::{self, PatchKind};
+use crate::query::Query;
+use crate::status::{Failure, Flaw, GROUP};
+
+/// The number of times that a write that names no version is tried.
+const ATTEMPTS: usize = 5;
+
+/// The outcome of a write.
+type Written = Result<(StatusCode, Object), Failure>;
+
+/// A request about one Lease.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) leases: &'a Leases,
+    pub(crate) place: Place,
+    pub(crate) query: &'a Query,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: Bytes,
+    /// The time of its arrival.
+    pub(crate) began: Instant,
+}
+
+impl Request<'_> {
+    fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    /// The end of the time for this request, by the lease that the client writes, or by that in the store.
+    fn deadline(&self, draft: Option<&Draft>) -> Instant {
+        let seconds = draft.and_then(|draft| draft.spec.lease_duration_seconds);
+        let written = seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(std::time::Duration::from_secs);
+        // The lease of a release is no measure.
+        let written = written.filter(|_| draft.is_some_and(|draft| !draft.spec.holder().is_empty()));
+        let stored = || {
+            let last = self.leases.last(&self.place)?;
+            (!last.holder().is_empty()).then(|| last.lease_duration())
+        };
+        self.began + patience(self.query.timeout, written.or_else(stored))
+    }
+
+    pub(crate) async fn get(&self) -> Result<Object, Failure> {
+        let found = self.leases.read(&self.place, self.deadline(None)).await?;
+        found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))
+    }
+
+    /// Reads the Lease in the body. `self` has no name if the body has it.
+    fn draft(&self, sent: &Value, name: &str) -> Result<Draft, Failure> {
+        let flaw = |flaw| Failure::of(name, flaw);
+        check_kind(sent).map_err(flaw)?;
+        check_name(name).map_err(flaw)?;
+        let namespace = sent["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+        if namespace.is_some_and(|namespace| namespace != self.place.namespace) {
+            let problem = "the namespace of the object does not match the namespace on the request";
+            return Err(Failure::bad_request(problem));
+        }
+        let draft = Draft::read(sent, self.query.is_strict).map_err(flaw)?;
+        if serde_json::to_vec(&draft.metadata).is_ok_and(|metadata| metadata.len() > MOST_METADATA) {
+            return Err(Failure::invalid(
+                name,
+                "metadata",
+                &format!("Too long: may not be more than {MOST_METADATA} bytes"),
+            ));
+        }
+        Ok(draft)
+    }
+
+    pub(crate) async fn create(mut self) -> Written {
+        let sent = object(&self.body, content_type(self.headers))?;
+        let metadata = &sent["metadata"];
+        if metadata["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+            return Err(Failure::internal("resourceVersion should not be set on objects to be created"));
+        }
+        self.place.name = metadata["name"].as_str().unwrap_or_default().to_owned();
+        let draft = self.draft(&sent, self.name())?;
+        let deadline = self.deadline(Some(&draft));
+        if !self.query.is_dry_run {
+            match self.write(&draft, None, deadline).await {
+                Err(Lost::Beaten) => {}
+                Err(Lost::Failed(failure)) => return Err(failure),
+                Ok(created) => return Ok((StatusCode::CREATED, created)),
+            }
+        }
+        // Something is there, unless this write is not to be sent.
+        let before = self.leases.read(&self.place, deadline).await?;
+        if before.as_ref().is_some_and(|object| !object.is_deleted()) || before.is_none() && !self.query.is_dry_run {
+            return Err(Failure::exists(self.name()));
+        }
+        match self.write(&draft, before.as_ref(), deadline).await {
+            Ok(created) => Ok((StatusCode::CREATED, created)),
+            Err(Lost::Beaten) => Err(Failure::exists(self.name())),
+            Err(Lost::Failed(failure)) => Err(failure),
+        }
+    }
+
+    async fn write(&self, draft: &Draft, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
+        let write = Write::of(&self.place, before, draft, Leases::now());
+        if self.query.is_dry_run {
+            return Ok(write.untried());
+        }
+        self.leases.write(write, before, deadline).await
+    }
+
+    /// The object with the version that a client names, or what is there instead.
+    async fn named(&self, version: Option<&str>, deadline: Instant) -> Result<Option<Object>, Failure> {
+        let last = self.leases.last(&self.place);
+        match last.filter(|last| version == Some(last.resource_version())) {
+            Some(last) => Ok(Some(last)),
+            None => self.leases.read(&self.place, deadline).await,
+        }
+    }
+
+    /// Refuses a write in the place of another object than the one that it names.
+    fn check_named(&self, draft: &Draft, before: &Object) -> Result<(), Failure> {
+        let uid = before.uid();
+        if draft.uid.as_ref().is_some_and(|named| *named != uid) {
+            let why = format!("Precondition failed: UID in precondition: {:?}, UID in object meta: {uid}", draft.uid);
+            return Err(Failure::conflict(self.name(), &why));
+        }
+        if draft.resource_version.as_deref().is_some_and(|version| version != before.resource_version()) {
+            return Err(Failure::modified(self.name()));
+        }
+        // An elector that was frozen beyond its lease releases what somebody else holds by then. No elector that writes
+        // here has held it last.
+        if draft.spec.is_release_of_elector() && before.is_held_by_candidate_of_library() {
+            let why = format!("{} holds the lease, and has not released it", before.holder());
+            return Err(Failure::conflict(self.name(), &why));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn update(self) -> Written {
+        let sent = object(&self.body, content_type(self.headers))?;
+        if sent["metadata"]["name"] != self.name() {
+            return Err(Failure::bad_request("the name of the object does not match the name on the URL"));
+        }
+        let draft = self.draft(&sent, self.name())?;
+        let deadline = self.deadline(Some(&draft));
+        let found = self.named(draft.resource_version.as_deref(), deadline).await?;
+        let before = found.as_ref().filter(|object| !object.is_deleted());
+        match before {
+            // An API server would create the Lease anew. No elector wants a term to begin in this way.
+            None if draft.uid.is_some() || draft.resource_version.is_some() => {
+                return Err(Failure::conflict(self.name(), "the Lease was deleted"));
+            }
+            None => {}
+            Some(_) if draft.resource_version.is_none() => return Err(Failure::without_version(self.name())),
+            Some(before) => self.check_named(&draft, before)?,
+        }
+        if let Some(same) = before.filter(|before| before.is(&draft)) {
+            return Ok((StatusCode::OK, same.clone()));
+        }
+        let status = if before.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+        match self.write(&draft, found.as_ref(), deadline).await {
+            Ok(written) => Ok((status, written)),
+            Err(Lost::Beaten) => Err(Failure::modified(self.name())),
+            Err(Lost::Failed(failure)) => Err(failure),
+        }
+    }
+
+    pub(crate) async fn patch(self) -> Written {
+        let kind = PatchKind::of(content_type(self.headers))?;
+        if kind == PatchKind::Apply && self.query.field_manager.is_none() {
+            return Err(Failure::unprocessable(
+                "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value",
+            ));
+        }
+        let sent: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let version = sent["metadata"]["resourceVersion"].as_str().filter(|version| !version.is_empty());
+        let tests_version = |operation: &Value| operation["path"] == "/metadata/resourceVersion";
+        let is_named = version.is_some() || sent.as_array().is_some_and(|patch| patch.iter().any(tests_version));
+        let deadline = self.deadline(None);
+        for _ in 0..ATTEMPTS {
+            match self.patch_once(kind, version, is_named, deadline).await {
+                Ok(written) => return Ok(written),
+                Err(Lost::Failed(failure)) => return Err(failure),
+                Err(Lost::Beaten) if is_named => break,
+                Err(Lost::Beaten) => {}
+            }
+        }
+        Err(Failure::modified(self.name()))
+    }
+
+    async fn patch_once(
+        &self,
+        kind: PatchKind,
+        version: Option<&str>,
+        is_named: bool,
+        deadline: Instant,
+    ) -> Result<(StatusCode, Object), Lost> {
+        let failed = Lost::Failed;
+        let found = self.named(version, deadline).await.map_err(failed)?;
+        let before = found.as_ref().filter(|object| !object.is_deleted());
+        let mut lease = match before {
+            Some(before) => before.lease(),
+            None if kind == PatchKind::Apply && version.is_none() => patch::empty(self.name()),
+            None => return Err(Lost::Failed(Failure::not_found(self.name()))),
+        };
+        kind.apply(&mut lease, &self.body).map_err(failed)?;
+        if lease["metadata"]["name"] != self.name() {
+            let problem = "the name of the object does not match the name on the URL";
+            return Err(Lost::Failed(Failure::bad_request(problem)));
+        }
+        let draft = self.draft(&lease, self.name()).map_err(|failure| Lost::Failed(failure.in_patch()))?;
+        let Some(before) = before else {
+            let created = self.write(&draft, found.as_ref(), deadline).await?;
+            return Ok((StatusCode::CREATED, created));
+        };
+        self.check_named(&draft, before).map_err(failed)?;
+        if before.is(&draft) {
+            return Ok((StatusCode::OK, before.clone()));
+        }
+        if !is_named && !self.query.is_forced {
+            self.check_takeover(&draft, before).map_err(failed)?;
+        }
+        Ok((StatusCode::OK, self.write(&draft, Some(before), deadline).await?))
+    }
+
+    /// Refuses to take a live lease from its holder by a write that names no version. An API server would let the last of
+    /// two such writes win.
+    fn check_takeover(&self, draft: &Draft, before: &Object) -> Result<(), Failure> {
+        let holder = draft.spec.holder();
+        if holder.is_empty() || holder == before.holder() || !self.leases.is_live(before) {
+            return Ok(());
+        }
+        let why = format!(
+            "{} has renewed its lease within the lease's duration; name a resourceVersion, or say ?force=true",
+            before.holder()
+        );
+        Err(Failure::conflict(self.name(), &why))
+    }
+
+    pub(crate) async fn delete(self) -> Result<Value, Failure> {
+        let options = match &*self.body {
+            b"" => Value::Null,
+            body => object(body, content_type(self.headers))?,
+        };
+        let wanted = |field: &str| options["preconditions"][field].as_str();
+        let is_dry_run = self.query.is_dry_run || options["dryRun"].as_array().is_some_and(|values| !values.is_empty());
+        let deadline = self.deadline(None);
+        for _ in 0..ATTEMPTS {
+            let found = self.leases.read(&self.place, deadline).await?;
+            let before = found.filter(|object| !object.is_deleted()).ok_or_else(|| Failure::not_found(self.name()))?;
+            let uid = before.uid();
+            for (field, is) in [("uid", &*uid), ("resourceVersion", before.resource_version())] {
+                if wanted(field).is_some_and(|wanted| wanted != is) {
+                    return Err(Failure::unmet(self.name(), field));
+                }
+            }
+            let write = Write::deleting(&before, Leases::now());
+            let done = match is_dry_run {
+                true => Ok(()),
+                false => self.leases.write(write, Some(&before), deadline).await.map(drop),
+            };
+            match done {
+                Ok(()) => {
+                    let details = json!({"name": self.name(), "group": GROUP, "kind": "leases", "uid": uid});
+                    return Ok(json!({
+                        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+                    }));
+                }
+                Err(Lost::Failed(failure)) => return Err(failure),
+                Err(Lost::Beaten) => {}
+            }
+        }
+        Err(Failure::modified(self.name()))
+    }
+}
+
+/// The answer to an event of an elector, which nobody keeps.
+pub(crate) fn event(body: &[u8], headers: &HeaderMap) -> Result<Value, Failure> {
+    let event = object(body, content_type(headers))?;
+    if event.is_object() { Ok(event) } else { Err(Failure::of("", undecodable())) }
+}
+
+fn undecodable() -> Flaw {
+    Flaw::Undecodable { field: "the body".to_owned(), why: "it is no object".to_owned() }
+}

@@ -1,0 +1,284 @@
+//! Listings and watches: the differences between one listing of the store and the next.
+//!
+//! Nobody polls while nobody watches. All watches of one place share its listings.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
+
+use crate::leases::{Leases, patience};
+use crate::object::{Object, Place};
+use crate::query::{Query, Selector};
+use crate::status::{API_VERSION, Failure, KIND};
+
+/// The number of changes that a watch may be behind.
+const REMEMBERED: usize = 4096;
+
+/// The longest watch. A client begins a new one afterwards.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+/// The namespace that somebody asks about; `None` for all.
+type Scope = Option<String>;
+
+/// A change of one Lease.
+#[derive(Clone, Debug)]
+struct Change {
+    before: Option<Arc<Object>>,
+    after: Option<Arc<Object>>,
+}
+
+impl Change {
+    fn is_in(&self, scope: &Scope) -> bool {
+        let object = self.after.as_ref().or(self.before.as_ref());
+        object.is_some_and(|object| scope.as_ref().is_none_or(|namespace| *namespace == object.place().namespace))
+    }
+
+    /// The event of a watch with this selector.
+    fn event(&self, selector: &Selector) -> Option<(&'static str, &Object)> {
+        let before = self.before.as_deref().filter(|object| selector.matches(object));
+        let after = self.after.as_deref().filter(|object| selector.matches(object));
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(after)) => Some(("ADDED", after)),
+            (Some(_), Some(after)) => Some(("MODIFIED", after)),
+            (Some(before), None) => Some(("DELETED", before)),
+        }
+    }
+}
+
+/// The Leases and the changes that the listings of this server have shown.
+#[derive(Debug, Default)]
+struct Shown {
+    leases: BTreeMap<Place, Arc<Object>>,
+    changes: VecDeque<Change>,
+    /// The number of all changes so far.
+    revision: u64,
+    listed: HashMap<Scope, Instant>,
+}
+
+/// The listings and the watches of one server.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    leases: Arc<Leases>,
+    /// The pause between two listings for watches.
+    pause: Duration,
+    /// The beginning of the versions of this server's listings: those of another server count other changes.
+    server: String,
+    shown: Mutex<Shown>,
+    /// The right to list, which one call has at a time, so that no listing goes back in time.
+    turn: tokio::sync::Mutex<()>,
+    changed: watch::Sender<()>,
+}
+
+impl Listings {
+    pub(crate) fn new(leases: Arc<Leases>, pause: Duration) -> Self {
+        let server = format!("l{}", &Uuid::new_v4().simple().to_string()[..12]);
+        let (shown, turn, changed) = (Mutex::default(), tokio::sync::Mutex::default(), watch::Sender::default());
+        Self { leases, pause, server, shown, turn, changed }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        // No change can panic half-way.
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn version(&self, revision: u64) -> String {
+        format!("{}-{revision}", self.server)
+    }
+
+    /// Lists the store. Returns the Leases and the number of changes until then.
+    async fn list(&self, scope: &Scope, deadline: Instant) -> Result<(Vec<Arc<Object>>, u64), Failure> {
+        let _turn = self.turn.lock().await;
+        let found = self.leases.list(scope.as_deref(), deadline).await?;
+        let found: Vec<_> = found.into_iter().map(Arc::new).collect();
+        let revision = self.shown().show(scope, &found);
+        self.changed.send_replace(());
+        Ok((found, revision))
+    }
+
+    /// Lists the store for watches, unless one of them has just done it.
+    async fn refresh(&self, scope: &Scope) {
+        {
+            let _turn = self.turn.lock().await;
+            let last = self.shown().listed.get(scope).copied();
+            if last.is_some_and(|last| last.elapsed() < self.pause) {
+                return;
+            }
+        }
+        let deadline = Instant::now() + patience(None, None);
+        if let Err(failure) = self.list(scope, deadline).await {
+            tracing::warn!(problem = failure.message(), "cannot list the Leases for those who watch them");
+            // Nobody asks a store again at once that has just failed.
+            self.shown().listed.insert(scope.clone(), Instant::now());
+        }
+    }
+
+    /// Answers a listing.
+    pub(crate) async fn answer(
+        &self,
+        scope: Scope,
+        selector: &Selector,
+        deadline: Instant,
+    ) -> Result<(Vec<Arc<Object>>, String), Failure> {
+        let (mut found, revision) = self.list(&scope, deadline).await?;
+        found.retain(|object| selector.matches(object));
+        Ok((found, self.version(revision)))
+    }
+
+    /// Answers a watch: events, one per line.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be listed for the first events.
+    pub(crate) async fn watch(
+        self: &Arc<Self>,
+        scope: Scope,
+        query: Query,
+        deadline: Instant,
+        shape: fn(&Object) -> Value,
+    ) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, Failure> {
+        let mut lines = VecDeque::new();
+        let begins_now = query.resource_version.is_empty() || query.resource_version == "0";
+        let position = if begins_now || query.sends_initial_events {
+            let (found, version) = self.answer(scope.clone(), &query.selector, deadline).await?;
+            lines.extend(found.iter().map(|object| line("ADDED", &shape(object))));
+            if query.sends_initial_events {
+                let annotations = json!({"k8s.io/initial-events-end": "true"});
+                let metadata = json!({"resourceVersion": version, "annotations": annotations});
+                let bookmark = json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata});
+                lines.push_back(line("BOOKMARK", &bookmark));
+            }
+            self.revision(&version)
+        } else {
+            self.revision(&query.resource_version)
+        };
+        let end = query.timeout_seconds.map_or(LONGEST, Duration::from_secs).min(LONGEST);
+        let watcher = Watcher {
+            changed: self.changed.subscribe(),
+            listings: Arc::clone(self),
+            scope,
+            selector: query.selector,
+            shape,
+            lines,
+            position,
+            end: Instant::now() + end,
+        };
+        Ok(stream::unfold(watcher, |mut watcher| async move {
+            let line = watcher.next().await?;
+            Some((Ok(line), watcher))
+        }))
+    }
+
+    /// The number of changes until a version of this server; `None` for another server's.
+    fn revision(&self, version: &str) -> Option<u64> {
+        version.strip_prefix(&self.server)?.strip_prefix('-')?.parse().ok()
+    }
+}
+
+impl Shown {
+    /// Shows a listing, and returns the number of changes.
+    fn show(&mut self, scope: &Scope, found: &[Arc<Object>]) -> u64 {
+        self.listed.insert(scope.clone(), Instant::now());
+        let mut before = BTreeMap::new();
+        self.leases.retain(|place, object| {
+            let is_listed = scope.as_ref().is_none_or(|namespace| *namespace == place.namespace);
+            if is_listed {
+                before.insert(place.clone(), Arc::clone(object));
+            }
+            !is_listed
+        });
+        for object in found {
+            let earlier = before.remove(object.place());
+            if earlier.as_ref().is_none_or(|earlier| earlier.resource_version() != object.resource_version()) {
+                self.note(Change { before: earlier, after: Some(Arc::clone(object)) });
+            }
+            self.leases.insert(object.place().clone(), Arc::clone(object));
+        }
+        for (_, gone) in before {
+            self.note(Change { before: Some(gone), after: None });
+        }
+        self.revision
+    }
+
+    fn note(&mut self, change: Change) {
+        self.revision += 1;
+        self.changes.push_back(change);
+        if self.changes.len() > REMEMBERED {
+            self.changes.pop_front();
+        }
+    }
+
+    /// The changes behind a revision; `None` if they are not known any more.
+    fn after(&self, revision: u64) -> Option<impl Iterator<Item = &Change>> {
+        let behind = usize::try_from(self.revision.checked_sub(revision)?).ok()?;
+        let first = self.changes.len().checked_sub(behind)?;
+        Some(self.changes.range(first..))
+    }
+}
+
+/// One watch.
+#[derive(Debug)]
+struct Watcher {
+    listings: Arc<Listings>,
+    changed: watch::Receiver<()>,
+    scope: Scope,
+    selector: Selector,
+    shape: fn(&Object) -> Value,
+    lines: VecDeque<Bytes>,
+    /// The number of changes that this watch has told; `None` if it cannot go on.
+    position: Option<u64>,
+    end: Instant,
+}
+
+impl Watcher {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(line);
+            }
+            let now = Instant::now();
+            if now >= self.end {
+                return None;
+            }
+            self.changed.borrow_and_update();
+            if !self.read_changes() {
+                // One more event, and then the end.
+                self.end = now;
+                return Some(line("ERROR", &Failure::gone().object()));
+            }
+            if !self.lines.is_empty() {
+                continue;
+            }
+            let last = self.listings.shown().listed.get(&self.scope).copied();
+            let due = last.map_or(now, |last| last + self.listings.pause).min(self.end);
+            tokio::select! {
+                _ = self.changed.changed() => {}
+                () = sleep_until(due) => self.listings.refresh(&self.scope).await,
+            }
+        }
+    }
+
+    /// Makes lines of the changes. Returns `false` if the changes are not known any more.
+    fn read_changes(&mut self) -> bool {
+        let shown = self.listings.shown();
+        let Some(changes) = self.position.and_then(|position| shown.after(position)) else { return false };
+        let changes = changes.filter(|change| change.is_in(&self.scope));
+        let events = changes.filter_map(|change| change.event(&self.selector));
+        self.lines.extend(events.map(|(what, object)| line(what, &(self.shape)(object))));
+        self.position = Some(shown.revision);
+        true
+    }
+}
+
+fn line(what: &str, object: &Value) -> Bytes {
+    format!("{}\n", json!({"type": what, "object": object})).into()
+}

@@ -1,0 +1,112 @@
+//! Stores that lose their answers, and what a client hears.
+
+use std::time::Duration;
+
+use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected};
+use leaderelection_test_support::faulty::{Call, Fault};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::api::{Api, WEB, lease, with};
+
+/// Lets the next writes fail so.
+fn fail_writes(api: &Api, fault: Fault) {
+    api.store.fail(move |call, _, _| (call == Call::Put).then_some(fault));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_landed_is_answered_as_one_although_its_answer_was_lost() {
+    for fault in [Fault::ApplyThen(Ambiguous), Fault::ApplyThenHang] {
+        let api = Api::new();
+        fail_writes(&api, fault);
+        let held = api.post(&lease("a")).await.is(201);
+        let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+        let held = api.put(&renewed).await.is(200);
+        assert_eq!(held["spec"]["renewTime"], "2026-02-02T10:16:00.000000Z");
+        let patch = json!({"metadata": {"labels": {"app": "web"}}});
+        assert_eq!(api.merge("", &patch).await.is(200)["metadata"]["labels"]["app"], "web", "{fault:?}");
+        api.send("DELETE", WEB, "", "").await.is(200);
+        api.store.recover();
+        api.get().await.is(404);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_unknown_outcome_is_no_conflict_and_is_not_to_be_sent_again_at_once() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+    for fault in [Fault::Refuse(Ambiguous), Fault::Hang] {
+        fail_writes(&api, fault);
+        let began = Instant::now();
+        let answer = api.put(&renewed).await;
+        assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+        assert_eq!(answer.headers.get("retry-after"), None);
+        assert_eq!(answer.is(500)["kind"], "Status");
+        // The store may yet be slow with it, so the next write reads before.
+        api.store.recover();
+        drop(api.store.take_calls());
+        api.get().await.is(200);
+    }
+    api.put(&renewed).await.is(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_write_of_an_earlier_request_is_seen_before_the_next_write() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    // The answer and the read behind it are lost, and the write has landed.
+    api.store.fail(|call, _, _| match call {
+        Call::Put => Some(Fault::ApplyThen(Ambiguous)),
+        _ => Some(Fault::Refuse(Ambiguous)),
+    });
+    let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+    api.put(&renewed).await.is(500);
+    api.store.recover();
+    api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:17:00.000000Z"}))).await.is(409);
+    assert_eq!(api.get().await.body["spec"], renewed["spec"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_an_answer_before_it_stops_waiting() {
+    let api = Api::new();
+    let held = api.post(&with(&lease("a"), &json!({"leaseDurationSeconds": 60}))).await.is(201);
+    api.store.fail(|_, _, _| Some(Fault::Hang));
+    let renewed = with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}));
+    let short = with(&renewed, &json!({"leaseDurationSeconds": 6}));
+    for (query, lease, most) in
+        [("timeout=2s", &renewed, 2_000), ("timeout=1500ms", &renewed, 1_500), ("", &short, 2_000)]
+    {
+        let began = Instant::now();
+        api.send("PUT", &format!("{WEB}?{query}"), "", lease.to_string()).await.is(500);
+        assert!(began.elapsed() <= Duration::from_millis(most), "{query}: {:?}", began.elapsed());
+    }
+    let began = Instant::now();
+    api.get().await.is(500);
+    assert!(began.elapsed() <= Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn only_what_the_store_has_surely_refused_may_be_sent_again() {
+    let api = Api::new();
+    fail_writes(&api, Fault::Refuse(Rejected));
+    let answer = api.post(&lease("a")).await;
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert_eq!(answer.is(503)["reason"], "ServiceUnavailable");
+    fail_writes(&api, Fault::Refuse(Fatal));
+    let answer = api.post(&lease("a")).await;
+    assert_eq!(answer.headers.get("retry-after"), None);
+    answer.is(500);
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_is_no_missing_lease() {
+    let api = Api::new();
+    for kind in [Ambiguous, Rejected, Fatal] {
+        api.store.begin_outage(kind);
+        assert_eq!(api.get().await.is(500)["code"], 500, "{kind:?}");
+        api.send("GET", crate::api::LEASES, "", "").await.is(500);
+        api.send("GET", "/readyz", "", "").await.is(500);
+        api.send("GET", "/livez", "", "").await.is(200);
+    }
+}

@@ -1,0 +1,10 @@
+//! The API, request by request, without a socket.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod api;
+mod doubt;
+mod one_lock;
+mod patches;
+mod people;
+mod protobuf;
+mod tokens;

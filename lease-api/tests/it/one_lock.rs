@@ -1,0 +1,134 @@
+//! One object for candidates of this library and for clients of the API.
+
+use std::time::Duration;
+
+use leaderelection::{
+    ConditionalStore as _, LeaderElectionRecord, MemoryStore, ObjectLock, ObjectStoreBasedLock as _, VersionedRecord,
+};
+use serde_json::json;
+
+use crate::api::{Api, KEY, MERGE, WEB, lease, with};
+
+fn lock(api: &Api) -> ObjectLock<MemoryStore> {
+    ObjectLock::new(api.store.inner.clone(), KEY, "ours")
+}
+
+async fn found(api: &Api) -> VersionedRecord {
+    lock(api).get().await.unwrap().expect("a record")
+}
+
+/// Takes the lock, or renews it, as a candidate of this library does.
+async fn hold(api: &Api, write_id: &str) {
+    let VersionedRecord { mut record, version, .. } = found(api).await;
+    if record.holder_identity != "ours" {
+        record.leader_transitions += 1;
+    }
+    record.holder_identity = "ours".to_owned();
+    record.lease_duration = Duration::from_millis(14_500);
+    record.write_id = Some(write_id.to_owned());
+    lock(api).update(&record, &version).await.unwrap();
+}
+
+#[tokio::test]
+async fn each_side_sees_the_writes_of_the_other_and_keeps_its_fields() {
+    let api = Api::new();
+    let mut record = LeaderElectionRecord::new("ours", Duration::from_secs(15));
+    record.leader_transitions = 7;
+    record.write_id = Some("1-1-1".to_owned());
+    record.unknown.set("completedJobs", &["2026-11-22"]);
+    lock(&api).create(&record).await.unwrap();
+
+    let held = api.get().await.is(200);
+    assert_eq!(held["spec"]["holderIdentity"], "ours");
+    assert_eq!(held["spec"]["leaseTransitions"], 7);
+    let mut taken = with(
+        &held,
+        &json!({
+            "holderIdentity": "theirs", "leaseTransitions": 8, "renewTime": "2026-02-02T10:16:00.000000Z",
+        }),
+    );
+    taken["metadata"]["labels"] = json!({"app": "web"});
+    let taken = api.put(&taken).await.is(200);
+    assert_eq!(taken["metadata"]["uid"], held["metadata"]["uid"]);
+    let seen = found(&api).await.record;
+    assert_eq!((&*seen.holder_identity, seen.leader_transitions), ("theirs", 8));
+    assert_eq!(seen.completed_jobs(), ["2026-11-22"]);
+
+    hold(&api, "1-2-2").await;
+    let back = api.get().await.is(200);
+    let spec = &back["spec"];
+    assert_eq!((&spec["holderIdentity"], &spec["leaseTransitions"]), (&json!("ours"), &json!(9)), "{back}");
+    assert_eq!(spec["leaseDurationSeconds"], 15, "a part of a second counts as a second");
+    assert_eq!(back["metadata"]["labels"]["app"], "web");
+    assert_eq!(back["metadata"]["uid"], held["metadata"]["uid"]);
+    // The version that the client has named stands for what was there before.
+    assert_eq!(api.put(&taken).await.is(409)["reason"], "Conflict");
+    let before = back["metadata"]["resourceVersion"].clone();
+    hold(&api, "1-3-3").await;
+    assert_ne!(api.get().await.body["metadata"]["resourceVersion"], before, "every write has a version of its own");
+}
+
+#[tokio::test]
+async fn the_wish_of_an_operator_outlives_renewals_and_ends_with_the_next_term() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let VersionedRecord { mut record, version, .. } = found(&api).await;
+    record.preferred_holder = Some("b".to_owned());
+    record.write_id = Some("1-1-1".to_owned());
+    lock(&api).update(&record, &version).await.unwrap();
+    let mut held =
+        api.put(&with(&api.get().await.body, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    assert_eq!(found(&api).await.record.preferred_holder.as_deref(), Some("b"));
+    held = api.put(&with(&held, &json!({"holderIdentity": "", "leaseDurationSeconds": 1}))).await.is(200);
+    assert_eq!(found(&api).await.record.preferred_holder.as_deref(), Some("b"));
+    api.put(&with(&held, &json!({"holderIdentity": "b"}))).await.is(200);
+    assert_eq!(found(&api).await.record.preferred_holder, None);
+}
+
+#[tokio::test]
+async fn a_late_release_does_not_take_the_lease_from_a_candidate_of_this_library() {
+    let api = Api::new();
+    api.post(&lease("theirs")).await.is(201);
+    hold(&api, "1-1-1").await;
+    // client-go reads before it releases, and keeps the `leaseTransitions` that it finds.
+    let now = "2026-02-02T10:30:00.000000Z";
+    let empty = json!({"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now});
+    let release = with(&api.get().await.body, &empty);
+    assert_eq!(api.put(&release).await.is(409)["reason"], "Conflict");
+    api.send("PATCH", WEB, MERGE, json!({"spec": empty}).to_string()).await.is(409);
+    assert_eq!(found(&api).await.record.holder_identity, "ours");
+    // A person may.
+    api.merge("", &json!({"spec": {"holderIdentity": ""}})).await.is(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_without_a_version_does_not_take_a_live_lease() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let take = json!({"spec": {"holderIdentity": "b", "leaseTransitions": 1}});
+    assert_eq!(api.merge("&fieldManager=b", &take).await.is(409)["reason"], "Conflict");
+    // Whoever holds the lease may renew it and release it so.
+    api.merge("", &json!({"spec": {"holderIdentity": "a", "renewTime": "2026-02-02T10:16:00.000000Z"}})).await.is(200);
+    assert_eq!(api.merge("force=true", &take).await.is(200)["spec"]["holderIdentity"], "b");
+    let named = json!({
+        "metadata": {"resourceVersion": api.get().await.body["metadata"]["resourceVersion"]},
+        "spec": {"holderIdentity": "c"},
+    });
+    api.merge("", &named).await.is(200);
+    tokio::time::advance(Duration::from_secs(14)).await;
+    api.merge("", &take).await.is(409);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    api.merge("", &take).await.is(200);
+}
+
+#[tokio::test]
+async fn an_object_that_is_no_lease_is_neither_missing_nor_written_over() {
+    let api = Api::new();
+    api.store.inner.put(KEY, "{}".into(), &leaderelection::Precondition::Absent).await.unwrap();
+    assert!(api.get().await.is(500)["message"].as_str().unwrap().contains("memory:leases/default/web"));
+    api.post(&lease("a")).await.is(500);
+    api.put(&lease("a")).await.is(500);
+    api.send("DELETE", WEB, "", "").await.is(500);
+    assert_eq!(api.record().await, json!({}));
+    assert_eq!(api.send("GET", crate::api::LEASES, "", "").await.is(200)["items"], json!([]));
+}

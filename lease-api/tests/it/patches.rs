@@ -1,0 +1,105 @@
+//! Patches as clients send them.
+
+use serde_json::{Value, json};
+
+use crate::api::{Api, MERGE, WEB, lease, with};
+
+const APPLY: &str = "application/apply-patch+yaml";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+fn version(lease: &Value) -> &Value {
+    &lease["metadata"]["resourceVersion"]
+}
+
+#[tokio::test]
+async fn kubert_takes_over_renews_and_releases() {
+    let api = Api::new();
+    let empty = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "web"}});
+    let found = api.post(&empty).await.is(201);
+    let time = "2026-02-02T10:15:30.000000Z";
+    let take = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"resourceVersion": version(&found)},
+        "spec": {
+            "holderIdentity": "a", "leaseDurationSeconds": 6, "acquireTime": time, "renewTime": time, "leaseTransitions": 1,
+        },
+    });
+    let target = format!("{WEB}?&force=true&fieldManager=kubert");
+    let held = api.send("PATCH", &target, APPLY, take.to_string()).await.is(200);
+    assert_eq!(held["spec"], take["spec"]);
+    // Another replica has seen the same version.
+    assert_eq!(api.send("PATCH", &target, APPLY, take.to_string()).await.is(409)["reason"], "Conflict");
+    drop(api.store.take_calls());
+    let renew = json!({
+        "metadata": {"resourceVersion": version(&held)}, "spec": {"renewTime": "2026-02-02T10:15:32.000000Z"},
+    });
+    let held = api.send("PATCH", WEB, STRATEGIC, renew.to_string()).await.is(200);
+    assert_eq!(api.store.take_calls().len(), 1, "a renewal is one request");
+    assert_eq!(held["spec"]["holderIdentity"], "a");
+    let release = json!({"spec": {"acquireTime": null, "renewTime": null, "holderIdentity": null}});
+    let released = api.send("PATCH", WEB, STRATEGIC, release.to_string()).await.is(200);
+    assert_eq!(released["spec"], json!({"leaseDurationSeconds": 6, "leaseTransitions": 1}));
+}
+
+#[tokio::test]
+async fn fabric8_releases_and_leaves_the_holder() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let patch = json!({"metadata": {"resourceVersion": version(&held)}, "spec": {"leaseDurationSeconds": 1}});
+    let released = api.send("PATCH", WEB, MERGE, patch.to_string()).await.is(200);
+    assert_eq!(released["spec"]["holderIdentity"], "a");
+    assert_eq!(api.record().await["leaseDuration"], "1s");
+}
+
+#[tokio::test]
+async fn an_apply_creates_and_needs_a_field_manager() {
+    let api = Api::new();
+    let wanted = lease("a").to_string();
+    api.send("PATCH", WEB, APPLY, wanted.clone()).await.is(422);
+    let target = format!("{WEB}?fieldManager=people");
+    api.send("PATCH", &target, APPLY, wanted.clone()).await.is(201);
+    api.send("PATCH", &target, APPLY, wanted).await.is(200);
+    api.send("PATCH", &target, "text/plain", "x").await.is(415);
+    let other = format!("{}-2", WEB);
+    assert_eq!(api.send("PATCH", &other, MERGE, "{}").await.is(404)["reason"], "NotFound");
+}
+
+#[tokio::test]
+async fn patches_are_checked_like_whole_leases() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    for patch in [
+        json!({"spec": {"renewTime": "2026-02-02T10:15:30Z"}}),
+        json!({"spec": {"leaseDurationSeconds": 0}}),
+        json!({"spec": 7}),
+    ] {
+        assert_eq!(api.merge("", &patch).await.is(422)["reason"], "Invalid", "{patch}");
+    }
+    api.merge("", &json!({"metadata": {"name": "other"}})).await.is(400);
+    api.merge("", &json!({"metadata": {"uid": "another"}})).await.is(409);
+    api.merge("", &json!({"metadata": {"resourceVersion": "another"}})).await.is(409);
+    api.send("PATCH", WEB, MERGE, "{").await.is(400);
+    let test = |version: &Value| {
+        json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "replace", "path": "/spec/holderIdentity", "value": "b"},
+        ])
+        .to_string()
+    };
+    api.send("PATCH", WEB, "application/json-patch+json", test(&json!("another"))).await.is(422);
+    let answer = api.send("PATCH", WEB, "application/json-patch+json", test(version(&held))).await;
+    assert_eq!(answer.token(), 1);
+    assert_eq!(answer.is(200)["spec"]["holderIdentity"], "b");
+}
+
+#[tokio::test]
+async fn a_patch_without_a_version_is_applied_to_what_is_there_by_then() {
+    let (api, other) = {
+        let api = Api::new();
+        let other = api.another();
+        (api, other)
+    };
+    let held = api.post(&lease("a")).await.is(201);
+    other.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    let patched = api.merge("", &json!({"metadata": {"labels": {"app": "web"}}})).await.is(200);
+    assert_eq!(patched["spec"]["renewTime"], "2026-02-02T10:16:00.000000Z");
+}

@@ -1,0 +1,198 @@
+//! The requests of people and controllers: listings, watches, tables, trials, and descriptions of the API.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
+use futures_util::{Stream, StreamExt as _};
+use leaderelection_lease_api::{LeaseApi, Namespaces};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::api::{Api, LEASES, WEB, lease, with};
+
+const ALL: &str = "/apis/coordination.k8s.io/v1/leases";
+
+#[tokio::test]
+async fn a_trial_changes_nothing() {
+    let api = Api::new();
+    let target = format!("{LEASES}?dryRun=All");
+    api.send("POST", &target, "", lease("a").to_string()).await.is(201);
+    api.get().await.is(404);
+    let held = api.post(&lease("a")).await.is(201);
+    api.send("POST", &target, "", lease("b").to_string()).await.is(409);
+    let target = format!("{WEB}?dryRun=All");
+    let taken = with(&held, &json!({"holderIdentity": "b"})).to_string();
+    assert_eq!(api.send("PUT", &target, "", taken).await.is(200)["spec"]["holderIdentity"], "b");
+    api.send("DELETE", &target, "", "").await.is(200);
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}).to_string();
+    api.send("DELETE", WEB, "application/json", options).await.is(200);
+    assert_eq!(api.get().await.is(200), held);
+}
+
+#[tokio::test]
+async fn listings_have_the_leases_of_a_namespace_or_of_all() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let elsewhere = LEASES.replace("default", "elsewhere");
+    api.send("POST", &elsewhere, "", lease("b").to_string()).await.is(201);
+    drop(api.store.take_calls());
+    let names = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| format!("{}/{}", item["metadata"]["namespace"], item["spec"]["holderIdentity"])).collect()
+    };
+    let list = api.send("GET", &format!("{LEASES}?limit=500"), "", "").await.is(200);
+    assert_eq!(list["kind"], "LeaseList");
+    assert_eq!(names(&list), ["\"default\"/\"a\""]);
+    let list = api.send("GET", ALL, "", "").await.is(200);
+    assert_eq!(names(&list), ["\"default\"/\"a\"", "\"elsewhere\"/\"b\""]);
+    assert_eq!(api.store.take_calls().len(), 2, "what has not changed is not read again");
+    let list = api.send("GET", &format!("{ALL}?fieldSelector=metadata.namespace%3Ddefault"), "", "").await.is(200);
+    assert_eq!(names(&list), ["\"default\"/\"a\""]);
+}
+
+/// Sends a request whose answer does not end.
+async fn watch(api: &LeaseApi, query: &str) -> impl Stream<Item = Value> + use<> {
+    let target = format!("{LEASES}?watch=true&{query}");
+    let request = Request::builder().uri(target).body(Body::empty()).unwrap();
+    let response: Response = api.routes().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body().into_data_stream().map(|line| serde_json::from_slice(&line.unwrap()).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_tells_what_any_server_has_changed() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let mut events = Box::pin(watch(&server, "sendInitialEvents=true&allowWatchBookmarks=true").await);
+    let mut next = async || events.next().await.unwrap();
+    assert_eq!(next().await, json!({"type": "ADDED", "object": held}));
+    let bookmark = next().await;
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    let renewed = api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    assert_eq!(next().await, json!({"type": "MODIFIED", "object": renewed}));
+    api.send("DELETE", WEB, "", "").await.is(200);
+    assert_eq!(next().await["type"], "DELETED");
+    api.post(&lease("b")).await.is(201);
+    assert_eq!(next().await["type"], "ADDED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let routes = server.routes();
+    let list = async || {
+        let request = Request::builder().uri(LEASES).body(Body::empty()).unwrap();
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap()["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+    };
+    let version = list().await;
+    let taken = api.put(&with(&held, &json!({"holderIdentity": "b"}))).await.is(200);
+    list().await;
+    let request = Request::builder().uri(format!("{LEASES}?watch=1&resourceVersion={version}"));
+    let response = routes.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let mut events = response.into_body().into_data_stream();
+    let event: Value = serde_json::from_slice(&events.next().await.unwrap().unwrap()).unwrap();
+    assert_eq!(event, json!({"type": "MODIFIED", "object": taken}));
+    for version in [version.as_str(), "7", "l0-1"] {
+        let mut events = Box::pin(watch(&server, &format!("resourceVersion={version}")).await);
+        let event = events.next().await.unwrap();
+        assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)), "{version}");
+        assert_eq!(events.next().await, None);
+    }
+    let mut events = Box::pin(watch(&server, "resourceVersion=0&timeoutSeconds=60").await);
+    assert_eq!(events.next().await.unwrap()["type"], "ADDED");
+    assert_eq!(events.next().await, None, "a watch ends when its client wants it to");
+}
+
+#[tokio::test]
+async fn kubectl_gets_a_table() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    for target in [WEB, LEASES] {
+        let request = Request::builder().uri(target).header("accept", accept).body(Body::empty()).unwrap();
+        let table = api.ask(request).await.is(200);
+        assert_eq!(table["kind"], "Table");
+        let cells = &table["rows"][0]["cells"];
+        assert_eq!((&cells[0], &cells[1]), (&json!("web"), &json!("a")));
+        assert_eq!(table["rows"][0]["object"]["metadata"]["name"], "web");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_reaches_its_own_namespaces_only() {
+    let api = Api::new();
+    for (target, method, status) in [(LEASES, "GET", 200), (ALL, "GET", 403), (WEB, "GET", 404)] {
+        let own = Namespaces(BTreeSet::from(["default".to_owned()]));
+        let request = Request::builder().method(method).uri(target).extension(own);
+        api.ask(request.body(Body::empty()).unwrap()).await.is(status);
+    }
+    for (target, method) in
+        [(LEASES, "POST"), (WEB, "PUT"), (WEB, "PATCH"), (WEB, "DELETE"), (WEB, "GET"), (LEASES, "GET")]
+    {
+        let other = Namespaces(BTreeSet::from(["other".to_owned()]));
+        let request = Request::builder().method(method).uri(target).extension(other);
+        let said = api.ask(request.body(Body::from(lease("a").to_string())).unwrap()).await.is(403);
+        assert_eq!(said["reason"], "Forbidden", "{method} {target}");
+    }
+    assert_eq!(api.store.requests(), 2, "nothing else was asked of the store");
+}
+
+#[tokio::test]
+async fn what_a_client_looks_for_first_is_there_and_everything_else_is_a_status() {
+    let api = Api::new();
+    for path in [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/coordination.k8s.io",
+        "/apis/coordination.k8s.io/v1",
+        "/version",
+        "/livez",
+        "/readyz",
+        "/openapi/v3",
+        "/openapi/v3/apis/coordination.k8s.io/v1",
+    ] {
+        api.send("GET", path, "", "").await.is(200);
+    }
+    let event = json!({"kind": "Event", "apiVersion": "v1", "reason": "LeaderElection"});
+    assert_eq!(api.send("POST", "/api/v1/namespaces/default/events", "", event.to_string()).await.is(201), event);
+    for (method, path, status) in [
+        ("GET", "/", 404),
+        ("GET", "/api/v1/namespaces/default/pods", 404),
+        ("DELETE", LEASES, 405),
+        ("OPTIONS", WEB, 405),
+        ("GET", &format!("{LEASES}/Upper"), 404),
+        ("GET", &format!("{LEASES}/..%2f..%2fx"), 404),
+        ("GET", &LEASES.replace("default", "a_b"), 400),
+        ("POST", WEB, 405),
+    ] {
+        let said = api.send(method, path, "", "").await.is(status);
+        assert_eq!((&said["kind"], &said["code"]), (&json!("Status"), &json!(status)), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_have_a_limit_and_strict_clients_hear_of_unknown_fields() {
+    let api = Api::new();
+    let mut large = lease("a");
+    large["metadata"]["annotations"]["note"] = "x".repeat(40_000).into();
+    assert_eq!(api.post(&large).await.is(422)["details"]["causes"][0]["field"], "metadata");
+    large["metadata"]["annotations"]["note"] = "x".repeat(70_000).into();
+    assert_eq!(api.post(&large).await.is(413)["reason"], "RequestEntityTooLarge");
+    api.send("POST", LEASES, "", "{").await.is(400);
+    let odd = with(&lease("a"), &json!({"colour": "red"})).to_string();
+    let strict = format!("{LEASES}?fieldValidation=Strict");
+    assert!(
+        api.send("POST", &strict, "", odd.clone()).await.is(400)["message"].as_str().unwrap().contains("spec.colour")
+    );
+    let created = api.send("POST", LEASES, "application/json; charset=utf-8", odd).await.is(201);
+    assert_eq!(created["spec"].get("colour"), None);
+}

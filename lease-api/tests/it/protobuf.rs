@@ -1,0 +1,40 @@
+//! client-go's protobuf, in the bytes that it sends.
+
+use serde_json::json;
+
+use crate::api::{Api, LEASES};
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// A Lease as the serializer of k8s.io/apimachinery 0.37.2 writes it.
+const OF_CLIENT_GO: &str = include_str!("client-go-lease.hex");
+
+fn bytes(digits: &str) -> Vec<u8> {
+    let digits: Vec<char> = digits.chars().filter(char::is_ascii_hexdigit).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_lease_in_protobuf_is_answered_in_json() {
+    let api = Api::new();
+    let created = api.send("POST", LEASES, PROTOBUF, bytes(OF_CLIENT_GO)).await.is(201);
+    assert_eq!(created["metadata"]["name"], "scheduler");
+    assert_eq!(created["metadata"]["annotations"], json!({"note": "keep", "leaderelection/token": "3"}));
+    assert_eq!(created["metadata"]["finalizers"], json!(["example.com/done"]));
+    assert_eq!(created["metadata"]["labels"], json!({"app": "web"}));
+    assert_eq!(
+        created["metadata"]["ownerReferences"][0],
+        json!({"apiVersion": "v1", "kind": "Pod", "name": "pod-1", "uid": "u-2", "controller": true})
+    );
+    assert_eq!(
+        created["spec"],
+        json!({
+            "holderIdentity": "pod-1", "leaseDurationSeconds": 15, "leaseTransitions": 3,
+            "acquireTime": "2026-02-02T10:15:30.123456Z", "renewTime": "2026-02-02T10:15:32.000000Z",
+        })
+    );
+    for body in [&b""[..], b"{}", b"k8s\0\xff", b"k8s\0\x12\x05ab"] {
+        assert_eq!(api.send("POST", LEASES, PROTOBUF, body).await.is(400)["reason"], "BadRequest");
+    }
+    api.send("POST", LEASES, "application/cbor", "{}").await.is(415);
+}
