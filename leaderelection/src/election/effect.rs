@@ -80,8 +80,10 @@ pub enum Fact {
     },
     /// The object was deleted. Tokens may start again, so they protect no resource.
     Vanished,
-    /// A peer's message counts (rules 15 and 17).
+    /// A peer's message about a write counts (rule 15).
     Heard,
+    /// A peer's message about the end of the term counts (rule 17).
+    HeardEnd,
     /// A peer's message does not count.
     NotHeard(Unheard),
     /// This candidate has asked the leader, whose rank is worse, for the lease (rule 24).

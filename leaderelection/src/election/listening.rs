@@ -24,12 +24,6 @@ impl Election {
         Some(&self.hearing.as_ref()?.newest.as_ref()?.write_id)
     }
 
-    /// The moment at which a message reported the newest write, if no read has answered that message so far.
-    #[must_use]
-    pub fn last_heard_at(&self) -> Option<LocalInstant> {
-        self.hearing.as_ref()?.unanswered_since()
-    }
-
     /// The mean pause between two reads of a follower without peers.
     #[must_use]
     pub fn mean_pause(&self) -> Duration {
@@ -40,13 +34,14 @@ impl Election {
         let counts = match heard {
             Heard::Landed { holder, fencing_token, write_id, number } => self
                 .lease_of_term(&holder, fencing_token)
-                .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number)),
+                .and_then(|(lease, patience)| self.hear_of_write(now, lease, patience, write_id, number))
+                .map(|()| Fact::Heard),
             Heard::Ended { holder, fencing_token } => {
-                self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now))
+                self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now)).map(|()| Fact::HeardEnd)
             }
             Heard::Nothing => return self.hear_nothing(now),
         };
-        self.tell(counts.map_or_else(Fact::NotHeard, |()| Fact::Heard));
+        self.tell(counts.unwrap_or_else(Fact::NotHeard));
     }
 
     /// The lease duration and the patience in the term that the store showed last, if it is this term and another holder's.

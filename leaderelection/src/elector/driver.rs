@@ -239,10 +239,9 @@ impl Driver {
                     Effect::Fact(Fact::Released) => self.listeners.line.released(&self.election),
                     Effect::Fact(Fact::Heard) => {
                         self.listeners.line.heard();
-                        if let Some(at) = self.election.last_heard_at() {
-                            run.host.report.heard(at);
-                        }
+                        run.host.report.heard(now);
                     }
+                    Effect::Fact(Fact::HeardEnd) => self.listeners.line.heard(),
                     _ => {}
                 }
                 run.host.carry_out(now, effect, &mut run.turn);

@@ -141,6 +141,6 @@ pub(super) fn fact(lock_of_session: Option<&str>, fact: &Fact) {
                 "the store contradicted a peer; ignoring its messages for the rest of the term"
             );
         }
-        Fact::Doubted | Fact::Resolved { .. } | Fact::Heard => {}
+        Fact::Doubted | Fact::Resolved { .. } | Fact::Heard | Fact::HeardEnd => {}
     }
 }

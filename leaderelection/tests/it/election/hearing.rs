@@ -126,7 +126,7 @@ impl Scene {
 
     fn say(&mut self, heard: Heard) -> Fact {
         self.input(Input::Heard(heard));
-        let is_answer = |fact: &Fact| matches!(fact, Fact::Heard | Fact::NotHeard(_));
+        let is_answer = |fact: &Fact| matches!(fact, Fact::Heard | Fact::HeardEnd | Fact::NotHeard(_));
         let mut facts = self.play.effects.iter().filter_map(|effect| match effect {
             Effect::Fact(fact) => Some(fact.clone()),
             _ => None,
@@ -280,7 +280,7 @@ fn an_end_is_looked_for_at_once_and_the_store_decides() {
     assert_eq!(expected, Some(Version::new("released")));
     // The leader goes on.
     let mut scene = Scene::confirmed();
-    assert_eq!(scene.say(ended()), Fact::Heard);
+    assert_eq!(scene.say(ended()), Fact::HeardEnd);
     assert_eq!(scene.reads.len(), 1);
     assert_eq!(scene.acquires, None);
     assert_eq!(scene.say(ended()), unheard(Unheard::Closed), "one lie costs one read");
