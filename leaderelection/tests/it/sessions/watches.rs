@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use super::single::{run, session};
-use super::{BOUND, LEASE, RETRY, until};
+use super::{LEASE, RETRY, until};
 use crate::support::{Call, Fault, Faulty, logged};
 
 /// A member that campaigns for the lock `a` until the end of the test, and its handle.
@@ -29,7 +29,7 @@ fn refuse(store: &Faulty, folder: &'static str) {
 }
 
 async fn is_told(handle: &mut LeaderHandle, operation: Operation) {
-    let error = timeout(BOUND, handle.next_error()).await.unwrap().unwrap();
+    let error = timeout(LEASE * 2, handle.next_error()).await.unwrap().unwrap();
     assert_eq!((error.kind, error.operation), (StoreErrorKind::Fatal, operation), "{}", error.message);
     assert!(error.message.contains("the store refused 3 writes in a row"), "{}", error.message);
 }
