@@ -21,5 +21,6 @@ mod step;
 mod store;
 mod world;
 
+pub(crate) use promise::Violation;
 pub use settings::{larger, questions};
 pub use setup::{A, B, Setup, StoreClock};

@@ -8,8 +8,7 @@
 mod action;
 mod promise;
 mod proof;
-mod settings;
 mod setup;
 mod world;
 
-pub use settings::{larger, questions};
+pub use setup::{larger, questions};

@@ -10,7 +10,6 @@
 //!
 //! An oracle that knows true time checks every promise during the run: see [`Property`].
 
-mod call;
 mod carry;
 mod channel;
 pub(crate) mod clock;

@@ -1,7 +1,6 @@
 //! One count: so many locks, so many processes, and the way in which they lead.
 
 use std::fmt;
-use std::ops::Sub;
 use std::time::Duration;
 
 use leaderelection_backends::prices::{MONTH, Prices};
@@ -65,23 +64,13 @@ impl Requests {
         prices.dollars(writes, reads)
     }
 
-    pub(super) fn times(self, factor: u64) -> Self {
-        let Self { writes, reads, listings, deletions } = self;
-        let [writes, reads, listings, deletions] =
-            [writes, reads, listings, deletions].map(|requests| requests * factor);
-        Self { writes, reads, listings, deletions }
-    }
-}
-
-impl Sub for Requests {
-    type Output = Self;
-
-    fn sub(self, before: Self) -> Self {
+    /// The requests since `before`, so many times.
+    pub(super) fn since(self, before: Self, times: u64) -> Self {
         Self {
-            writes: self.writes - before.writes,
-            reads: self.reads - before.reads,
-            listings: self.listings - before.listings,
-            deletions: self.deletions - before.deletions,
+            writes: (self.writes - before.writes) * times,
+            reads: (self.reads - before.reads) * times,
+            listings: (self.listings - before.listings) * times,
+            deletions: (self.deletions - before.deletions) * times,
         }
     }
 }

@@ -33,9 +33,8 @@ impl Case {
             let before = store.requests();
             let share = self.share_of_an_hour();
             sleep(HOUR / share).await;
-            let counted = store.requests() - before;
             assert!(fleet.is_settled(), "not every lock has kept its leader: {self}");
-            counted.times(share.into())
+            store.requests().since(before, share.into())
         })
     }
 

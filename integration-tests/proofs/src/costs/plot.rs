@@ -1,7 +1,5 @@
 //! The counts as a plot: dollars a month over the number of locks.
 
-use std::fmt::Write as _;
-
 use leaderelection_backends::prices::Prices;
 
 use super::case::Way;
@@ -77,43 +75,34 @@ pub fn plot(rows: &[Row], processes: usize) -> String {
          <text class=\"title\" x=\"{LEFT}\" y=\"26\">Price of leading N locks, {processes} processes</text>\n\
          <text class=\"note\" x=\"{LEFT}\" y=\"46\">{service}, list price of {as_of}, 15 s / 10 s / 2 s</text>\n"
     );
+    let mut draw = |line: String| svg += &(line + "\n");
+    let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
     for locks in x.powers() {
         let (at, label) = (x.at(locks), grouped(locks as u64));
-        let _ = writeln!(svg, "<path class=\"grid\" d=\"M{at:.1} {TOP}V{:.1}\"/>", HEIGHT - BOTTOM);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            HEIGHT - BOTTOM + 20.0
-        );
+        draw(format!("<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom:.1}\"/>"));
+        draw(format!("<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>", bottom + 20.0));
     }
     for dollars in y.powers() {
         let (at, label) = (y.at(dollars), grouped(dollars as u64));
-        let _ = writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
-        let _ =
-            writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">${label}</text>", LEFT - 8.0, at + 4.5);
+        draw(format!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right:.1}\"/>"));
+        let (x, y) = (LEFT - 8.0, at + 4.5);
+        draw(format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">${label}</text>"));
     }
-    let (middle_x, middle_y) = ((LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
-    let _ = writeln!(
-        svg,
-        "<path class=\"axis\" fill=\"none\" d=\"M{LEFT} {TOP}V{:.1}H{:.1}\"/>",
-        HEIGHT - BOTTOM,
-        WIDTH - RIGHT
-    );
-    let _ = writeln!(svg, "<text x=\"{middle_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">locks</text>", HEIGHT - 14.0);
-    let _ = writeln!(
-        svg,
-        "<text transform=\"translate(20 {middle_y:.1}) rotate(-90)\" text-anchor=\"middle\">US dollars a month</text>"
-    );
+    let (middle_x, middle_y) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
+    draw(format!("<path class=\"axis\" fill=\"none\" d=\"M{LEFT} {TOP}V{bottom:.1}H{right:.1}\"/>"));
+    draw(format!("<text x=\"{middle_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">locks</text>", HEIGHT - 14.0));
+    let turned = format!("transform=\"translate(20 {middle_y:.1}) rotate(-90)\"");
+    draw(format!("<text {turned} text-anchor=\"middle\">US dollars a month</text>"));
     for way in [Way::Leases, Way::Sessions] {
         let class = way.name();
         let drawn: Vec<_> = points(way).map(|(locks, dollars)| (x.at(locks), y.at(dollars))).collect();
         let line: Vec<_> = drawn.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        let _ = writeln!(svg, "<path class=\"line {class}\" d=\"M{}\"/>", line.join("L"));
-        for (x, y) in &drawn {
-            let _ = writeln!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
-        }
+        draw(format!("<path class=\"line {class}\" d=\"M{}\"/>", line.join("L")));
+        drawn
+            .iter()
+            .for_each(|(x, y)| draw(format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>")));
         if let Some((x, y)) = drawn.last() {
-            let _ = writeln!(svg, "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{class}</text>", x + 10.0, y + 4.5);
+            draw(format!("<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{class}</text>", x + 10.0, y + 4.5));
         }
     }
     svg.push_str("</svg>\n");

@@ -1,7 +1,6 @@
 //! A store that counts its requests.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,47 +16,40 @@ const PAGE: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     inner: MemoryStore,
-    counters: Arc<Counters>,
-}
-
-#[derive(Debug, Default)]
-struct Counters {
-    writes: AtomicU64,
-    reads: AtomicU64,
-    listings: AtomicU64,
-    deletions: AtomicU64,
+    requests: Arc<Mutex<Requests>>,
 }
 
 impl Counted {
     pub(super) fn requests(&self) -> Requests {
-        let Counters { writes, reads, listings, deletions } = &*self.counters;
-        let [writes, reads, listings, deletions] =
-            [writes, reads, listings, deletions].map(|counter| counter.load(Ordering::Relaxed));
-        Requests { writes, reads, listings, deletions }
+        *self.requests.lock().unwrap()
+    }
+
+    fn count(&self, count: impl FnOnce(&mut Requests)) {
+        count(&mut self.requests.lock().unwrap());
     }
 }
 
 #[async_trait]
 impl ConditionalStore for Counted {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        self.counters.reads.fetch_add(1, Ordering::Relaxed);
+        self.count(|requests| requests.reads += 1);
         self.inner.get(key).await
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        self.counters.writes.fetch_add(1, Ordering::Relaxed);
+        self.count(|requests| requests.writes += 1);
         self.inner.put(key, body, precondition).await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.counters.deletions.fetch_add(1, Ordering::Relaxed);
+        self.count(|requests| requests.deletions += 1);
         self.inner.delete(key, expected).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         let listed = self.inner.list(prefix).await?;
         let pages = listed.len().div_ceil(PAGE).max(1);
-        self.counters.listings.fetch_add(pages as u64, Ordering::Relaxed);
+        self.count(|requests| requests.listings += pages as u64);
         Ok(listed)
     }
 

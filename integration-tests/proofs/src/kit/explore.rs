@@ -55,7 +55,7 @@ impl Display for Explored {
 /// Visits every state, or `most` states. Asks every question there, and that of the goals if the setup is electable.
 pub(super) fn explore<M: Model>(name: &'static str, model: &M, is_electable: bool, most: usize) -> Explored {
     let began = Instant::now();
-    let (mut graph, mut sights) = (Graph::default(), model.sights());
+    let (mut graph, mut sights) = (Graph::default(), Vec::from_iter(model.sights().into_iter().flatten()));
     let mut ways = Ways::new(if is_electable { model.goals() } else { Vec::new() });
     let (mut depth, mut actions) = (0, Vec::new());
     let (mut broken, mut last) = (None, None);

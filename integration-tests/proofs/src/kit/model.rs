@@ -8,7 +8,7 @@ use super::fingerprint::fingerprint;
 /// A setup of a model, of which every history is explored.
 pub trait Model: Send + Sync + Sized {
     /// A state.
-    type World: Hash;
+    type World: Clone + Hash;
     /// A step.
     type Action: Debug;
 
@@ -18,8 +18,15 @@ pub trait Model: Send + Sync + Sized {
     /// Lists the steps that are possible in a state.
     fn actions(&self, world: &Self::World, actions: &mut Vec<Self::Action>);
 
+    /// Takes a step.
+    fn act(&self, world: &mut Self::World, action: Self::Action);
+
     /// The state after a step.
-    fn after(&self, world: &Self::World, action: Self::Action) -> Self::World;
+    fn after(&self, world: &Self::World, action: Self::Action) -> Self::World {
+        let mut next = world.clone();
+        self.act(&mut next, action);
+        next
+    }
 
     /// A number that is the same for states with the same future. States that differ in more than their ids have one only if
     /// they are mirror images of each other: a goal of one is another goal of the other.
@@ -34,7 +41,7 @@ pub trait Model: Send + Sync + Sized {
     fn broken(&self, world: &Self::World) -> Option<&'static str>;
 
     /// The situations that some history must show, because an empty exploration would keep every promise.
-    fn sights(&self) -> Vec<Sight<Self>>;
+    fn sights(&self) -> Vec<Option<Sight<Self>>>;
 
     /// The goals, each of which can always be reached in an [electable](super::Question::electable) setup.
     fn goals(&self) -> Vec<Goal> {

@@ -5,13 +5,13 @@ macro_rules! promises {
     ($($(#[$about:meta])* $promise:ident = $name:literal,)*) => {
         /// A promise that a step has broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub(super) enum Violation {
+        pub(crate) enum Violation {
             $($(#[$about])* $promise,)*
         }
 
         impl Violation {
             /// The name of the promise.
-            pub(super) fn promise(self) -> &'static str {
+            pub(crate) fn promise(self) -> &'static str {
                 match self {
                     $(Self::$promise => $name,)*
                 }

@@ -21,10 +21,8 @@ impl Model for Setup {
         world.possible(self, actions);
     }
 
-    fn after(&self, world: &World, action: Action) -> World {
-        let mut next = world.clone();
-        next.take(self, action);
-        next
+    fn act(&self, world: &mut World, action: Action) {
+        world.take(self, action);
     }
 
     fn is_within(&self, world: &World) -> bool {
@@ -37,10 +35,10 @@ impl Model for Setup {
         is_shared.or(world.violation.map(Violation::promise)).or(is_long.then_some("no long gap"))
     }
 
-    fn sights(&self) -> Vec<Sight<Self>> {
+    fn sights(&self) -> Vec<Option<Seen>> {
         let moves = self.rolls.is_some() && !self.hasty && !self.all_at_once;
         let asks = self.takes_back && self.phases.iter().all(|phase| *phase == Phase::Both);
-        let sights = [
+        vec![
             Seen::new("half a write", |_, world| {
                 world.nodes.iter().any(|node| {
                     matches!(&node.call, Some(Call::Write { left, .. }) if node.phase == Phase::Both && left.len() == 1)
@@ -63,7 +61,6 @@ impl Model for Setup {
                 let end = if setup.rolls == Some(Direction::Forward) { Phase::New } else { Phase::Old };
                 world.led == Some(end) && world.nodes.iter().all(|node| node.phase == end)
             }),
-        ];
-        sights.into_iter().flatten().collect()
+        ]
     }
 }

@@ -115,21 +115,11 @@ fn faulty(phases: &[Phase]) -> Setup {
         leases: [LEASE; 2],
         deadlines: [2; 2],
         tokens: [Some(2), None],
-        left: None,
-        reclaims: false,
-        ages: false,
-        job: false,
-        rolls: None,
-        hasty: false,
-        all_at_once: false,
-        any_order: false,
         faults: 1,
         crashes: 1,
-        releases: 0,
-        takes_back: false,
-        is_refused: false,
         eventful: 3,
         gap: LEASE_AND_POLL,
+        ..Setup::default()
     }
 }
 

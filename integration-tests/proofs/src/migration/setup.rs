@@ -17,7 +17,7 @@ pub(super) const UNIT: Duration = Duration::from_secs(1);
 pub(super) const RETRY: u8 = 1;
 
 /// The processes, the faults and the bounds of an exploration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The phase in which each process begins.
     pub phases: Vec<Phase>,

@@ -12,7 +12,7 @@ use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
 use super::phase::Phase;
 use super::promise::Violation;
 use super::setup::{NAMES, Setup, UNIT};
-use super::world::{Call, Node, Put, Stored, World, place};
+use super::world::{Call, Node, Put, Stored, World};
 use crate::kit::Late;
 
 /// One step.
@@ -69,7 +69,7 @@ impl World {
         if is_eventful {
             actions.extend((0..self.late.len()).map(Action::Arrive));
             if self.releases < setup.releases {
-                let is_held = |half: &Half| self.locks[place(*half)].as_ref().is_some_and(Stored::is_held);
+                let is_held = |half: &Half| self.locks[*half as usize].as_ref().is_some_and(Stored::is_held);
                 actions.extend([Half::Old, Half::New].into_iter().filter(is_held).map(Action::Release));
             }
         }
@@ -81,7 +81,7 @@ impl World {
         let is_last = next != Phase::Both;
         let is_left = self.nodes.iter().all(|other| other.phase == Phase::Both || other.phase == next);
         !is_last
-            || (setup.all_at_once || is_left) && (setup.hasty || self.led != Some(opposite(next)) && self.led.is_some())
+            || (setup.all_at_once || is_left) && (setup.hasty || [Some(next), Some(Phase::Both)].contains(&self.led))
     }
 
     pub(super) fn take(&mut self, setup: &Setup, action: Action) {
@@ -235,7 +235,7 @@ impl World {
     /// Releases a lock as an operator does.
     fn release(&mut self, half: Half) {
         (self.releases, self.idle) = (self.releases + 1, 0);
-        if let Some(lock) = &mut self.locks[place(half)] {
+        if let Some(lock) = &mut self.locks[half as usize] {
             let mut record = LeaderElectionRecord::new("", UNIT);
             record.leader_transitions = lock.record.leader_transitions;
             record.take_backs = lock.record.take_backs;
@@ -250,8 +250,8 @@ impl World {
         match call {
             None => {}
             Some(Call::Look(mut found)) => {
-                found[place(half)] = Some(self.locks[place(half)].as_ref().map(|stored| stored.shown(self.now)));
-                if phase.halves().iter().any(|half| found[place(*half)].is_none()) {
+                found[half as usize] = Some(self.locks[half as usize].as_ref().map(|stored| stored.shown(self.now)));
+                if phase.halves().iter().any(|half| found[*half as usize].is_none()) {
                     self.nodes[index].call = Some(Call::Look(found));
                     return;
                 }
@@ -330,7 +330,7 @@ impl World {
         let Node { phase, call, .. } = &self.nodes[index];
         match call {
             Some(Call::Look(found)) => {
-                phase.halves().iter().copied().filter(|half| found[place(*half)].is_none()).collect()
+                phase.halves().iter().copied().filter(|half| found[*half as usize].is_none()).collect()
             }
             _ => self.put_of(index).into_iter().map(|put| put.half).collect(),
         }
@@ -347,7 +347,7 @@ impl World {
 
     /// Carries out a write, if its condition holds.
     fn put(&mut self, setup: &Setup, put: &Put) -> Option<Version> {
-        let lock = &mut self.locks[place(put.half)];
+        let lock = &mut self.locks[put.half as usize];
         if lock.as_ref().map(|stored| &stored.version) != put.expected.as_ref() {
             return None;
         }
@@ -357,8 +357,4 @@ impl World {
         let stored = Stored { record: Arc::clone(&put.record), version: self.ids.version(), written };
         Some(lock.insert(stored).version.clone())
     }
-}
-
-fn opposite(end: Phase) -> Phase {
-    if end == Phase::New { Phase::Old } else { Phase::New }
 }

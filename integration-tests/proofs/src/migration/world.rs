@@ -19,13 +19,11 @@ const LONG_AGO: i8 = -10;
 
 /// A record in one of the locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stored {
-    /// The record.
-    pub record: Arc<LeaderElectionRecord>,
-    /// The version.
-    pub version: Version,
+pub(super) struct Stored {
+    pub(super) record: Arc<LeaderElectionRecord>,
+    pub(super) version: Version,
     /// The moment of the write, if the locks tell ages.
-    pub written: Option<i8>,
+    pub(super) written: Option<i8>,
 }
 
 impl Stored {
@@ -56,23 +54,19 @@ impl Stored {
 
 /// A write to one of the locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Put {
-    /// The lock.
-    pub half: Half,
-    /// The record.
-    pub record: Arc<LeaderElectionRecord>,
+pub(super) struct Put {
+    pub(super) half: Half,
+    pub(super) record: Arc<LeaderElectionRecord>,
     /// The version that the write replaces; `None` if it creates the object.
-    pub expected: Option<Version>,
+    pub(super) expected: Option<Version>,
 }
 
 /// A call of a process, and what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
+pub(super) enum Call {
     /// A read of the locks; the outer `None` stands for a lock that was not read yet.
     Look(Box<[Option<Option<VersionedRecord>>; 2]>),
-    /// A write.
     Write {
-        /// The purpose.
         purpose: Purpose,
         /// The writes that are left, in their order.
         left: Vec<Put>,
@@ -85,48 +79,45 @@ pub enum Call {
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
+pub(super) struct Node {
     /// The locks that the process uses.
-    pub phase: Phase,
-    /// The state machine of the election.
-    pub election: Election,
+    pub(super) phase: Phase,
+    pub(super) election: Election,
     /// The process's knowledge of both locks.
-    pub view: View,
+    pub(super) view: View,
     /// The job for which the process competes.
-    pub job: Option<JobId>,
+    pub(super) job: Option<JobId>,
     /// The call that is under way.
-    pub call: Option<Call>,
+    pub(super) call: Option<Call>,
     /// `true` if the process was asked to stop, to begin anew in the next phase.
-    pub stops: bool,
+    pub(super) stops: bool,
 }
 
 /// A state of the model.
 #[derive(Clone, Debug, Hash)]
 pub struct World {
-    /// The time.
-    pub now: u8,
+    pub(super) now: u8,
     /// The locks, the old one first.
-    pub locks: [Option<Stored>; 2],
-    /// The processes.
-    pub nodes: Vec<Node>,
+    pub(super) locks: [Option<Stored>; 2],
+    pub(super) nodes: Vec<Node>,
     /// The writes for whose answers nobody waits.
-    pub late: Vec<Late<(), Put>>,
+    pub(super) late: Vec<Late<(), Put>>,
     /// The faults so far.
-    pub faults: u8,
+    pub(super) faults: u8,
     /// The crashes so far.
-    pub crashes: u8,
+    pub(super) crashes: u8,
     /// The releases by an operator so far.
-    pub releases: u8,
+    pub(super) releases: u8,
     /// The token of the last term that began.
-    pub highest: Option<u64>,
+    pub(super) highest: Option<u64>,
     /// The phase of the process that led last.
-    pub led: Option<Phase>,
+    pub(super) led: Option<Phase>,
     /// The units since a process led, or since the last event that a gap may follow.
-    pub idle: u8,
+    pub(super) idle: u8,
     /// The first broken promise.
     pub(super) violation: Option<Violation>,
     /// The ids and versions that were used.
-    pub ids: Ids,
+    pub(super) ids: Ids,
 }
 
 impl Node {
@@ -157,7 +148,7 @@ impl World {
             Some(Stored { record: Arc::new(record), version: ids.version(), written: setup.ages.then_some(LONG_AGO) })
         });
         if let Some((half, index, token)) = setup.left
-            && let Some(lock) = &mut locks[place(half)]
+            && let Some(lock) = &mut locks[half as usize]
         {
             let record = Arc::make_mut(&mut lock.record);
             (record.holder_identity, record.leader_transitions) = (NAMES[index].to_owned(), token);
@@ -194,16 +185,8 @@ impl World {
     }
 
     /// The number of processes that lead now.
-    #[must_use]
-    pub fn leaders(&self) -> usize {
+    pub(super) fn leaders(&self) -> usize {
         let now = self.moment();
         self.nodes.iter().filter(|node| node.election.leading(now).is_some()).count()
-    }
-}
-
-pub(super) fn place(half: Half) -> usize {
-    match half {
-        Half::Old => 0,
-        Half::New => 1,
     }
 }

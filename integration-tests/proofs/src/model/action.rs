@@ -1,5 +1,7 @@
 //! The steps that are possible from a state.
 
+use leaderelection::StoreErrorKind::{self, Ambiguous, Conflict, Rejected};
+
 use super::node::Answered;
 use super::peer::Word;
 use super::setup::Setup;
@@ -34,18 +36,8 @@ pub enum Deed {
     Arrive,
     /// The node gets the answer.
     Answer,
-    /// The node no longer waits for the answer. The request may still arrive.
-    GiveUp,
-    /// The store refused the node's request before the request had any effect.
-    Refuse,
-    /// The store applied the node's write, and the answer is a conflict, as after a second try of an SDK or a proxy.
-    LieConflict,
-    /// The store applied the node's write, and the answer is a refusal.
-    LieRefused,
-    /// The store refused the node's request before the request had any effect, and asks the node to wait.
-    RefuseAndAskToWait,
-    /// The answer is an error that leaves the outcome open, and asks the node to wait.
-    FailAndAskToWait,
+    /// The answer is an error, which may ask the node to wait. A request whose outcome is left open may still arrive.
+    Error(StoreErrorKind, Wait),
     /// The node is asked to end its term or its candidacy.
     Stop,
     /// The node is asked to step down.
@@ -68,6 +60,15 @@ pub enum Deed {
     Hear(Word),
 }
 
+/// The time for which an answer asks a node to send nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// None.
+    No,
+    /// A lease duration.
+    Lease,
+}
+
 impl World {
     pub(super) fn possible(&self, setup: &Setup, actions: &mut Vec<Action>) {
         actions.push(Action::Tick);
@@ -76,15 +77,19 @@ impl World {
             push(Deed::Poll);
             match self.net.get(index, &()) {
                 None => {}
+                // The node no longer waits for the answer, or the store refused the request before it had any effect.
                 Some(Flight::Sent(_)) => {
-                    [Deed::Arrive, Deed::GiveUp, Deed::Refuse].into_iter().for_each(&mut push);
-                    setup.waits.then(|| push(Deed::RefuseAndAskToWait));
+                    [Deed::Arrive, Deed::Error(Ambiguous, Wait::No), Deed::Error(Rejected, Wait::No)]
+                        .into_iter()
+                        .for_each(&mut push);
+                    setup.waits.then(|| push(Deed::Error(Rejected, Wait::Lease)));
                 }
                 Some(Flight::Answered(Answered { applied, .. })) => {
-                    [Deed::Answer, Deed::GiveUp].into_iter().for_each(&mut push);
-                    setup.waits.then(|| push(Deed::FailAndAskToWait));
+                    [Deed::Answer, Deed::Error(Ambiguous, Wait::No)].into_iter().for_each(&mut push);
+                    setup.waits.then(|| push(Deed::Error(Ambiguous, Wait::Lease)));
+                    // A conflict after the write was applied, as after a second try of an SDK or a proxy, or a refusal.
                     if *applied && setup.lies {
-                        [Deed::LieConflict, Deed::LieRefused].into_iter().for_each(&mut push);
+                        [Conflict, Rejected].into_iter().for_each(|kind| push(Deed::Error(kind, Wait::No)));
                     }
                 }
             }

@@ -34,7 +34,7 @@ impl World {
     }
 
     /// Rounds the ages that are too great to matter, and forgets the writes that nothing shows any more.
-    pub(super) fn canonical(mut self, setup: &Setup) -> World {
+    pub(super) fn canonical(&mut self, setup: &Setup) {
         let flights = self.net.flights().filter_map(|flight| match flight {
             Flight::Sent(Request::Write(write)) => Some(&*write.record),
             Flight::Answered(Answered { answer: Answer::Read(Ok(Some(found))), .. }) => Some(&found.record),
@@ -55,6 +55,5 @@ impl World {
             }
         }
         self.net.sort();
-        self
     }
 }

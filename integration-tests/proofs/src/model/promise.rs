@@ -1,4 +1,4 @@
-//! The promises that a step may break.
+//! The promises that a step may break. Some are promises of sessions, too.
 
 use crate::kit::promises;
 
@@ -11,11 +11,11 @@ promises! {
     Tokens = "tokens",
     /// A term that had ended was valid again.
     Revival = "no revival",
-    /// A term was given up as taken over although the record still was the term's own.
+    /// A term was given up as taken over although the record, and the session if it has one, still was the term's own.
     SpuriousLoss = "no spurious loss",
-    /// A write replaced the valid lease of another node.
+    /// A write replaced the valid lease of another node, or its valid session.
     Erasure = "no erasure",
-    /// A lease was released while the work still ran.
+    /// A lease, or a session, was released while work that needed it still ran.
     EarlyRelease = "no early release",
     /// The work of a term ran on when its lease was over, although the machine had looked at the clock.
     Overrun = "no overrun",

@@ -15,7 +15,8 @@ impl Model for Setup {
     fn begin(&self) -> World {
         let mut world = World::new(self);
         (0..self.nodes.len()).for_each(|index| world.begin(self, index));
-        world.canonical(self)
+        world.canonical(self);
+        world
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -24,8 +25,8 @@ impl Model for Setup {
         }
     }
 
-    fn after(&self, world: &World, action: Action) -> World {
-        world.after(self, action)
+    fn act(&self, world: &mut World, action: Action) {
+        world.take(self, action);
     }
 
     fn mirrored(&self, world: &World) -> u64 {
@@ -44,15 +45,15 @@ impl Model for Setup {
         is_shared.then_some("exclusion").or(world.violation.map(Violation::promise))
     }
 
-    fn sights(&self) -> Vec<Sight<Self>> {
+    fn sights(&self) -> Vec<Option<Seen>> {
         if self.only_exclusion {
             return Vec::new();
         }
         if self.deletion {
             let created_anew = |_: &Self, world: &World| world.deleted && world.cell.is_some();
-            return Vec::from_iter(Seen::new("another record", created_anew));
+            return vec![Seen::new("another record", created_anew)];
         }
-        let sights = [
+        vec![
             Seen::new("a leader", |setup, world| world.leaders(setup) == 1),
             Seen::only_if(self.last_token > 0, "another term", |_, world| world.started > 1),
             Seen::only_if(self.work == Manner::EndsLate, "work that is dropped", |_, world| world.has(Work::Dropped)),
@@ -85,8 +86,7 @@ impl Model for Setup {
                 world.cell.as_ref().is_some_and(|cell| cell.record.take_backs > 0)
             }),
             Seen::only_if(self.late_writes > 0, "a late write", |_, world| !world.net.late.is_empty()),
-        ];
-        sights.into_iter().flatten().collect()
+        ]
     }
 
     fn goals(&self) -> Vec<Goal> {

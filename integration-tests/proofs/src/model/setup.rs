@@ -18,9 +18,10 @@ pub(super) const C: &str = "#c";
 pub(super) const MOST_DOUBLINGS: u8 = 1;
 
 /// The behaviour of the work of a term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
     /// The work begins and ends as soon as it is told to.
+    #[default]
     Prompt,
     /// The work begins as soon as it is told to, and ends at any later moment.
     EndsLate,
@@ -29,7 +30,7 @@ pub enum Manner {
 }
 
 /// One question to the checker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The identity of each node, and the advance of its clock in one step.
     pub nodes: Vec<(&'static str, u64)>,

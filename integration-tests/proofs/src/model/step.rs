@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::StoreErrorKind;
 use leaderelection::election::{Answer, Command, Effect, Input, Request, RunOutcome, WorkEnd};
 
 use super::action::{Action, Deed};
@@ -14,44 +13,43 @@ use super::world::{Spoilt, World};
 use crate::kit::{Flight, Late, Work};
 
 impl World {
-    pub(super) fn after(&self, setup: &Setup, action: Action) -> World {
-        let mut world = self.clone();
+    pub(super) fn take(&mut self, setup: &Setup, action: Action) {
         match action {
             Action::Tick => {
-                world.advance(setup);
-                for index in 0..world.nodes.len() {
-                    let violation = world.nodes[index].look(setup);
-                    world.violate(setup, violation);
+                self.advance(setup);
+                for index in 0..self.nodes.len() {
+                    let violation = self.nodes[index].look(setup);
+                    self.violate(setup, violation);
                 }
             }
             Action::ArriveLate(orphan) => {
-                let Late { sender, request, .. } = world.net.late.remove(orphan);
+                let Late { sender, request, .. } = self.net.late.remove(orphan);
                 // A write that arrives while the object is something else does not land.
                 if let Request::Write(write) = request
-                    && world.spoilt != Spoilt::Now
+                    && self.spoilt != Spoilt::Now
                 {
-                    world.write(setup, sender, write);
+                    self.write(setup, sender, write);
                 }
             }
             Action::Delete => {
-                world.cell = None;
-                world.net.late.clear();
-                world.deleted = true;
+                self.cell = None;
+                self.net.late.clear();
+                self.deleted = true;
             }
-            Action::Spoil => world.spoilt = Spoilt::Now,
-            Action::Repair => world.spoilt = Spoilt::Over,
+            Action::Spoil => self.spoilt = Spoilt::Now,
+            Action::Repair => self.spoilt = Spoilt::Over,
             Action::RequestTransfer(to) => {
-                world.transferred += 1;
-                if let Some(cell) = &mut world.cell {
+                self.transferred += 1;
+                if let Some(cell) = &mut self.cell {
                     Arc::make_mut(&mut cell.record).preferred_holder = Some(setup.nodes[to].0.to_owned());
-                    cell.version = world.ids.version();
+                    cell.version = self.ids.version();
                     cell.age = 0;
                 }
-                world.net.late.clear();
+                self.net.late.clear();
             }
-            Action::Node(index, deed) => world.act(setup, index, deed),
+            Action::Node(index, deed) => self.act(setup, index, deed),
         }
-        world.canonical(setup)
+        self.canonical(setup);
     }
 
     fn act(&mut self, setup: &Setup, index: usize, deed: Deed) {
@@ -67,11 +65,7 @@ impl World {
                 }
             }
             Deed::Answer => self.take_answer(setup, index),
-            Deed::GiveUp => self.fail(setup, index, StoreErrorKind::Ambiguous, None),
-            Deed::Refuse | Deed::LieRefused => self.fail(setup, index, StoreErrorKind::Rejected, None),
-            Deed::RefuseAndAskToWait => self.ask_to_wait(setup, index, StoreErrorKind::Rejected),
-            Deed::FailAndAskToWait => self.ask_to_wait(setup, index, StoreErrorKind::Ambiguous),
-            Deed::LieConflict => self.fail(setup, index, StoreErrorKind::Conflict, None),
+            Deed::Error(kind, wait) => self.fail(setup, index, kind, wait),
             Deed::Stop => {
                 self.nodes[index].stop_asked = true;
                 self.step(setup, index, Input::Command(Command::Stop));

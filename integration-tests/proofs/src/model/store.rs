@@ -5,7 +5,8 @@ use std::time::Duration;
 use leaderelection::election::{Answer, Failure, Input, Purpose, Request, Write};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
-use super::node::Answered;
+use super::action::Wait;
+use super::node::{Answered, Node};
 use super::promise::Violation;
 use super::setup::Setup;
 use super::world::{Spoilt, World};
@@ -74,24 +75,13 @@ impl World {
         if begins_term && token <= largest {
             return Some(Violation::Tokens);
         }
-        let others_lead = setup.trusted_clocks
-            && self
-                .nodes
-                .iter()
-                .enumerate()
-                .any(|(other, node)| Some(other) != writer && node.leading(setup).is_some());
+        let leads = |(other, node): (usize, &Node)| Some(other) != writer && node.leading(setup).is_some();
+        let others_lead = setup.trusted_clocks && self.nodes.iter().enumerate().any(leads);
         (!begins_term || others_lead).then_some(Violation::Erasure)
     }
 
-    /// Tells a node that its request failed, and that it has to wait for a lease duration.
-    pub(super) fn ask_to_wait(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind) {
-        let asked = Duration::from_nanos(setup.lease_of(index));
-        self.nodes[index].silent = asked;
-        self.fail(setup, index, kind, Some(asked));
-    }
-
     /// Tells a node that its request failed. A request that is still on its way may arrive later, unless it was refused.
-    pub(super) fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, retry_after: Option<Duration>) {
+    pub(super) fn fail(&mut self, setup: &Setup, index: usize, kind: StoreErrorKind, wait: Wait) {
         let is_read = match self.net.get(index, &()) {
             Some(Flight::Sent(request)) => matches!(request, Request::Look),
             Some(Flight::Answered(Answered { answer, .. })) => matches!(answer, Answer::Read(_)),
@@ -105,7 +95,9 @@ impl World {
             let cost = Duration::from_nanos(setup.lease_of(index));
             self.nodes[index].well = self.nodes[index].well.saturating_sub(cost);
         }
-        let failure = Failure { kind, retry_after };
+        let asked = (wait == Wait::Lease).then(|| Duration::from_nanos(setup.lease_of(index)));
+        self.nodes[index].silent = asked.unwrap_or(self.nodes[index].silent);
+        let failure = Failure { kind, retry_after: asked };
         let answer = if is_read { Answer::Read(Err(failure)) } else { Answer::Written(Err(failure)) };
         self.step(setup, index, Input::Answer(answer));
     }

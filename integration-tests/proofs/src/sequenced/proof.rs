@@ -20,10 +20,8 @@ impl Model for Setup {
         world.possible(self, actions);
     }
 
-    fn after(&self, world: &World, action: Action) -> World {
-        let mut next = world.clone();
-        next.take(self, action);
-        next
+    fn act(&self, world: &mut World, action: Action) {
+        world.take(self, action);
     }
 
     fn is_within(&self, world: &World) -> bool {
@@ -36,15 +34,14 @@ impl Model for Setup {
         world.violation.filter(is_asked).map(Violation::promise)
     }
 
-    fn sights(&self) -> Vec<Sight<Self>> {
-        let sights = [
+    fn sights(&self) -> Vec<Option<Seen>> {
+        vec![
             Seen::new("the last number", |setup, world| world.highest() == setup.last_number),
             Seen::new("a sweep", |_, world| world.highest() > 0 && !world.objects.contains_key(&1)),
             Seen::new("a late creation below the highest", |_, world| world.has_stray()),
             Seen::only_if(self.deletions, "a write after a deletion", |_, world| {
                 world.history.windows(2).any(|pair| pair[0].content.len() == 1 && pair[1].content.len() > 1)
             }),
-        ];
-        sights.into_iter().flatten().collect()
+        ]
     }
 }

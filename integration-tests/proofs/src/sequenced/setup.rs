@@ -1,7 +1,9 @@
-//! The faults and the bounds of an exploration.
+//! The faults and the bounds of an exploration, and the explored setups.
+
+use crate::kit::Question;
 
 /// The faults and the bounds of an exploration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The number of newest objects that a write keeps.
     pub keep: u64,
@@ -24,10 +26,43 @@ pub struct Setup {
 }
 
 /// The way in which a store answers a listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listing {
     /// From one snapshot.
+    #[default]
     Snapshot,
     /// Key by key, in ascending order, while other requests are carried out.
     Ascending,
+}
+
+/// Returns the setups of every test run.
+pub fn questions() -> Vec<Question<Setup>> {
+    let question = Question::new;
+    vec![
+        question("late requests", two()),
+        question("listings key by key", Setup { listing: Listing::Ascending, ..two() }),
+        question("failures", Setup { failures: true, ..two() }),
+        question("deletions", Setup { deletions: true, ..two() }),
+        question("creations that are delivered twice", Setup { duplicates: true, ..two() }),
+    ]
+}
+
+/// Returns the larger setups: more late requests, more kept objects, and crashes.
+pub fn larger() -> Vec<Question<Setup>> {
+    let question = Question::new;
+    vec![
+        question("two kept objects", Setup { keep: 2, last_number: 4, writes: vec![4, 1], ..two() }),
+        question("two late requests", Setup { late: 2, ..two() }),
+        question("crashes", Setup { crashes: true, ..two() }),
+        question(
+            "failures and deletions, key by key",
+            Setup { failures: true, deletions: true, listing: Listing::Ascending, ..two() },
+        ),
+    ]
+}
+
+/// Returns a setup of two processes and one late request. With one kept object, the fewest writes remove a number that a
+/// stalled process is about to create.
+fn two() -> Setup {
+    Setup { keep: 1, last_number: 3, writes: vec![3, 1], late: 1, ..Setup::default() }
 }

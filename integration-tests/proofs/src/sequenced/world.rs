@@ -12,17 +12,15 @@ pub(super) type Origin = (usize, u8);
 
 /// An object in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Created {
-    /// The content.
-    pub content: Bytes,
+pub(super) struct Created {
+    pub(super) content: Bytes,
     /// The write that created the object.
-    pub origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// A call of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
-    /// A read.
+pub(super) enum Call {
     Look(Look),
     /// A write of a number of this process, on an expected number.
     Write(Write, Option<Number>),
@@ -30,28 +28,27 @@ pub enum Call {
 
 /// A call, with its next request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Running {
-    /// The call.
-    pub call: Call,
+pub(super) struct Running {
+    pub(super) call: Call,
     /// The request that is on its way.
-    pub ask: Ask,
+    pub(super) ask: Ask,
     /// The numbers that a listing has read so far.
-    pub listed: Vec<Number>,
+    pub(super) listed: Vec<Number>,
     /// The highest number that existed when a look began; 0 for a write.
-    pub highest_before: u64,
+    pub(super) highest_before: u64,
 }
 
 /// A process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Client {
+pub(super) struct Client {
     /// The place that the store of this process knows.
-    pub known: Option<Place>,
+    pub(super) known: Option<Place>,
     /// The place that the process itself has seen last.
-    pub seen: Option<Place>,
+    pub(super) seen: Option<Place>,
     /// The call that is under way.
-    pub running: Option<Running>,
+    pub(super) running: Option<Running>,
     /// The number of writes so far.
-    pub writes: u8,
+    pub(super) writes: u8,
 }
 
 /// A request for whose answer nobody waits, and the write that sent it.
@@ -60,28 +57,24 @@ pub(super) type Late = crate::kit::Late<Origin, Ask>;
 /// A state of the model.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct World {
-    /// The objects, by number.
-    pub objects: BTreeMap<u64, Created>,
+    pub(super) objects: BTreeMap<u64, Created>,
     /// The objects that were the highest when they were created, by number: the true history of the lock.
-    pub history: Vec<Created>,
-    /// The processes.
-    pub clients: Vec<Client>,
+    pub(super) history: Vec<Created>,
+    pub(super) clients: Vec<Client>,
     /// The requests for whose answers nobody waits.
-    pub late: Vec<Late>,
+    pub(super) late: Vec<Late>,
     /// The first broken promise.
     pub(super) violation: Option<Violation>,
 }
 
 impl World {
     /// The highest number that ever existed.
-    #[must_use]
-    pub fn highest(&self) -> u64 {
+    pub(super) fn highest(&self) -> u64 {
         self.history.len() as u64
     }
 
     /// Returns `true` if an object was created at a number that had been the highest before.
-    #[must_use]
-    pub fn has_stray(&self) -> bool {
+    pub(super) fn has_stray(&self) -> bool {
         self.objects.iter().any(|(number, object)| self.history[*number as usize - 1].origin != object.origin)
     }
 

@@ -7,12 +7,10 @@
 
 mod canonical;
 mod node;
-mod promise;
 mod proof;
 mod settings;
 mod setup;
 mod step;
-mod store;
 mod world;
 
 pub use settings::{larger, questions};

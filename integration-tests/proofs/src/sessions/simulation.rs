@@ -5,7 +5,7 @@
 //! Members have unequal timings at times, and operators change locks. Listings are slow, or tell no versions.
 //! The simulation drives the state machine itself, with simulated time: all choices come from one seed.
 //!
-//! An oracle that knows true time checks every promise during the run: see [`Property`].
+//! An oracle that knows true time checks every promise during the run: see [`Property`](crate::simulation::Property).
 
 mod balance;
 mod driver;
@@ -13,11 +13,9 @@ mod judge;
 mod node;
 mod operator;
 mod oracle;
-mod stats;
 mod store;
 mod trouble;
 mod world;
 
-pub use oracle::Property;
-pub use stats::Stats;
+pub use oracle::Stats;
 pub use world::Sessions;

@@ -14,13 +14,12 @@ use super::world::World;
 pub(super) type Answer<T> = Result<T, Refusal>;
 
 /// A request of one kind to the store, and its effect.
-pub(super) trait Request: Send + 'static {
+pub(super) trait Request: Clone + Send + Sync + 'static {
     /// The result of a request that does not fail.
-    type Done: Send;
+    type Done: Send + 'static;
 
-    fn world(&self) -> &Arc<World>;
-
-    fn client(&self) -> Client;
+    /// The world, and the sender of the request.
+    fn way(&self) -> (&Arc<World>, Client);
 
     /// Returns `true` if the request changes nothing.
     fn is_read(&self) -> bool;
@@ -28,18 +27,15 @@ pub(super) trait Request: Send + 'static {
     /// Carries out the request.
     fn apply(&self) -> Answer<Self::Done>;
 
-    /// Returns something false about the object.
-    fn deceive(&self, falsehood: Falsehood) -> Answer<Self::Done>;
+    /// Returns what a read shows in place of the newest state; `None` for a write.
+    fn show_false(&self, age: Option<usize>) -> Option<Self::Done>;
 
     /// Records an answer that arrives, whether its sender still waits or not.
     fn answered(&self, answer: &Answer<Self::Done>, honest: bool);
 }
 
 /// Sends a request, and waits for its answer, which may not come.
-pub(super) async fn send<R: Request + Clone + Sync>(request: R, fate: Fate) -> Answer<R::Done>
-where
-    R::Done: 'static,
-{
+pub(super) async fn send<R: Request>(request: R, fate: Fate) -> Answer<R::Done> {
     let (tell, told) = oneshot::channel();
     // A task of its own carries the request, because the request stays in flight if its sender gives up or dies.
     tokio::spawn(carry(request, fate, tell));
@@ -49,10 +45,10 @@ where
     }
 }
 
-async fn carry<R: Request + Clone + Sync>(request: R, fate: Fate, tell: oneshot::Sender<Answer<R::Done>>) {
-    let Some(arrives) = fate.arrives else { return };
+async fn carry<R: Request>(request: R, fate: Fate, tell: oneshot::Sender<Answer<R::Done>>) {
+    let ((world, client), Some(arrives)) = (request.way(), fate.arrives) else { return };
     travel(arrives).await;
-    let (answer, honest) = match (request.world().outage(), fate.reply) {
+    let (answer, honest) = match (world.outage(), fate.reply) {
         (Some(Outage::Silent), _) => return,
         (Some(Outage::Refusing(refusal)), _) | (None, Reply::Refuse(refusal)) => (Err(refusal), false),
         (Some(Outage::Lying(refusal)), _) | (None, Reply::Lie(refusal)) => {
@@ -65,7 +61,13 @@ async fn carry<R: Request + Clone + Sync>(request: R, fate: Fate, tell: oneshot:
             travel(fate.again.unwrap_or_default()).await;
             (request.apply(), request.is_read())
         }
-        (None, Reply::False(falsehood)) => (request.deceive(falsehood), false),
+        (None, Reply::False(Falsehood { applied, age })) => {
+            let shown = request.show_false(age);
+            if shown.is_none() && applied {
+                let _ = request.apply();
+            }
+            (shown.ok_or(Refusal::CONFLICT), false)
+        }
     };
     if let (Reply::Honest, Some(again)) = (fate.reply, fate.again) {
         let copy = request.clone();
@@ -76,7 +78,7 @@ async fn carry<R: Request + Clone + Sync>(request: R, fate: Fate, tell: oneshot:
     }
     let Some(returns) = fate.returns else { return };
     travel(returns).await;
-    if request.world().link(request.client()) != Link::Up {
+    if world.link(client) != Link::Up {
         return;
     }
     request.answered(&answer, honest);

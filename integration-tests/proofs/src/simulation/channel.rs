@@ -14,9 +14,13 @@ use super::scenario::NODES;
 /// The number of words that liars know.
 pub(super) const REMEMBERED: usize = 24;
 
+/// A process, and the elector of it that hears.
+type Ear = (ProcessId, Weak<DefaultLeaderElector>);
+
 /// The way between processes.
 #[derive(Debug)]
 pub(super) struct Channel {
+    /// The processes that hear what is said to their nodes.
     pub(super) ears: Mutex<[Option<Ear>; NODES]>,
     pub(super) dice: Mutex<Dice>,
     /// The last words about writes, whether they have landed or not.
@@ -24,13 +28,6 @@ pub(super) struct Channel {
     /// The last word of a leader.
     pub(super) last: Mutex<Option<Heard>>,
     numbers: AtomicU64,
-}
-
-/// A process that hears what is said to its node.
-#[derive(Clone, Debug)]
-pub(super) struct Ear {
-    pub(super) process: ProcessId,
-    pub(super) elector: Weak<DefaultLeaderElector>,
 }
 
 impl Channel {
@@ -46,7 +43,7 @@ impl Channel {
 
     /// Lets the process of a node hear what is said from now on. A crashed process hears nothing more.
     pub(super) fn listens(&self, node: usize, process: ProcessId, elector: &Arc<DefaultLeaderElector>) {
-        self.ears.lock().unwrap()[node] = Some(Ear { process, elector: Arc::downgrade(elector) });
+        self.ears.lock().unwrap()[node] = Some((process, Arc::downgrade(elector)));
     }
 
     pub(super) fn next_number(&self) -> u64 {

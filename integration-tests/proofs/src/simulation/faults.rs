@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use leaderelection::StoreErrorKind;
+use leaderelection::election::Failure;
+use leaderelection::{LockError, StoreError, StoreErrorKind};
 
 use super::dice::Dice;
 use super::scenario::Scenario;
@@ -77,9 +78,14 @@ pub(crate) enum Outage {
 }
 
 impl Fate {
+    /// Draws a fault for such a share of the requests, and a good answer for the others.
+    pub(crate) fn draw(share: f64, scenario: &Scenario, dice: &mut Dice) -> Self {
+        if dice.chance(share) { Self::bad(scenario, dice) } else { Self::good(scenario, dice) }
+    }
+
     /// Draws an answer that arrives before the request timeout and in time for a renewal, even by the fastest
     /// clock. Most answers arrive quickly.
-    pub(crate) fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
+    fn good(scenario: &Scenario, dice: &mut Dice) -> Self {
         let longest = scenario.all_timings().map(|timings| timings.timeout.min(timings.deadline - timings.retry)).min();
         let longest = longest.unwrap_or_default().mul_f64(1e6 / scenario.rates.1 as f64);
         let longest = longest.saturating_sub(Duration::from_millis(5)) / scenario.parts();
@@ -100,7 +106,7 @@ impl Fate {
     }
 
     /// Draws a fault, which may have no effect.
-    pub(crate) fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
+    fn bad(scenario: &Scenario, dice: &mut Dice) -> Self {
         let good = Self::good(scenario, dice);
         let Timings { lease, .. } = scenario.timings;
         let delay = scenario.timings.delay(dice, lease * 2);
@@ -147,6 +153,30 @@ impl Refusal {
             _ => scenario.timings.delay(dice, scenario.timings.lease * 3),
         });
         Self { kind, retry_after }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(Refusal { kind, retry_after }: Refusal) -> Self {
+        Self { kind, retry_after }
+    }
+}
+
+impl From<Refusal> for StoreError {
+    fn from(Refusal { kind, retry_after }: Refusal) -> Self {
+        Self::new(kind, "the simulated store failed").with_retry_after(retry_after)
+    }
+}
+
+impl From<&StoreError> for Refusal {
+    fn from(error: &StoreError) -> Self {
+        Self { kind: error.kind(), retry_after: error.retry_after() }
+    }
+}
+
+impl From<&LockError> for Refusal {
+    fn from(error: &LockError) -> Self {
+        Self { kind: error.kind(), retry_after: error.retry_after() }
     }
 }
 

@@ -9,7 +9,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::dice::Dice;
-use super::names::ProcessId;
 use super::work::Worker;
 use super::world::World;
 
@@ -18,9 +17,6 @@ const LATE_BY: u64 = 20;
 
 /// Lets night after night pass while things go wrong.
 pub(super) async fn let_nights_pass(world: Arc<World>, mut dice: Dice) {
-    if !world.scenario.nights {
-        return std::future::pending().await;
-    }
     let lease = world.scenario.timings.lease;
     loop {
         world.until_calm(false).await;
@@ -31,33 +27,43 @@ pub(super) async fn let_nights_pass(world: Arc<World>, mut dice: Dice) {
     }
 }
 
-/// A process that does the jobs of the nights.
+/// The elector of a process, and the work for it.
+#[derive(Clone)]
 pub(super) struct Host {
-    pub(super) world: Arc<World>,
-    pub(super) process: ProcessId,
+    pub(super) worker: Worker,
     pub(super) elector: Arc<DefaultLeaderElector>,
     pub(super) cancel: CancellationToken,
-    pub(super) worker: Worker,
+}
+
+/// The token of a term and the reason for its end, if they are told.
+pub(super) type End = (Option<u64>, Option<EndReason>);
+
+/// Returns what a result tells of the end of its term.
+pub(super) fn end_of<T>(result: Result<T, RunError>) -> End {
+    match result {
+        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
+        _ => (None, None),
+    }
 }
 
 impl Host {
-    /// Competes for one job. Returns the token of the term and the reason for its end, if they are told.
-    pub(super) async fn compete(&self, dice: &mut Dice) -> (Option<u64>, Option<EndReason>) {
-        let Self { world, process, worker, .. } = self;
+    /// Competes for one job.
+    pub(super) async fn compete(&self, dice: &mut Dice) -> End {
+        let Worker { world, process, .. } = &self.worker;
         let job = self.choose(dice);
         world.oracle().competes_for(*process, &job);
-        let (worker, process) = (worker.clone(), *process);
+        let worker = self.worker.clone();
         let work = move |leadership: Leadership| {
-            let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
+            let term = worker.whole_term(leadership);
             async move {
-                let _ = work.await;
+                let token = term.await;
                 let succeeds = worker.dice.lock().unwrap().chance(0.6);
-                worker.world.oracle().job_ended(process, token, succeeds);
+                worker.world.oracle().job_ended(worker.process, token, succeeds);
                 if succeeds { Ok(token) } else { Err(token) }
             }
         };
         let result = self.elector.run_once(self.cancel.clone(), &job, work).await;
-        world.oracle().job_told(process, &result);
+        world.oracle().job_told(*process, &result);
         if result == Ok(JobOutcome::AlreadyDone) {
             tokio::select! {
                 biased;
@@ -65,15 +71,12 @@ impl Host {
                 () = sleep(dice.up_to(world.scenario.timings.lease)) => {}
             }
         }
-        match result {
-            Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
-            _ => (None, None),
-        }
+        end_of(result)
     }
 
     /// The job of this night, or of an earlier one if the host is late.
     fn choose(&self, dice: &mut Dice) -> JobId {
-        let tonight = self.world.night.load(Ordering::Relaxed);
+        let tonight = self.worker.world.night.load(Ordering::Relaxed);
         let late = if dice.chance(0.2) { dice.below(LATE_BY) } else { 0 };
         format!("night-{}", tonight.saturating_sub(late)).parse().expect("a valid name")
     }

@@ -1,4 +1,6 @@
-//! The names of what a run has, and the senders and the kinds of its requests.
+//! The names of what a run has, the senders and the kinds of its requests, and the call that is under way.
+
+use super::clock::TrueTime;
 
 /// One process of a candidate, from its start until it ends or crashes.
 pub(crate) type ProcessId = usize;
@@ -34,21 +36,39 @@ impl Client {
     }
 }
 
-/// The kind of a candidate's call.
+/// The kind of a candidate's call. `Ask` is a request for the lease of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Read,
-    Create {
-        token: u64,
-    },
-    Update {
-        token: u64,
-    },
-    /// A request for the lease of another.
-    Ask {
-        token: u64,
-    },
-    Release {
-        token: u64,
-    },
+    Create { token: u64 },
+    Update { token: u64 },
+    Ask { token: u64 },
+    Release { token: u64 },
+}
+
+/// The call that is under way, if a call takes several requests: of a sequenced lock, or of two locks. A client makes one call at
+/// a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Call {
+    pub(super) id: RequestId,
+    pub(super) sent: TrueTime,
+    /// The answer to some request was no true one.
+    pub(super) was_deceived: bool,
+    /// The writes that a read of two locks has shown.
+    pub(super) shown: Shown,
+    /// The highest number of a sequenced lock when the call began.
+    pub(super) highest: u64,
+    /// A read of a sequenced lock was told that there is no object although there is one.
+    pub(super) was_blinded: bool,
+}
+
+impl Call {
+    pub(super) fn begin(id: RequestId, sent: TrueTime) -> Self {
+        Self { id, sent, ..Self::default() }
+    }
+
+    /// Records that the answer to a request of a call was no true one.
+    pub(super) fn is_deceived(&mut self, id: RequestId) {
+        self.was_deceived |= self.id == id;
+    }
 }

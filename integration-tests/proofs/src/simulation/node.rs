@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use leaderelection::election::Rules;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, Leadership, ObjectLock,
-    ObjectStoreBasedLock, RunError,
+    DefaultLeaderElector, LeaderElectionConfig, LeaderElectionConfigBuilder, LeaderHandle, ObjectLock,
+    ObjectStoreBasedLock,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::dice::Dice;
 use super::faults::Link;
 use super::gate::Gated;
-use super::job::Host;
+use super::job::{Host, end_of};
 use super::names::{Client, ProcessId};
 use super::oracle::Newcomer;
 use super::scenario::{NODES, Scenario, Trouble};
@@ -84,10 +84,8 @@ struct Process {
     world: Arc<World>,
     node: usize,
     id: ProcessId,
-    elector: Arc<DefaultLeaderElector>,
+    host: Host,
     handle: LeaderHandle,
-    cancel: CancellationToken,
-    worker: Worker,
     usage: Usage,
 }
 
@@ -146,8 +144,8 @@ impl Process {
             Newcomer { node, locks, identity, timings, twin, takes_back, campaigns, clock, handle, calls }
         };
         world.oracle().began(newcomer);
-        let cancel = CancellationToken::new();
-        Self { world: Arc::clone(world), node, id, elector, handle, cancel, worker, usage }
+        let host = Host { worker, elector, cancel: CancellationToken::new() };
+        Self { world: Arc::clone(world), node, id, host, handle, usage }
     }
 
     /// Runs the process until it ends or crashes.
@@ -172,7 +170,7 @@ impl Process {
             }
         }
         drop(candidate);
-        drop(self.elector);
+        drop(self.host);
         world.oracle().crashed(id);
         world.unfreeze(self.node, id);
         world.set_link(self.node, id, Link::Up);
@@ -180,19 +178,12 @@ impl Process {
 
     /// Simulates the program around the elector.
     fn compete(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
-        let (world, id, worker) = (Arc::clone(&self.world), self.id, self.worker.clone());
-        let (elector, cancel, usage) = (Arc::clone(&self.elector), self.cancel.clone(), self.usage);
+        let (world, id, usage, host) = (Arc::clone(&self.world), self.id, self.usage, self.host.clone());
         let second = self.call_a_second_time(dice.fork());
-        let host = Host {
-            world: Arc::clone(&world),
-            process: id,
-            elector: Arc::clone(&elector),
-            cancel: cancel.clone(),
-            worker: worker.clone(),
-        };
         let main = async move {
+            let Host { worker, elector, cancel } = &host;
             if let Usage::Campaign = usage {
-                elector.campaign(cancel).await.expect("no check of the store is demanded");
+                elector.campaign(cancel.clone()).await.expect("no check of the store is demanded");
                 return;
             }
             while !cancel.is_cancelled() {
@@ -203,19 +194,10 @@ impl Process {
                     host.compete(&mut dice).await
                 } else {
                     let worker = worker.clone();
-                    let work = move |leadership: Leadership| {
-                        let (token, work) = (leadership.fencing_token(), worker.work(leadership, true));
-                        async move {
-                            let _ = work.await;
-                            token
-                        }
-                    };
+                    let work = move |leadership| worker.whole_term(leadership);
                     let result = elector.run_while_leading(cancel.clone(), work).await;
                     world.oracle().output(id, &result);
-                    match result {
-                        Err(RunError::Lost { fencing_token, reason }) => (Some(fencing_token), Some(reason)),
-                        _ => (None, None),
-                    }
+                    end_of(result)
                 };
                 world.oracle().run_ended(id, token, reason);
                 sleep(dice.up_to(SHORT)).await;
@@ -228,12 +210,12 @@ impl Process {
 
     /// Calls the elector at times while it is in use already, and cancels that call a while later.
     fn call_a_second_time(&self, mut dice: Dice) -> impl Future<Output = ()> + use<> {
-        let (world, id, elector, cancel, usage) =
-            (Arc::clone(&self.world), self.id, Arc::clone(&self.elector), self.cancel.clone(), self.usage);
+        let (world, id, usage, host) = (Arc::clone(&self.world), self.id, self.usage, self.host.clone());
         async move {
             if !world.scenario.calls_twice || matches!(usage, Usage::RunOnce) {
                 return;
             }
+            let Host { elector, cancel, .. } = &host;
             let timings = world.scenario.timings;
             while !cancel.is_cancelled() {
                 let own = cancel.child_token();
@@ -303,7 +285,7 @@ impl Process {
             }
             Fortune::Cancel => {
                 world.oracle().cancelled(id);
-                self.cancel.cancel();
+                self.host.cancel.cancel();
             }
             Fortune::StepDown => {
                 world.oracle().gives_up(id);

@@ -11,7 +11,8 @@ use super::state::State;
 /// The objects of a lock, and the states that the lock had.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    objects: BTreeMap<u64, Stored>,
+    /// An object that is created at a number that had been removed never counts.
+    pub(super) objects: BTreeMap<u64, Stored>,
     /// The true history: the state of each number that was the highest when it was created. `None` for a deletion.
     states: Vec<Option<State>>,
 }
@@ -38,27 +39,6 @@ impl Numbers {
         };
         self.states.push(state);
         self.objects.insert(self.highest(), Stored { content: complete(&body), written });
-    }
-
-    /// Creates an object at a number that had been removed. Such an object never counts.
-    pub(super) fn create_late(&mut self, number: u64, stored: Stored) {
-        self.objects.insert(number, stored);
-    }
-
-    pub(super) fn contains(&self, number: u64) -> bool {
-        self.objects.contains_key(&number)
-    }
-
-    pub(super) fn read(&self, number: u64) -> Option<&Stored> {
-        self.objects.get(&number)
-    }
-
-    pub(super) fn list(&self) -> impl Iterator<Item = u64> {
-        self.objects.keys().copied()
-    }
-
-    pub(super) fn remove(&mut self, number: u64) {
-        self.objects.remove(&number);
     }
 
     /// The state at a number.

@@ -21,9 +21,6 @@ type Lock = Bounded<ObjectLock<Connection>>;
 /// Intervenes at times.
 pub(super) async fn intervene_at_times(world: Arc<World>, mut dice: Dice) {
     let scenario = &world.scenario;
-    if !scenario.operator_transfers && !scenario.operator_releases && !scenario.operator_deletes {
-        return std::future::pending().await;
-    }
     let (lease, insists) = (scenario.timings.lease, scenario.operator_insists);
     loop {
         if !insists {
@@ -94,9 +91,6 @@ fn told(result: Result<bool, &AdminError>) -> Told {
 /// Deletes the object at times, each time after all candidates have seen that it is held. Another operator may create it
 /// anew soon.
 pub(super) async fn delete_at_times(world: Arc<World>, mut dice: Dice) {
-    if !world.scenario.operator_deletes {
-        return std::future::pending().await;
-    }
     loop {
         world.until_calm(false).await;
         sleep(world.scenario.longest_without_leader() + dice.up_to(world.scenario.timings.lease * 4)).await;

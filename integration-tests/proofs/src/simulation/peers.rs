@@ -7,7 +7,7 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::election::Heard;
 use tokio::time::sleep;
 
-use super::channel::{Ear, REMEMBERED};
+use super::channel::REMEMBERED;
 use super::dice::Dice;
 use super::names::ProcessId;
 use super::scenario::{Liar, NODES};
@@ -17,25 +17,14 @@ use super::world::World;
 /// Liars say a larger number than any leader.
 const LARGE: u64 = 1 << 40;
 
-/// A word that a leader says when it knows that its write has landed.
-#[derive(Debug)]
-pub(super) struct Word {
-    node: usize,
-    heard: Heard,
-}
-
 impl World {
     /// Returns what a process says of its write when the write has landed.
-    pub(super) fn sends_write(
-        &self,
-        (node, process): (usize, ProcessId),
-        record: &LeaderElectionRecord,
-    ) -> Option<Word> {
+    pub(super) fn sends_write(&self, process: ProcessId, record: &LeaderElectionRecord) -> Option<Heard> {
         self.scenario.peers?;
         let fencing_token = record.leader_transitions;
         let holder = self.oracle().identity_of(process);
         if record.is_released() {
-            return Some(Word { node, heard: Heard::Ended { holder, fencing_token } });
+            return Some(Heard::Ended { holder, fencing_token });
         }
         // A request for the lease says nothing about a write of its sender.
         if record.holder_identity != holder {
@@ -46,11 +35,11 @@ impl World {
         let mut writes = self.peers.writes.lock().unwrap();
         writes.push_front(heard.clone());
         writes.truncate(REMEMBERED);
-        Some(Word { node, heard })
+        Some(heard)
     }
 
-    /// Tells all other processes that a write has landed.
-    pub(super) fn say(self: &Arc<Self>, Word { node, heard }: Word) {
+    /// Tells all other processes that a write of the leader on this node has landed.
+    pub(super) fn say(self: &Arc<Self>, node: usize, heard: Heard) {
         let Some(peers) = self.scenario.peers else { return };
         *self.peers.last.lock().unwrap() = Some(heard.clone());
         if self.is_calm() && peers.mute_in_calm {
@@ -84,7 +73,7 @@ impl World {
 
     fn arrive(&self, node: usize, heard: Heard) {
         let listener = self.peers.ears.lock().unwrap()[node].clone();
-        if let Some(Ear { process, elector }) = listener
+        if let Some((process, elector)) = listener
             && let Some(elector) = elector.upgrade()
         {
             self.oracle().hears(process, &heard);
@@ -95,7 +84,7 @@ impl World {
 
 /// Lies to all candidates, in good times too.
 pub(super) async fn lie_without_end(world: Arc<World>, mut dice: Dice) {
-    let Some(liar) = world.scenario.peers.and_then(|peers| peers.liar) else { return std::future::pending().await };
+    let Some(liar) = world.scenario.liar() else { return };
     let retry = world.scenario.timings.retry;
     loop {
         sleep(dice.between(retry / 8, retry)).await;
@@ -119,8 +108,9 @@ impl World {
             _ => return None,
         };
         let number = LARGE + self.peers.next_number();
-        let invented =
-            || Heard::Landed { holder: holder.clone(), fencing_token, write_id: format!("invented-{number}"), number };
+        let landed =
+            |fencing_token, write_id| Heard::Landed { holder: holder.clone(), fencing_token, write_id, number };
+        let invented = || landed(fencing_token, format!("invented-{number}"));
         Some(match liar {
             Liar::Repeats => last,
             Liar::Invents => invented(),
@@ -128,12 +118,7 @@ impl World {
                 0 => Heard::Ended { holder, fencing_token },
                 1 | 2 => Heard::Nothing,
                 3 => invented(),
-                4 => Heard::Landed {
-                    holder,
-                    fencing_token: fencing_token + 1,
-                    write_id: format!("next-{number}"),
-                    number,
-                },
+                4 => landed(fencing_token + 1, format!("next-{number}")),
                 kind => {
                     let writes = self.peers.writes.lock().unwrap();
                     let age = dice.pick(&[0, 0, 0, 1, 2, REMEMBERED]).min(writes.len().checked_sub(1)?);

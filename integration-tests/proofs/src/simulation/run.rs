@@ -75,14 +75,17 @@ async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
         tasks.spawn(node::live(Arc::clone(&world), node, dice.fork()));
     }
     tasks.spawn(Arc::clone(&world).make_weather(dice.fork()));
-    tasks.spawn(operator::delete_at_times(Arc::clone(&world), dice.fork()));
-    tasks.spawn(operator::intervene_at_times(Arc::clone(&world), dice.fork()));
-    let clock = world.stranger.clone();
-    tasks.spawn(stranger::compete_at_times(Arc::clone(&world), clock, dice.fork()));
-    tasks.spawn(job::let_nights_pass(Arc::clone(&world), dice.fork()));
-    tasks.spawn(peers::lie_without_end(Arc::clone(&world), dice.fork()));
-    tasks.spawn(sequenced::sweep_without_end(Arc::clone(&world), dice.fork()));
-    tasks.spawn(vandal::spoil_at_times(Arc::clone(&world), dice.fork()));
+    let (shared, scenario) = (|| Arc::clone(&world), &world.scenario);
+    let intervenes = scenario.operator_transfers || scenario.operator_releases || scenario.operator_deletes;
+    let sweeps = scenario.sequenced.is_some_and(|sequenced| sequenced.sweeps);
+    // Every part has choices of its own, whether it acts or not.
+    acts(&mut tasks, scenario.operator_deletes, operator::delete_at_times(shared(), dice.fork()));
+    acts(&mut tasks, intervenes, operator::intervene_at_times(shared(), dice.fork()));
+    acts(&mut tasks, scenario.has_stranger, stranger::compete_at_times(shared(), dice.fork()));
+    acts(&mut tasks, scenario.nights, job::let_nights_pass(shared(), dice.fork()));
+    acts(&mut tasks, scenario.liar().is_some(), peers::lie_without_end(shared(), dice.fork()));
+    acts(&mut tasks, sweeps, sequenced::sweep_without_end(shared(), dice.fork()));
+    acts(&mut tasks, scenario.is_spoilt, vandal::spoil_at_times(shared(), dice.fork()));
     tokio::select! {
         biased;
         () = world.is_broken.cancelled() => {}
@@ -94,6 +97,13 @@ async fn history(layout: Layout, seed: u64, events: usize) -> Run<Stats> {
     }
     let mut oracle = world.oracle();
     std::mem::take(&mut oracle.timeline).end(oracle.stats)
+}
+
+/// Begins a part of the world, if the conditions have it.
+fn acts(tasks: &mut JoinSet<()>, is_there: bool, part: impl Future<Output = ()> + Send + 'static) {
+    if is_there {
+        tasks.spawn(part);
+    }
 }
 
 /// Alternates between a period of faults and a period without faults, after which a leader must exist.

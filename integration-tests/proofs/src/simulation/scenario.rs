@@ -232,6 +232,10 @@ impl Scenario {
         }
     }
 
+    pub(crate) fn liar(&self) -> Option<Liar> {
+        self.peers.and_then(|peers| peers.liar)
+    }
+
     /// The part of a call's time that one request may take.
     pub(crate) fn parts(&self) -> u32 {
         match (self.sequenced, self.rollouts) {
@@ -283,16 +287,8 @@ impl Scenario {
         let ranks = retry * (0..NODES).map(|node| self.rank_of(node)).max().unwrap_or_default().into();
         let lied_to = self.peers.filter(|peers| peers.liar.is_some()).map(|peers| peers.infrequent_interval);
         let believes = lied_to.map_or(Duration::ZERO, |interval| interval * 2 + follower + retry.mul_f64(3.4));
-        let local = told_to_wait
-            + timeout
-            + follower
-            + retry.mul_f64(1.2)
-            + timeout
-            + believes
-            + lease * 2
-            + retry / 20
-            + ranks
-            + timeout;
+        let poll = follower + retry.mul_f64(1.2);
+        let local = told_to_wait + poll + believes + lease * 2 + retry / 20 + ranks + timeout * 3;
         self.by_the_slowest_clock(local) + Duration::from_secs(1)
     }
 

@@ -10,11 +10,10 @@ use leaderelection_sequenced::steps::{Ask, Number, Told};
 use leaderelection_sequenced::{Content, CreateOnlyStore, Entry, SequencedStore};
 use tokio::time::sleep;
 
-use super::call::Call;
 use super::carry::{self, Answer, Request};
 use super::dice::Dice;
-use super::faults::{Falsehood, Fate, Refusal, Reply};
-use super::names::{Client, RequestId};
+use super::faults::{Fate, Refusal, Reply};
+use super::names::{Call, Client, RequestId};
 use super::numbers::Stored;
 use super::oracle::Property;
 use super::state::{State, parse};
@@ -107,9 +106,7 @@ impl Wire {
     async fn ask(&self, ask: Ask) -> Result<Told, StoreError> {
         let fate = self.fate(&ask);
         let call = *self.call.lock().unwrap();
-        carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(|Refusal { kind, retry_after }| {
-            StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
-        })
+        carry::send(Part { wire: self.clone(), call, ask }, fate).await.map_err(StoreError::from)
     }
 
     /// Draws the fate of a request. Listings and removals are never answered falsely, because the store's contract
@@ -129,12 +126,8 @@ impl Wire {
 impl Request for Part {
     type Done = Told;
 
-    fn world(&self) -> &Arc<World> {
-        &self.wire.world
-    }
-
-    fn client(&self) -> Client {
-        self.wire.client
+    fn way(&self) -> (&Arc<World>, Client) {
+        (&self.wire.world, self.wire.client)
     }
 
     fn is_read(&self) -> bool {
@@ -147,12 +140,13 @@ impl Request for Part {
         let highest = object.numbers().highest();
         let (event, answer) = match ask {
             Ask::List(after) => {
-                let listed = object.numbers().list().map(Number::new).filter(|number| Some(*number) > *after);
+                let listed =
+                    object.numbers().objects.keys().copied().map(Number::new).filter(|number| Some(*number) > *after);
                 (format!("lists, and {highest} is the highest number"), Ok(Told::Numbers(listed.collect())))
             }
             Ask::Read(number) => {
                 let now = object.header();
-                let found = object.numbers().read(number.get()).cloned();
+                let found = object.numbers().objects.get(&number.get()).cloned();
                 let is_there = found.is_some();
                 let content = found.map(|Stored { content, written }| {
                     let age = now.zip(written).map(|(now, written)| now.saturating_sub(written));
@@ -162,18 +156,18 @@ impl Request for Part {
                 (format!("reads number {}{missing}", number.get()), Ok(Told::Content(content)))
             }
             Ask::Remove(number) => {
-                object.numbers().remove(number.get());
+                object.numbers().objects.remove(&number.get());
                 if number.get() == highest {
                     self.wire.violated(Property::HighestStays, &format!("number {highest} is removed"));
                 }
                 (format!("removes number {}", number.get()), Ok(Told::Done))
             }
-            Ask::Create(number, _) if object.numbers().contains(number.get()) => {
+            Ask::Create(number, _) if object.numbers().objects.contains_key(&number.get()) => {
                 (format!("creates no number {}, which is there", number.get()), Err(Refusal::CONFLICT))
             }
             Ask::Create(number, content) if number.get() <= highest => {
                 let written = object.header();
-                object.numbers().create_late(number.get(), Stored { content: content.clone(), written });
+                object.numbers().objects.insert(number.get(), Stored { content: content.clone(), written });
                 world.oracle().stats.late_creations += 1;
                 (format!("CREATES NUMBER {} LATE", number.get()), Ok(Told::Done))
             }
@@ -201,21 +195,14 @@ impl Request for Part {
         answer
     }
 
-    fn deceive(&self, Falsehood { applied, .. }: Falsehood) -> Answer<Told> {
-        if let Ask::Read(_) = self.ask {
-            let mut call = self.wire.call.lock().unwrap();
-            if call.id == self.call.id {
-                call.was_blinded = true;
-            }
-            if let Some(process) = self.wire.client.process() {
-                self.wire.world.oracle().deceived(process, self.call.id);
-            }
-            return Ok(Told::Content(None));
+    fn show_false(&self, _age: Option<usize>) -> Option<Told> {
+        let Ask::Read(_) = self.ask else { return None };
+        let mut call = self.wire.call.lock().unwrap();
+        call.was_blinded |= call.id == self.call.id;
+        if let Some(process) = self.wire.client.process() {
+            self.wire.world.oracle().deceived(process, self.call.id);
         }
-        if applied {
-            let _ = self.apply();
-        }
-        Err(Refusal::CONFLICT)
+        Some(Told::Content(None))
     }
 
     fn answered(&self, _answer: &Answer<Told>, honest: bool) {
@@ -228,9 +215,6 @@ impl Request for Part {
 /// Removes everything but the highest number that a listing has shown, oldest first, as soon as there is something to
 /// remove.
 pub(super) async fn sweep_without_end(world: Arc<World>, mut dice: Dice) {
-    if !world.scenario.sequenced.is_some_and(|sequenced| sequenced.sweeps) {
-        return std::future::pending().await;
-    }
     let timings = world.scenario.timings;
     let wire = Wire::new(&world, Client::Sweeper);
     loop {

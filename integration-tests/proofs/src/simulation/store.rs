@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::call::Call;
 use super::carry::{self, Answer, Request};
 use super::clock::TrueTime;
-use super::faults::{Falsehood, Refusal};
-use super::names::{Client, RequestId, Sent, Shown};
+use super::faults::Refusal;
+use super::names::{Call, Client, RequestId, Sent, Shown};
 use super::object::Object;
 use super::oracle::Property;
 use super::scenario::Sequenced;
@@ -144,17 +143,19 @@ impl Connection {
                 let number = found.as_ref().map_or(0, |state| state.number);
                 part.call.lock().unwrap().shown[part.half as usize] = number;
             }
-            return answer.map_err(error);
+            return answer.map_err(StoreError::from);
         }
         let is_read = matches!(op, Op::Get);
         let id = self.begins(match &op {
             Op::Get => None,
             Op::Put { record, precondition, .. } => Some((&**record, *precondition == Precondition::Absent)),
         });
-        let mut says = None;
-        if let (Client::Process { node, id }, Op::Put { record, .. }) = (self.client, &op) {
-            says = self.world.sends_write((node, id), record);
-        }
+        let says = match (self.client, &op) {
+            (Client::Process { node, id }, Op::Put { record, .. }) => {
+                Some(node).zip(self.world.sends_write(id, record))
+            }
+            _ => None,
+        };
         let answer = match &self.sequenced {
             None => {
                 let parcel = Parcel { way: self.clone(), op, id, sent: self.world.now() };
@@ -162,8 +163,8 @@ impl Connection {
             }
             Some(store) => self.ask_one_by_one(store, op, id).await,
         };
-        if let (Some(says), Ok(Done::Put { .. })) = (says, &answer) {
-            self.world.say(says);
+        if let (Some((node, heard)), Ok(Done::Put { .. })) = (says, &answer) {
+            self.world.say(node, heard);
         }
         self.ends(
             is_read,
@@ -177,7 +178,7 @@ impl Connection {
                 Ok(Done::Put { holder, .. }) => Ok((None, holder)),
             },
         );
-        answer.map_err(error)
+        answer.map_err(StoreError::from)
     }
 
     /// Returns `true` if the write of a candidate leaves the record to another.
@@ -200,7 +201,7 @@ impl Connection {
                 })
             }
         };
-        let answer = answer.map_err(|error| Refusal { kind: error.kind(), retry_after: error.retry_after() });
+        let answer = answer.map_err(|error| Refusal::from(&error));
         let error = answer.as_ref().err().copied();
         // A write that others have overtaken has to be looked at.
         let is_plain = error.is_none_or(|error| error.kind != StoreErrorKind::Ambiguous);
@@ -234,12 +235,8 @@ fn reads(shown: Option<&State>) -> String {
 impl Request for Parcel {
     type Done = Done;
 
-    fn world(&self) -> &Arc<World> {
-        &self.way.world
-    }
-
-    fn client(&self) -> Client {
-        self.way.client
+    fn way(&self) -> (&Arc<World>, Client) {
+        (&self.way.world, self.way.client)
     }
 
     fn is_read(&self) -> bool {
@@ -275,21 +272,18 @@ impl Request for Parcel {
         done
     }
 
-    fn deceive(&self, Falsehood { applied, age }: Falsehood) -> Answer<Done> {
-        if let Op::Get = self.op {
-            let mut object = self.way.object().lock().unwrap();
-            let shown = age.and_then(|age| object.earlier(age)).cloned();
-            let shown = object.show(shown);
-            self.arrived(&reads(shown.as_ref()));
-            if let Some(process) = self.way.client.process() {
-                self.way.world.oracle().deceived(process, self.id);
-            }
-            return Ok(Done::Got(shown));
+    fn show_false(&self, age: Option<usize>) -> Option<Done> {
+        if !self.is_read() {
+            return None;
         }
-        if applied {
-            let _ = self.apply();
+        let mut object = self.way.object().lock().unwrap();
+        let shown = age.and_then(|age| object.earlier(age)).cloned();
+        let shown = object.show(shown);
+        self.arrived(&reads(shown.as_ref()));
+        if let Some(process) = self.way.client.process() {
+            self.way.world.oracle().deceived(process, self.id);
         }
-        Err(Refusal::CONFLICT)
+        Some(Done::Got(shown))
     }
 
     fn answered(&self, answer: &Answer<Done>, honest: bool) {
@@ -299,10 +293,6 @@ impl Request for Parcel {
             None => self.way.heard(self.id, answer.as_ref().err().copied(), honest),
         }
     }
-}
-
-fn error(Refusal { kind, retry_after }: Refusal) -> StoreError {
-    StoreError::new(kind, "the simulated store failed").with_retry_after(retry_after)
 }
 
 #[async_trait]

@@ -19,11 +19,8 @@ use super::world::World;
 const IDENTITY: &str = "stranger";
 
 /// Competes at times, for a while each, and then dies.
-pub(super) async fn compete_at_times(world: Arc<World>, clock: NodeClock, mut dice: Dice) {
-    if !world.scenario.has_stranger {
-        return std::future::pending().await;
-    }
-    let lease = world.scenario.timings.lease;
+pub(super) async fn compete_at_times(world: Arc<World>, mut dice: Dice) {
+    let (lease, clock) = (world.scenario.timings.lease, world.stranger.clone());
     let limit = TimeLimit::new(world.scenario.timings.timeout).on_clock(clock.clone());
     let connection = Connection::new(&world, Client::Stranger);
     let lock = Bounded::new(ObjectLock::new(connection, "lock", IDENTITY), limit);

@@ -10,9 +10,8 @@ use leaderelection::{
     VersionedRecord,
 };
 
-use super::call::Call;
 use super::faults::Refusal;
-use super::names::Client;
+use super::names::{Call, Client};
 use super::store::{Connection, Part};
 use super::world::World;
 
@@ -50,12 +49,11 @@ impl TwoLocks {
         *self.call.lock().unwrap() = Call::begin(id, self.world.now());
         let answer = call.await;
         let Call { was_deceived, shown, .. } = *self.call.lock().unwrap();
-        let refusal = |error: &LockError| Refusal { kind: error.kind(), retry_after: error.retry_after() };
-        let refused = answer.as_ref().err().map(refusal);
+        let refused = answer.as_ref().err().map(Refusal::from);
         let is_plain = refused.is_none_or(|refused| refused.kind != StoreErrorKind::Ambiguous);
         self.way.heard(id, refused, !was_deceived && is_plain);
         let is_read = written.is_none();
-        let holder = answer.as_ref().map(holder).map_err(refusal);
+        let holder = answer.as_ref().map(holder).map_err(Refusal::from);
         let shown = is_read.then_some(shown);
         self.way.ends(is_read, holder.as_deref().map(|holder| (shown, holder)).map_err(|refusal| *refusal));
         answer

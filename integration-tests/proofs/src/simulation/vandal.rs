@@ -38,9 +38,6 @@ impl Spoilt {
 
 /// Spoils the object at times, for a while each.
 pub(super) async fn spoil_at_times(world: Arc<World>, mut dice: Dice) {
-    if !world.scenario.is_spoilt {
-        return std::future::pending().await;
-    }
     let timings = world.scenario.timings;
     loop {
         world.until_calm(false).await;

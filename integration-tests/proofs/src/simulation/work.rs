@@ -93,7 +93,7 @@ impl Worker {
     }
 
     /// Returns the work of a term. `is_the_term` means that the term ends with the work.
-    pub(super) fn work(
+    fn work(
         &self,
         leadership: Leadership,
         is_the_term: bool,
@@ -102,7 +102,7 @@ impl Worker {
         let machine = &self.world.nodes[self.node];
         let at_work = AtWork::begin(self.clone(), &leadership);
         machine.starts_work.notify_waiters();
-        let (worker, watched) = (self.clone(), leadership.clone());
+        let (worker, other, watched) = (self.clone(), self.clone(), leadership.clone());
         let work = async move {
             let result = at_work.worker.behave(manner, &leadership, is_the_term).await;
             if is_the_term {
@@ -111,14 +111,19 @@ impl Worker {
             drop(at_work);
             result
         };
-        let process = self.process;
-        let before = {
-            let world = Arc::clone(&self.world);
-            move || world.let_another_task_run_at_times(process)
-        };
+        let before = move || other.world.let_another_task_run_at_times(other.process);
         Gated::new(machine.gate.clone(), work, before, move || {
             worker.world.oracle().works(worker.process, &watched);
         })
+    }
+
+    /// Returns the work of a whole term. Its output is the term's token.
+    pub(super) fn whole_term(&self, leadership: Leadership) -> impl Future<Output = u64> + Send + use<> {
+        let (token, work) = (leadership.fencing_token(), self.work(leadership, true));
+        async move {
+            let _ = work.await;
+            token
+        }
     }
 
     /// Reports that the work of `run_while_leading` is complete. The process may be stopped before its elector hears

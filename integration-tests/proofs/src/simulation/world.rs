@@ -168,19 +168,12 @@ impl World {
     }
 
     pub(super) fn fate(&self, client: Client) -> Fate {
-        let fate = {
-            let mut dice = self.fates.lock().unwrap();
-            let share = match client {
-                _ if self.is_calm() => 0.0,
-                Client::Process { .. } => self.scenario.trouble.of_requests(),
-                Client::Operator(_) | Client::Stranger | Client::Sweeper => Trouble::Much.of_requests(),
-            };
-            if dice.chance(share) {
-                Fate::bad(&self.scenario, &mut dice)
-            } else {
-                Fate::good(&self.scenario, &mut dice)
-            }
+        let share = match client {
+            _ if self.is_calm() => 0.0,
+            Client::Process { .. } => self.scenario.trouble.of_requests(),
+            Client::Operator(_) | Client::Stranger | Client::Sweeper => Trouble::Much.of_requests(),
         };
+        let fate = Fate::draw(share, &self.scenario, &mut self.fates.lock().unwrap());
         let fate = if self.link(client) == Link::Down { Fate { arrives: None, ..fate } } else { fate };
         if let Some(arrives) = fate.arrives {
             let last = self.now() + arrives + fate.again.unwrap_or_default();

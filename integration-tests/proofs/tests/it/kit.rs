@@ -26,8 +26,8 @@ impl Model for Ring {
         }
     }
 
-    fn after(&self, world: &u8, action: u8) -> u8 {
-        (world + action) % 10
+    fn act(&self, world: &mut u8, action: u8) {
+        *world = (*world + action) % 10;
     }
 
     fn is_within(&self, _: &u8) -> bool {
@@ -38,8 +38,8 @@ impl Model for Ring {
         (self.forbidden == Some(*world)).then_some("not there")
     }
 
-    fn sights(&self) -> Vec<Sight<Self>> {
-        Sight::new("the expected", |ring: &Self, world| *world == ring.expected).into_iter().collect()
+    fn sights(&self) -> Vec<Option<Sight<Self>>> {
+        vec![Sight::new("the expected", |ring: &Self, world| *world == ring.expected)]
     }
 
     fn goals(&self) -> Vec<Goal> {

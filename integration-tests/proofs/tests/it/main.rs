@@ -9,10 +9,7 @@ use leaderelection_proofs::models;
 
 mod costs;
 mod kit;
-mod migration;
-mod model;
-mod sequenced;
-mod sessions;
+mod models;
 mod simulation;
 
 /// Explores every history of each setup of a model. Fails with the shortest way to what should not be.

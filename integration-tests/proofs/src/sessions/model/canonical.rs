@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use leaderelection::election::Visitor;
 
-use super::node::Ask;
 use super::setup::{Setup, TICK};
 use super::world::World;
 use crate::kit::{Ages, Flight, shift};
+use crate::sessions::wire::Ask;
 
 impl World {
     /// Lets a step of time pass. The readings of the clocks stay, and all remembered moments move into the past.
@@ -22,7 +22,7 @@ impl World {
     }
 
     /// Rounds the ages that are too great to matter, and forgets the writes that nothing shows any more.
-    pub(super) fn canonical(mut self, setup: &Setup) -> World {
+    pub(super) fn canonical(&mut self, setup: &Setup) {
         let sent = self.net.flights().filter_map(|flight| match flight {
             Flight::Sent(Ask::Write(write)) => Some(&*write.record),
             _ => None,
@@ -48,6 +48,5 @@ impl World {
             }
         }
         self.net.sort();
-        self
     }
 }

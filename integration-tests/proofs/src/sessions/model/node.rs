@@ -2,49 +2,14 @@
 
 use std::sync::Arc;
 
-use leaderelection::Version;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Answer, Draw, EndReason, Failure, Jitter, Request, Stamp, Write};
-use leaderelection::sessions::machine::{DrawSession, LockId, Member, SessionId};
+use leaderelection::election::{Draw, EndReason, Jitter, Stamp};
+use leaderelection::sessions::machine::{DrawSession, LockId, Member};
 
-use super::promise::Violation;
 use super::setup::Setup;
 use crate::kit::{Cell, Ids, Seat, Work};
-
-/// The subject of a request.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
-    /// The object of the process's own session.
-    Own(SessionId),
-    /// The object of another session.
-    Peer(SessionId),
-    /// All sessions.
-    Sessions,
-    /// One lock.
-    Lock(usize),
-    /// All locks.
-    Locks,
-}
-
-/// A request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ask {
-    /// A read, or a listing.
-    Read,
-    /// A conditional write.
-    Write(Write),
-    /// A conditional deletion.
-    Delete(Version),
-}
-
-/// The answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reply {
-    /// The answer to a read or a write.
-    Object(Answer),
-    /// The answer to a deletion.
-    Deleted(Result<(), Failure>),
-}
+use crate::model::Violation;
+use crate::sessions::wire::{Ask, Target};
 
 /// A process.
 #[derive(Clone, Debug, Hash)]
@@ -107,17 +72,13 @@ impl Node {
     }
 
     /// Returns the promise that sending a request now would break.
-    pub(super) fn may_send(&self, target: &Target, request: &Request) -> Option<Violation> {
-        let Request::Write(Write { record, .. }) = request else { return None };
-        if !record.is_released() {
-            return None;
-        }
+    pub(super) fn may_send(&self, target: &Target, ask: &Ask) -> Option<Violation> {
         let works = match target {
             Target::Own(_) => self.seats.iter().any(Seat::works),
-            Target::Lock(lock) => self.seats[*lock].works(),
+            Target::Lock(lock) => self.seats[lock.0 as usize].works(),
             _ => false,
         };
-        works.then_some(Violation::EarlyRelease)
+        (works && ask.is_release()).then_some(Violation::EarlyRelease)
     }
 
     /// Returns the promise that the end of a term for this reason breaks.

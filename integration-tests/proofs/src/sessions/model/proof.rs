@@ -1,11 +1,11 @@
 //! The questions that are asked in every state.
 
 use super::node::Node;
-use super::promise::Violation;
 use super::setup::Setup;
 use super::step::{Action, Deed};
 use super::world::World;
 use crate::kit::{Cell, Goal, Model, Mover, Sight, Work};
+use crate::model::Violation;
 
 type Seen = Sight<Setup>;
 
@@ -16,7 +16,8 @@ impl Model for Setup {
     fn begin(&self) -> World {
         let mut world = World::new(self);
         (0..self.nodes.len()).for_each(|index| world.begin(self, index));
-        world.canonical(self)
+        world.canonical(self);
+        world
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -25,8 +26,8 @@ impl Model for Setup {
         }
     }
 
-    fn after(&self, world: &World, action: Action) -> World {
-        world.after(self, &action)
+    fn act(&self, world: &mut World, action: Action) {
+        world.take(self, &action);
     }
 
     fn is_within(&self, world: &World) -> bool {
@@ -39,8 +40,8 @@ impl Model for Setup {
         is_shared.then_some("exclusion").or(world.violation.map(Violation::promise))
     }
 
-    fn sights(&self) -> Vec<Sight<Self>> {
-        let sights = [
+    fn sights(&self) -> Vec<Option<Seen>> {
+        vec![
             Seen::new("every lock has a leader", |setup, world| {
                 (0..setup.locks).all(|lock| world.leaders(setup, lock) == 1)
             }),
@@ -60,8 +61,7 @@ impl Model for Setup {
             Seen::only_if(self.step_downs && self.slow.locks, "a released lock", |_, world| {
                 world.locks.iter().flatten().any(Cell::is_released)
             }),
-        ];
-        sights.into_iter().flatten().collect()
+        ]
     }
 
     fn goals(&self) -> Vec<Goal> {

@@ -75,18 +75,10 @@ fn one(slow: Slow) -> Setup {
         locks: 1,
         timings: [4, 3, 1],
         look_around: 2,
-        delete_after: None,
         at_a_time: 1,
-        lists: false,
         last_token: 1,
         sessions: 1,
-        late_writes: 0,
         slow,
-        at_once_or_late: false,
-        losses: false,
-        crashes: false,
-        stops: false,
-        step_downs: false,
-        late_work: false,
+        ..Setup::default()
     }
 }

@@ -23,7 +23,7 @@ pub struct Slow {
 }
 
 /// One question to the checker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The identity of each node.
     pub nodes: Vec<&'static str>,

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
-use leaderelection::election::{self, Answer, Command, Failure, Request, WorkEnd};
-use leaderelection::sessions::machine::{Effect, Input, PeerRequest};
+use leaderelection::election::{self, Answer, Command, Failure, WorkEnd};
+use leaderelection::sessions::machine::{Effect, Input};
 
-use super::node::{Ask, Node, Reply, Source, Target, id};
-use super::promise::Violation;
+use super::node::{Node, Source, id};
 use super::setup::Setup;
 use super::world::World;
 use crate::kit::{Flight, Late, Work};
+use crate::model::Violation;
+use crate::sessions::wire::{Ask, Reply, Target, input};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,10 +33,8 @@ pub enum Deed {
     Arrive(Target),
     /// The node gets an answer.
     Answer(Target),
-    /// The node no longer waits for an answer. The request may still arrive.
-    GiveUp(Target),
-    /// The store refused a request before the request had any effect.
-    Refuse(Target),
+    /// The answer to a request is an error. A request whose outcome is left open may still arrive.
+    Error(Target, StoreErrorKind),
     /// The node is asked to stop.
     Stop,
     /// The node is asked to step down from a lock.
@@ -51,8 +50,10 @@ impl World {
         if setup.at_once_or_late
             && let Some((index, target)) = self.first_flight()
         {
-            return actions
-                .extend([Deed::Arrive(target.clone()), Deed::GiveUp(target)].map(|deed| Action::Node(index, deed)));
+            return actions.extend(
+                [Deed::Arrive(target.clone()), Deed::Error(target, StoreErrorKind::Ambiguous)]
+                    .map(|deed| Action::Node(index, deed)),
+            );
         }
         actions.push(Action::Tick);
         for (index, node) in self.nodes.iter().enumerate() {
@@ -71,10 +72,10 @@ impl World {
                 };
                 // A read without an answer is no more than a pause.
                 if setup.losses && is_write {
-                    push(Deed::GiveUp(target.clone()));
+                    push(Deed::Error(target.clone(), StoreErrorKind::Ambiguous));
                 }
                 if setup.losses && matches!(flight, Flight::Sent(_)) && is_write {
-                    push(Deed::Refuse(target.clone()));
+                    push(Deed::Error(target.clone(), StoreErrorKind::Rejected));
                 }
             }
             for (lock, seat) in node.seats.iter().enumerate() {
@@ -101,27 +102,26 @@ impl World {
         (0..self.nodes.len()).find_map(first)
     }
 
-    pub(super) fn after(&self, setup: &Setup, action: &Action) -> World {
-        let mut world = self.clone();
+    pub(super) fn take(&mut self, setup: &Setup, action: &Action) {
         match action {
             Action::Tick => {
-                world.advance();
-                for index in 0..world.nodes.len() {
-                    let violation = world.nodes[index].look(setup);
-                    world.violate(violation);
+                self.advance();
+                for index in 0..self.nodes.len() {
+                    let violation = self.nodes[index].look(setup);
+                    self.violate(violation);
                 }
             }
             Action::ArriveLate(orphan) => {
-                let Late { sender, about: to, request } = world.net.late.remove(*orphan);
+                let Late { sender, about: to, request } = self.net.late.remove(*orphan);
                 if let Ask::Write(write) = request
-                    && world.applies(&to, &write)
+                    && self.applies(&to, &write)
                 {
-                    world.write(setup, sender, &to, write);
+                    self.write(setup, sender, &to, write);
                 }
             }
-            Action::Node(index, deed) => world.act(setup, *index, deed),
+            Action::Node(index, deed) => self.act(setup, *index, deed),
         }
-        world.canonical(setup)
+        self.canonical(setup);
     }
 
     fn act(&mut self, setup: &Setup, index: usize, deed: &Deed) {
@@ -135,15 +135,7 @@ impl World {
                 }
             }
             Deed::Answer(target) => self.take_answer(setup, index, target),
-            Deed::GiveUp(target) => {
-                let deletes = self.net.get(index, target).is_some_and(deletes);
-                self.orphan(setup, index, target);
-                self.fail(setup, index, target, deletes, StoreErrorKind::Ambiguous);
-            }
-            Deed::Refuse(target) => {
-                let deletes = self.net.take(index, target).as_ref().is_some_and(deletes);
-                self.fail(setup, index, target, deletes, StoreErrorKind::Rejected);
-            }
+            Deed::Error(target, kind) => self.fail(setup, index, target, *kind),
             Deed::Stop => {
                 self.nodes[index].stopped = true;
                 self.step(setup, index, Input::Stop);
@@ -210,21 +202,11 @@ impl World {
     }
 
     fn carry_out(&mut self, setup: &Setup, index: usize, effect: Effect) {
+        let effect = match Ask::ordered_by(effect) {
+            Ok((target, ask)) => return self.send(setup, index, target, ask),
+            Err(effect) => effect,
+        };
         match effect {
-            Effect::Own { session, request } => self.send(setup, index, Target::Own(session), request),
-            Effect::Lock { lock, effect: election::Effect::Send(request) } => {
-                self.send(setup, index, Target::Lock(lock.0 as usize), request)
-            }
-            Effect::Peer { session, request } => {
-                let ask = match request {
-                    PeerRequest::Look => Ask::Read,
-                    PeerRequest::End(write) => Ask::Write(write),
-                    PeerRequest::Delete(version) => Ask::Delete(version),
-                };
-                self.put(index, Target::Peer(session), ask);
-            }
-            Effect::ListSessions => self.put(index, Target::Sessions, Ask::Read),
-            Effect::ListLocks => self.put(index, Target::Locks, Ask::Read),
             Effect::Lock { lock, effect: election::Effect::Start { term, .. } } => {
                 let lock = lock.0 as usize;
                 let seat = &mut self.nodes[index].seats[lock];
@@ -264,56 +246,33 @@ impl World {
         self.nodes[index].lease_end = Some(valid_until + Duration::from_nanos(lease - renew));
     }
 
-    fn send(&mut self, setup: &Setup, index: usize, target: Target, request: Request) {
+    fn send(&mut self, setup: &Setup, index: usize, target: Target, ask: Ask) {
         self.orphan(setup, index, &target);
-        let violation = self.nodes[index].may_send(&target, &request);
+        let violation = self.nodes[index].may_send(&target, &ask);
         self.violate(violation);
-        let ask = match request {
-            Request::Look => Ask::Read,
-            Request::Write(write) => Ask::Write(write),
-        };
-        self.put(index, target, ask);
-    }
-
-    /// Puts a request on its way, in place of one to the same target.
-    fn put(&mut self, index: usize, target: Target, ask: Ask) {
-        self.net.take(index, &target);
         self.net.put(index, target, Flight::Sent(ask));
     }
 
     fn take_answer(&mut self, setup: &Setup, index: usize, target: &Target) {
-        let Some(Flight::Answered(reply)) = self.net.take(index, target) else { return };
-        let input = match (target.clone(), reply) {
-            (Target::Own(session), Reply::Object(answer)) => Input::Own { session, answer },
-            (Target::Peer(session), Reply::Object(answer)) => Input::Peer { session, answer },
-            (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session, result },
-            (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: id(lock), answer },
-            (Target::Sessions, _) => {
-                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), Some(cell.version.clone())));
-                Input::Sessions(Ok(listed.collect()))
-            }
-            (Target::Locks, _) => {
-                let listed = self.locks.iter().enumerate();
-                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), Some(cell.as_ref()?.version.clone()))));
-                Input::Locks(Ok(listed.collect()))
-            }
-            (target, reply) => unreachable!("{reply:?} for {target:?}"),
-        };
-        self.step(setup, index, input);
+        if let Some(Flight::Answered(reply)) = self.net.take(index, target) {
+            self.step(setup, index, input(target.clone(), reply));
+        }
     }
 
-    /// Tells a node that its request failed.
-    fn fail(&mut self, setup: &Setup, index: usize, target: &Target, deletes: bool, kind: StoreErrorKind) {
+    /// Tells a node that its request failed. A request that was not refused may arrive later.
+    fn fail(&mut self, setup: &Setup, index: usize, target: &Target, kind: StoreErrorKind) {
         let failure = Failure { kind, retry_after: None };
-        let input = match target.clone() {
-            Target::Own(session) => Input::Own { session, answer: Answer::Written(Err(failure)) },
-            Target::Peer(session) if deletes => Input::Deleted { session, result: Err(failure) },
-            Target::Peer(session) => Input::Peer { session, answer: Answer::Written(Err(failure)) },
-            Target::Lock(lock) => Input::Lock { lock: id(lock), answer: Answer::Written(Err(failure)) },
-            Target::Sessions => Input::Sessions(Err(failure)),
-            Target::Locks => Input::Locks(Err(failure)),
+        let reply = match self.net.get(index, target) {
+            None => return,
+            Some(Flight::Sent(ask)) => ask.failed(target, failure),
+            Some(Flight::Answered(Reply::Deleted(_))) => Reply::Deleted(Err(failure)),
+            Some(Flight::Answered(_)) => Reply::Object(Answer::Written(Err(failure))),
         };
-        self.step(setup, index, input);
+        if kind == StoreErrorKind::Ambiguous {
+            self.orphan(setup, index, target);
+        }
+        self.net.take(index, target);
+        self.step(setup, index, input(target.clone(), reply));
     }
 
     /// Removes a request. If the request is a write, it may arrive later.
@@ -346,8 +305,4 @@ fn is_slow(flight: &Flight<Ask, Reply>, setup: &Setup, target: &Target) -> bool 
         (_, Target::Lock(_)) => setup.slow.locks,
         (_, Target::Sessions | Target::Locks) => false,
     }
-}
-
-fn deletes(flight: &Flight<Ask, Reply>) -> bool {
-    matches!(flight, Flight::Sent(Ask::Delete(_)) | Flight::Answered(Reply::Deleted(_)))
 }

@@ -8,8 +8,8 @@ use siphasher::sip::SipHasher24;
 use leaderelection::sessions::machine::Input;
 
 use super::node::{Change, Leader};
-use super::oracle::Property;
 use super::world::{Event, LOCKS, World};
+use crate::simulation::Property;
 use crate::simulation::scenario::NODES;
 use crate::simulation::timings::Timings;
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{self, EndReason, Failure, Request, WorkEnd};
-use leaderelection::sessions::machine::{Effect, Input, LockId, Member, PeerRequest};
+use leaderelection::election::{self, EndReason, Failure, WorkEnd};
+use leaderelection::sessions::machine::{Effect, Input, LockId, Member};
 
-use super::node::{Ids, Process, Seat, Target, Work};
-use super::oracle::Property;
-use super::store::{Ask, Key, Reply};
-use super::world::{Event, LOCKS, World};
+use super::node::{Ids, Process, Seat};
+use super::world::{Event, LOCKS, Parcel, World};
+use crate::kit::Work;
+use crate::sessions::wire::{Ask, Target};
+use crate::simulation::Property;
 use crate::simulation::faults::Fate;
 use crate::simulation::scenario::NODES;
 use crate::simulation::timings::Timings;
@@ -34,7 +35,7 @@ impl World {
             identity: identity.clone(),
             timings,
             member,
-            seats: vec![Seat { leads: None, ended: None, work: Work::None }; LOCKS as usize],
+            seats: vec![Seat::default(); LOCKS as usize],
             in_flight: BTreeMap::new(),
             lease_end: None,
             stopped_at: None,
@@ -59,7 +60,7 @@ impl World {
 
     /// Takes one step of a process, and carries out its effects.
     pub(super) fn step(&mut self, node: usize, input: Input) {
-        let local = self.nodes[node].local(self.timeline.now);
+        let local = self.nodes[node].clock.local_at(self.timeline.now);
         let time = self.nodes[node].clock.wall_at(self.timeline.now);
         let Some(process) = &mut self.nodes[node].process else { return };
         process.ids.time = time;
@@ -72,7 +73,7 @@ impl World {
             && process.seats.iter().any(|seat| seat.work == Work::Running);
         self.timeline.demand(!overruns, Property::WorkWithinLease, || format!("work of p{} runs", process.number));
         if let Some(at) = process.member.wake_at() {
-            let (at, number) = (self.nodes[node].true_at(at), process.number);
+            let (at, number) = (self.nodes[node].clock.true_at(at), process.number);
             let at = at.max(self.timeline.now + Duration::from_nanos(1));
             if process.wakes_at != Some(at) {
                 self.at(at, Event::Wake { process: number, at });
@@ -86,25 +87,11 @@ impl World {
     pub(super) fn carry_out(&mut self, node: usize, effect: Effect) {
         let Some(process) = &mut self.nodes[node].process else { return };
         let number = process.number;
+        let effect = match Ask::ordered_by(effect) {
+            Ok((target, ask)) => return self.send(node, target, ask),
+            Err(effect) => effect,
+        };
         match effect {
-            Effect::Own { session, request } => {
-                let session = session.to_string();
-                self.send(node, Target::Own(session.clone()), ask(Key::Session(session), request));
-            }
-            Effect::Lock { lock, effect: election::Effect::Send(request) } => {
-                self.send(node, Target::Lock(lock.0), ask(Key::Lock(lock.0), request))
-            }
-            Effect::Peer { session, request } => {
-                let key = Key::Session(session.to_string());
-                let ask = match request {
-                    PeerRequest::Look => Ask::Read(key),
-                    PeerRequest::End(write) => Ask::Write(key, write),
-                    PeerRequest::Delete(version) => Ask::Delete(key, version),
-                };
-                self.send(node, Target::Peer(session.to_string()), ask);
-            }
-            Effect::ListSessions => self.send(node, Target::Sessions, Ask::ListSessions),
-            Effect::ListLocks => self.send(node, Target::Locks, Ask::ListLocks),
             Effect::Lock { lock, effect: election::Effect::Start { term, reason } } => {
                 self.timeline.log(|| format!("p{number} leads {} with {}: {reason}", lock.0, term.fencing_token));
                 let seat = &mut process.seats[lock.0 as usize];
@@ -209,44 +196,37 @@ impl World {
         let id = self.drawn;
         let Some(process) = &mut self.nodes[node].process else { return };
         let (number, Timings { timeout, .. }) = (process.number, process.timings);
-        if let Ask::Write(key, write) = &ask {
-            self.oracle.stats.writes += 1;
-            let works = |seat: &Seat| seat.work == Work::Running;
-            let early = write.record.is_released()
-                && match &target {
-                    Target::Own(_) => process.seats.iter().any(works),
-                    Target::Lock(lock) => works(&process.seats[*lock as usize]),
-                    _ => false,
-                };
-            self.timeline.demand(!early, Property::ReleaseAfterWork, || format!("p{number} releases {key:?}"));
-        }
-        process.in_flight.insert(target.clone(), (id, ask.clone()));
+        let works = |seat: &Seat| seat.work == Work::Running;
+        let needs_work = match &target {
+            Target::Own(_) => process.seats.iter().any(works),
+            Target::Lock(lock) => works(&process.seats[lock.0 as usize]),
+            _ => false,
+        };
+        self.timeline.demand(!needs_work || !ask.is_release(), Property::ReleaseAfterWork, || {
+            format!("p{number} releases {target:?}")
+        });
+        self.oracle.stats.writes += u64::from(matches!(ask, Ask::Write(_)));
+        process.in_flight.insert(target.clone(), id);
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
         let mut fate = if self.change.is_some() {
             Fate::quick(&mut self.dice)
-        } else if self.dice.chance(share) {
-            Fate::bad(&self.scenario, &mut self.dice)
         } else {
-            Fate::good(&self.scenario, &mut self.dice)
+            Fate::draw(share, &self.scenario, &mut self.dice)
         };
         // A listing of many objects takes its time, and ends within the request timeout.
-        if let (true, Ask::ListSessions | Ask::ListLocks, Some(arrives)) = (self.lists_slowly, &ask, fate.arrives) {
+        if let (true, None, Some(arrives)) = (self.lists_slowly, target.key(), fate.arrives) {
             let longest = timeout.mul_f64(0.9e6 / self.scenario.rates.1 as f64);
             fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));
         }
         let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
-        let late = Event::Return { process: number, target: target.clone(), id, reply: ask.failed(ambiguous) };
-        let gives_up = self.nodes[node].true_at(self.nodes[node].local(self.timeline.now) + timeout);
+        let late = Event::Return { process: number, target: target.clone(), id, reply: ask.failed(&target, ambiguous) };
+        let gives_up = self.nodes[node].clock.true_at(self.nodes[node].clock.local_at(self.timeline.now) + timeout);
         self.at(gives_up, late);
         let is_cut_off = self.nodes[node].link_down_until > self.timeline.now || self.outage_until > self.timeline.now;
         if let Some(arrives) = fate.arrives.filter(|_| !is_cut_off) {
-            let first = Event::Arrive { process: number, target, id, ask, fate, is_second: false };
-            self.at(self.timeline.now + arrives, first);
+            let first = Parcel { process: number, target, id, ask, fate, is_second: false };
+            self.at(self.timeline.now + arrives, Event::Arrive(first));
         }
-    }
-
-    pub(super) fn take_answer(&mut self, node: usize, target: &Target, reply: Reply) {
-        self.step(node, input(target, reply, self.tells_versions));
     }
 
     /// Notes that a term of a lock is over.
@@ -261,30 +241,5 @@ impl World {
         let leads = |other: usize| self.nodes[other].leading(self.timeline.now, lock);
         (0..NODES)
             .find(|other| Some(*other) != node && leads(*other).is_some_and(|token| self.oracle.counts(lock, token)))
-    }
-}
-
-fn ask(key: Key, request: Request) -> Ask {
-    match request {
-        Request::Look => Ask::Read(key),
-        Request::Write(write) => Ask::Write(key, write),
-    }
-}
-
-/// The input that an answer is for its process. `tells_versions` is that of the listings.
-fn input(target: &Target, reply: Reply, tells_versions: bool) -> Input {
-    let told = |version| Some(version).filter(|_| tells_versions);
-    match (target, reply) {
-        (Target::Own(session), Reply::Object(answer)) => Input::Own { session: session.as_str().into(), answer },
-        (Target::Peer(session), Reply::Object(answer)) => Input::Peer { session: session.as_str().into(), answer },
-        (Target::Peer(session), Reply::Deleted(result)) => Input::Deleted { session: session.as_str().into(), result },
-        (Target::Lock(lock), Reply::Object(answer)) => Input::Lock { lock: LockId(*lock), answer },
-        (Target::Sessions, Reply::Sessions(listing)) => Input::Sessions(
-            listing.map(|listed| listed.into_iter().map(|(id, version)| (id.as_str().into(), told(version))).collect()),
-        ),
-        (Target::Locks, Reply::Locks(listing)) => Input::Locks(
-            listing.map(|listed| listed.into_iter().map(|(lock, version)| (LockId(lock), told(version))).collect()),
-        ),
-        (target, reply) => unreachable!("{reply:?} for {target:?}"),
     }
 }

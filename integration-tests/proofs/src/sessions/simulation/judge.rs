@@ -1,96 +1,87 @@
 //! The store's side of a request, and the judgement of every write.
 
-use leaderelection::StoreErrorKind;
-use leaderelection::election::Failure;
+use leaderelection::sessions::machine::LockId;
 
-use super::node::Target;
-use super::oracle::Property;
-use super::store::{Ask, Key, Reply};
-use super::world::{Event, World};
-use crate::simulation::faults::{self, Falsehood, Fate};
+use super::world::{Event, Parcel, World};
+use crate::sessions::wire::{Ask, Key, Reply, Target};
+use crate::simulation::Property;
+use crate::simulation::faults::{self, Falsehood, Refusal};
 
 impl World {
-    pub(super) fn arrive(&mut self, number: u64, target: &Target, id: u64, ask: &Ask, fate: Fate, is_second: bool) {
+    pub(super) fn arrive(&mut self, parcel: &Parcel) {
+        let Parcel { process, target, ask, fate, is_second, .. } = parcel;
         if let faults::Reply::Refuse(refusal) = fate.reply {
-            let failure = Failure { kind: refusal.kind, retry_after: refusal.retry_after };
-            return self.answer(number, target, id, ask.failed(failure), fate);
+            return self.answer(parcel, ask.failed(target, refusal.into()));
         }
-        let is_read = !matches!(ask, Ask::Write(..) | Ask::Delete(..));
+        let is_read = *ask == Ask::Read;
         if let faults::Reply::False(Falsehood { applied, age }) = fate.reply
             && (is_read || !applied)
         {
-            let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
-            let reply = if is_read { self.store.false_answer(ask, age) } else { ask.failed(conflict) };
-            return self.answer(number, target, id, reply, fate);
+            let conflict = ask.failed(target, Refusal::CONFLICT.into());
+            return self.answer(parcel, if is_read { self.store.show(target, age) } else { conflict });
         }
-        let is_blind = self.node_of(number).is_some_and(|node| self.nodes[node].blind_until > self.timeline.now);
+        let is_blind = self.node_of(*process).is_some_and(|node| self.nodes[node].blind_until > self.timeline.now);
         if is_blind && is_read && matches!(target, Target::Peer(_) | Target::Sessions) {
-            return self.answer(number, target, id, self.store.false_answer(ask, None), fate);
+            return self.answer(parcel, self.store.show(target, None));
         }
-        self.judge(number, target, ask);
-        let reply = self.store.answer(ask);
+        self.judge(*process, target, ask);
+        let reply = self.store.answer(target, ask);
         if let (false, Some(again)) = (is_second, fate.again) {
-            let (target, ask) = (target.clone(), ask.clone());
-            self.at(
-                self.timeline.now + again,
-                Event::Arrive { process: number, target, id, ask, fate, is_second: true },
-            );
+            self.at(self.timeline.now + again, Event::Arrive(Parcel { is_second: true, ..parcel.clone() }));
         }
         let reply = match fate.reply {
-            faults::Reply::Lie(refusal) => ask.failed(Failure { kind: refusal.kind, retry_after: refusal.retry_after }),
-            faults::Reply::False(_) => ask.failed(Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
+            faults::Reply::Lie(refusal) => ask.failed(target, refusal.into()),
+            faults::Reply::False(_) => ask.failed(target, Refusal::CONFLICT.into()),
             faults::Reply::OfSecond if !is_second => return,
-            faults::Reply::Honest if is_second => return,
+            faults::Reply::Honest if *is_second => return,
             _ => reply,
         };
-        self.answer(number, target, id, reply, fate);
+        self.answer(parcel, reply);
     }
 
-    pub(super) fn answer(&mut self, process: u64, target: &Target, id: u64, reply: Reply, fate: Fate) {
+    fn answer(&mut self, Parcel { process, target, id, fate, .. }: &Parcel, reply: Reply) {
         if let Some(returns) = fate.returns {
-            self.at(self.timeline.now + returns, Event::Return { process, target: target.clone(), id, reply });
+            let answer = Event::Return { process: *process, target: target.clone(), id: *id, reply };
+            self.at(self.timeline.now + returns, answer);
         }
     }
 
     /// Checks that no promise forbids a write that is about to be applied.
     pub(super) fn judge(&mut self, number: u64, target: &Target, ask: &Ask) {
-        if !self.store.accepts(ask) {
+        if !self.store.accepts(target, ask) {
             return;
         }
+        // Nothing keeps processes apart whose clocks run as they like.
+        let is_lawless = !self.scenario.clocks_bounded;
         let is_own = matches!(target, Target::Own(_));
-        match ask {
-            Ask::Write(Key::Lock(lock), write) => {
-                let lock = *lock;
+        match (target.key(), ask) {
+            (Some(Key::Lock(LockId(lock))), Ask::Write(write)) => {
                 let owner = self.node_of(number);
                 let others = self.leads_beside(owner, lock);
-                if self.scenario.clocks_bounded {
-                    self.timeline.demand(others.is_none(), Property::NoErasure, || {
-                        format!("p{number} replaces lock {lock}, which node {others:?} leads")
-                    });
-                }
+                self.timeline.demand(is_lawless || others.is_none(), Property::NoErasure, || {
+                    format!("p{number} replaces lock {lock}, which node {others:?} leads")
+                });
                 let (token, next) = (write.record.leader_transitions, &mut self.oracle.next_token[lock as usize]);
                 let grows = write.record.is_released() && token + 1 == *next || token == *next;
                 *next = (*next).max(token + 1);
                 self.timeline.demand(grows, Property::Tokens, || format!("p{number} writes {token} to lock {lock}"));
                 self.oracle.stats.releases += u64::from(write.record.is_released());
             }
-            Ask::Write(Key::Session(session), write) => {
+            (Some(Key::Session(session)), Ask::Write(write)) => {
                 let is_valid =
-                    !is_own && self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, session));
-                if self.scenario.clocks_bounded {
-                    self.timeline.demand(!is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
-                }
+                    !is_own && self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, &session));
+                self.timeline
+                    .demand(is_lawless || !is_valid, Property::NoErasure, || format!("p{number} ends {session}"));
                 self.oracle.stats.sessions += u64::from(write.expected.is_none());
                 self.oracle.stats.ended_by_others += u64::from(!is_own);
                 if write.record.is_released() {
                     self.timeline.log(|| format!("p{number} ends session {session}"));
                 }
             }
-            Ask::Delete(Key::Session(session), _) => {
-                let is_valid = self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, session));
-                if self.scenario.clocks_bounded {
-                    self.timeline.demand(!is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
-                }
+            (Some(Key::Session(session)), Ask::Delete(_)) => {
+                let is_valid = self.nodes.iter().any(|node| node.has_valid_session(self.timeline.now, &session));
+                self.timeline
+                    .demand(is_lawless || !is_valid, Property::NoErasure, || format!("p{number} deletes {session}"));
                 self.oracle.stats.deletions += 1;
             }
             _ => {}

@@ -9,32 +9,14 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{Draw, Jitter, Stamp};
 use leaderelection::sessions::machine::{DrawSession, LockId, Member};
 
-use super::store::Ask;
+use crate::kit::Work;
+use crate::sessions::wire::Target;
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::timings::Timings;
 
-/// The subject of a request, of which one is in flight.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
-    Own(String),
-    Peer(String),
-    Sessions,
-    Lock(u32),
-    Locks,
-}
-
-/// The work of a term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    None,
-    Running,
-    /// The work runs although nobody waits for it any more.
-    Abandoned,
-}
-
 /// A process's view of one lock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seat {
     pub(super) leads: Option<u64>,
     pub(super) ended: Option<u64>,
@@ -50,7 +32,8 @@ pub(super) struct Process {
     pub(super) timings: Timings,
     pub(super) member: Member,
     pub(super) seats: Vec<Seat>,
-    pub(super) in_flight: BTreeMap<Target, (u64, Ask)>,
+    /// The number of the request to each target.
+    pub(super) in_flight: BTreeMap<Target, u64>,
     pub(super) lease_end: Option<LocalInstant>,
     /// The moment in true time at which the process was asked to stop.
     pub(super) stopped_at: Option<Duration>,
@@ -72,25 +55,16 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn local(&self, now: Duration) -> LocalInstant {
-        self.clock.local_at(now)
-    }
-
-    /// Returns the first moment at which the clock shows `local` or more.
-    pub(super) fn true_at(&self, local: LocalInstant) -> Duration {
-        self.clock.true_at(local)
-    }
-
     /// Returns the token of the term of a lock that is valid now.
     pub(super) fn leading(&self, now: Duration, lock: u32) -> Option<u64> {
         let process = self.process.as_ref()?;
-        process.member.leading(self.local(now), LockId(lock)).map(|term| term.fencing_token)
+        process.member.leading(self.clock.local_at(now), LockId(lock)).map(|term| term.fencing_token)
     }
 
     /// Returns `true` if the process's session has this ID, and is valid now.
     pub(super) fn has_valid_session(&self, now: Duration, session: &str) -> bool {
         let session_of = |process: &Process| {
-            process.member.session(self.local(now)).is_some_and(|(id, is_open)| **id == *session && is_open)
+            process.member.session(self.clock.local_at(now)).is_some_and(|(id, is_open)| **id == *session && is_open)
         };
         self.process.as_ref().is_some_and(session_of)
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
+use leaderelection::sessions::machine::LockId;
 
-use super::store::Key;
 use super::world::{Event, LOCKS, World};
+use crate::sessions::wire::Key;
 use crate::simulation::scenario::NODES;
 
 impl World {
@@ -25,7 +26,7 @@ impl World {
                 let node = self.dice.below(NODES as u64);
                 self.timeline.log(|| format!("an operator asks for n{node} to lead {lock}"));
                 record.preferred_holder = Some(format!("n{node}"));
-                self.store.put(Key::Lock(lock), &record);
+                self.store.put(Key::Lock(LockId(lock)), &record);
             }
             2 => {
                 self.timeline.log(|| format!("an operator releases {lock} with {token}"));
@@ -46,7 +47,7 @@ impl World {
         *deposed = (*deposed).max(Some(record.leader_transitions));
         let mut released = LeaderElectionRecord::new("", Duration::from_secs(1));
         (released.leader_transitions, released.unknown) = (token, record.unknown);
-        self.store.put(Key::Lock(lock), &released);
+        self.store.put(Key::Lock(LockId(lock)), &released);
     }
 
     /// Puts all tokens right.
@@ -75,7 +76,7 @@ impl World {
             if self.dice.chance(0.3) {
                 self.oracle.stats.interventions += 1;
                 self.timeline.log(|| format!("an operator deletes {lock}"));
-                self.store.remove(&Key::Lock(lock));
+                self.store.remove(&Key::Lock(LockId(lock)));
             }
         }
     }

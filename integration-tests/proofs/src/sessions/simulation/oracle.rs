@@ -2,35 +2,22 @@
 
 use std::time::Duration;
 
-use super::stats::Stats;
-use crate::kit::Longest;
+use crate::kit::{Longest, stats};
 
-/// A promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Property {
-    /// At most one process leads a lock.
-    Exclusion,
-    /// Every term of a lock has a larger token than all terms whose first write landed before.
-    Tokens,
-    /// A term that has ended is never valid again.
-    NoRevival,
-    /// No write replaces a lock or a session that is valid, of another process.
-    NoErasure,
-    /// A lock or a session is released after the work that needs it has ended.
-    ReleaseAfterWork,
-    /// A process has one work of a lock at a time: no term begins beside work of an earlier term, given up or not.
-    OneWork,
-    /// Work does not run after its lease, when the process has looked at the clock.
-    WorkWithinLease,
-    /// After the end of all faults, every lock has a leader in time.
-    LeaderInTime,
-    /// With balance, a member that joins has its share in time: the locks of which it is the first in order.
-    ShareInTime,
-    /// With balance, a member that joins moves only locks of which another member is the first in order, and a member that
-    /// leaves moves only its own locks.
-    MovesNoMore,
-    /// A process that was asked to stop ends in time.
-    EndsWhenStopped,
+stats! {
+    requests: u64 = "requests",
+    writes: u64 = "writes",
+    sessions: u64 = "sessions",
+    ended_by_others: u64 = "sessions ended by others",
+    deletions: u64 = "sessions deleted",
+    terms: u64 = "terms",
+    releases: u64 = "releases of single locks",
+    hand_overs: u64 = "hand-overs",
+    crashes: u64 = "crashes",
+    freezes: u64 = "freezes",
+    stops: u64 = "stops",
+    interventions: u64 = "interventions",
+    longest_gap: Longest = "seconds without a leader at most",
 }
 
 /// The state of the judge.

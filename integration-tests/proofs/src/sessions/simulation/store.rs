@@ -2,38 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use leaderelection::election::{Answer, Failure, Write};
+use leaderelection::election::{Answer, Failure};
+use leaderelection::sessions::machine::LockId;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
+use crate::sessions::wire::{Ask, Key, Reply, Target};
 use crate::simulation::faults::REMEMBERED_STATES;
-
-/// An object's place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
-    /// The object of a session.
-    Session(String),
-    /// The object of a lock.
-    Lock(u32),
-}
-
-/// A request to the store.
-#[derive(Clone, Debug)]
-pub(super) enum Ask {
-    Read(Key),
-    Write(Key, Write),
-    Delete(Key, Version),
-    ListSessions,
-    ListLocks,
-}
-
-/// The answer to a request.
-#[derive(Clone, Debug)]
-pub(super) enum Reply {
-    Object(Answer),
-    Deleted(Result<(), Failure>),
-    Sessions(Result<Vec<(String, Version)>, Failure>),
-    Locks(Result<Vec<(u32, Version)>, Failure>),
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
@@ -41,70 +15,73 @@ pub(super) struct Store {
     /// The states before the present one of each object, newest first.
     past: BTreeMap<Key, VecDeque<Option<VersionedRecord>>>,
     writes: u64,
+    /// Listings tell the versions of the objects.
+    tells_versions: bool,
 }
 
 impl Store {
+    pub(super) fn new(tells_versions: bool) -> Self {
+        Self { tells_versions, ..Self::default() }
+    }
+
     /// Returns `true` if a write or a deletion would be applied.
-    pub(super) fn accepts(&self, ask: &Ask) -> bool {
-        let version = |key| self.objects.get(key).map(|object| &object.version);
+    pub(super) fn accepts(&self, target: &Target, ask: &Ask) -> bool {
+        let version = target.key().and_then(|key| Some(&self.objects.get(&key)?.version));
         match ask {
-            Ask::Write(key, write) => version(key) == write.expected.as_ref(),
-            Ask::Delete(key, expected) => version(key) == Some(expected),
-            _ => false,
+            Ask::Read => false,
+            Ask::Write(write) => version == write.expected.as_ref(),
+            Ask::Delete(expected) => version == Some(expected),
         }
     }
 
     /// Carries out a request.
-    pub(super) fn answer(&mut self, ask: &Ask) -> Reply {
-        let accepts = self.accepts(ask);
-        let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
-        match ask {
-            Ask::Read(key) => Reply::Object(Answer::Read(Ok(self.objects.get(key).cloned()))),
-            Ask::Write(key, write) => {
-                if !accepts {
-                    return Reply::Object(Answer::Written(Err(conflict)));
-                }
-                self.writes += 1;
-                let version = Version::new(self.writes.to_string());
-                // The record goes through its JSON, as in any real store.
-                let record = read(&write.record.to_json());
-                self.replace(key, Some(VersionedRecord::new(record, version.clone())));
-                Reply::Object(Answer::Written(Ok(version)))
-            }
-            Ask::Delete(key, _) if accepts => {
-                self.replace(key, None);
+    pub(super) fn answer(&mut self, target: &Target, ask: &Ask) -> Reply {
+        let accepts = self.accepts(target, ask);
+        match (target.key(), ask) {
+            (_, Ask::Read) | (None, _) => self.show(target, Some(0)),
+            _ if !accepts => ask.failed(target, Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
+            (Some(key), Ask::Write(write)) => Reply::Object(Answer::Written(Ok(self.put(key, &write.record)))),
+            (Some(key), Ask::Delete(_)) => {
+                self.replace(&key, None);
                 Reply::Deleted(Ok(()))
             }
-            Ask::Delete(..) => Reply::Deleted(Err(conflict)),
-            Ask::ListSessions => Reply::Sessions(Ok(sessions(self.objects.iter()))),
-            Ask::ListLocks => Reply::Locks(Ok(locks(self.objects.iter()))),
         }
     }
 
     /// Returns the answer to a read or a listing that shows every object as it was before so many changes; `None` shows no
     /// object at all.
-    pub(super) fn false_answer(&self, ask: &Ask, age: Option<usize>) -> Reply {
+    pub(super) fn show(&self, target: &Target, age: Option<usize>) -> Reply {
         let shown = |key: &Key| age.and_then(|age| self.earlier(key, age));
-        let all = || self.past.keys().filter_map(|key| Some((key, shown(key)?)));
-        match ask {
-            Ask::ListSessions => Reply::Sessions(Ok(sessions(all()))),
-            Ask::ListLocks => Reply::Locks(Ok(locks(all()))),
-            Ask::Read(key) | Ask::Write(key, _) | Ask::Delete(key, _) => {
-                Reply::Object(Answer::Read(Ok(shown(key).cloned())))
+        let all = self.past.keys().filter_map(|key| Some((key, shown(key)?)));
+        let listed = all.map(|(key, object)| (key, Some(object.version.clone()).filter(|_| self.tells_versions)));
+        match target {
+            Target::Sessions => {
+                let of = |(key, version): (&Key, _)| {
+                    if let Key::Session(id) = key { Some((id.clone(), version)) } else { None }
+                };
+                Reply::Sessions(Ok(listed.filter_map(of).collect()))
             }
+            Target::Locks => {
+                let of =
+                    |(key, version): (&Key, _)| if let Key::Lock(lock) = key { Some((*lock, version)) } else { None };
+                Reply::Locks(Ok(listed.filter_map(of).collect()))
+            }
+            object => Reply::Object(Answer::Read(Ok(object.key().and_then(|key| shown(&key).cloned())))),
         }
     }
 
     /// The record of a lock.
     pub(super) fn lock(&self, lock: u32) -> Option<LeaderElectionRecord> {
-        self.objects.get(&Key::Lock(lock)).map(|object| object.record.clone())
+        self.objects.get(&Key::Lock(LockId(lock))).map(|object| object.record.clone())
     }
 
-    /// Writes without a condition, as an operator does who has just read the object.
-    pub(super) fn put(&mut self, key: Key, record: &LeaderElectionRecord) {
+    /// Writes without a condition, as an operator does who has just read the object. The record goes through its JSON, as in any
+    /// real store.
+    pub(super) fn put(&mut self, key: Key, record: &LeaderElectionRecord) -> Version {
         self.writes += 1;
         let version = Version::new(self.writes.to_string());
-        self.replace(&key, Some(VersionedRecord::new(read(&record.to_json()), version)));
+        self.replace(&key, Some(VersionedRecord::new(read(&record.to_json()), version.clone())));
+        version
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
@@ -126,35 +103,6 @@ impl Store {
         let past = self.past.entry(key.clone()).or_default();
         past.push_front(before);
         past.truncate(REMEMBERED_STATES);
-    }
-}
-
-fn sessions<'a>(objects: impl Iterator<Item = (&'a Key, &'a VersionedRecord)>) -> Vec<(String, Version)> {
-    let listed = objects.filter_map(|(key, object)| match key {
-        Key::Session(id) => Some((id.clone(), object.version.clone())),
-        Key::Lock(_) => None,
-    });
-    listed.collect()
-}
-
-fn locks<'a>(objects: impl Iterator<Item = (&'a Key, &'a VersionedRecord)>) -> Vec<(u32, Version)> {
-    let listed = objects.filter_map(|(key, object)| match key {
-        Key::Lock(lock) => Some((*lock, object.version.clone())),
-        Key::Session(_) => None,
-    });
-    listed.collect()
-}
-
-impl Ask {
-    /// Returns the answer of a request that failed.
-    pub(super) fn failed(&self, failure: Failure) -> Reply {
-        match self {
-            Self::Read(_) => Reply::Object(Answer::Read(Err(failure))),
-            Self::Write(..) => Reply::Object(Answer::Written(Err(failure))),
-            Self::Delete(..) => Reply::Deleted(Err(failure)),
-            Self::ListSessions => Reply::Sessions(Err(failure)),
-            Self::ListLocks => Reply::Locks(Err(failure)),
-        }
     }
 }
 

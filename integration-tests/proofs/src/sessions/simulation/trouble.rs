@@ -3,8 +3,8 @@
 use leaderelection::election::Command;
 use leaderelection::sessions::machine::{Input, LockId};
 
-use super::oracle::Property;
 use super::world::{Event, LOCKS, World};
+use crate::simulation::Property;
 use crate::simulation::scenario::{NODES, Trouble};
 
 impl World {

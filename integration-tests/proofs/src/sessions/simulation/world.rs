@@ -7,11 +7,12 @@ use std::time::Duration;
 use leaderelection::election;
 use leaderelection::sessions::machine::{Input, Rules};
 
-use super::node::{Change, Node, Target};
-use super::oracle::{Oracle, Property};
-use super::stats::Stats;
-use super::store::{Ask, Reply, Store};
+use super::node::{Change, Node};
+use super::oracle::{Oracle, Stats};
+use super::store::Store;
 use crate::kit::{Run, Simulation, Timeline};
+use crate::sessions::wire::{Ask, Reply, Target, input};
+use crate::simulation::Property;
 use crate::simulation::clock::Course;
 use crate::simulation::dice::Dice;
 use crate::simulation::faults::Fate;
@@ -43,6 +44,17 @@ impl Simulation for Sessions {
     }
 }
 
+/// A request on its way to the store.
+#[derive(Clone, Debug)]
+pub(super) struct Parcel {
+    pub(super) process: u64,
+    pub(super) target: Target,
+    pub(super) id: u64,
+    pub(super) ask: Ask,
+    pub(super) fate: Fate,
+    pub(super) is_second: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// The node's process looks at its clock.
@@ -50,14 +62,7 @@ pub(super) enum Event {
         process: u64,
         at: Duration,
     },
-    Arrive {
-        process: u64,
-        target: Target,
-        id: u64,
-        ask: Ask,
-        fate: Fate,
-        is_second: bool,
-    },
+    Arrive(Parcel),
     Return {
         process: u64,
         target: Target,
@@ -98,8 +103,6 @@ pub(super) struct World {
     pub(super) lists: bool,
     /// Every listing takes almost the request timeout.
     pub(super) lists_slowly: bool,
-    /// Listings tell the versions of the objects.
-    pub(super) tells_versions: bool,
     /// Operators change locks.
     pub(super) operates: bool,
     /// Operators delete locks, and nothing else goes wrong.
@@ -141,12 +144,11 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         balance: dice.chance(0.5),
         lists: dice.chance(0.5),
         lists_slowly: dice.chance(0.2),
-        tells_versions: dice.chance(0.8),
+        store: Store::new(dice.chance(0.8)),
         operates: !deletes && dice.chance(0.5),
         deletes,
         spoilt: Vec::new(),
         scenario,
-        store: Store::default(),
         nodes,
         oracle: Oracle::new(LOCKS as usize),
         timeline: Timeline::new(events),
@@ -239,16 +241,14 @@ impl World {
                     self.step(node, Input::Tick);
                 }
             }
-            Event::Arrive { process, target, id, ask, fate, is_second } => {
-                self.arrive(*process, target, *id, ask, *fate, *is_second);
-            }
+            Event::Arrive(parcel) => self.arrive(parcel),
             Event::Return { process, target, id, reply } => {
                 if let Some(node) = self.awake(*process, &event)
                     && let Some(process) = &mut self.nodes[node].process
-                    && process.in_flight.get(target).is_some_and(|(now, _)| now == id)
+                    && process.in_flight.get(target).is_some_and(|now| now == id)
                 {
                     process.in_flight.remove(target);
-                    self.take_answer(node, target, reply.clone());
+                    self.step(node, input(target.clone(), reply.clone()));
                 }
             }
             Event::WorkEnds { process, lock, token } => {
@@ -267,7 +267,7 @@ impl World {
             Event::Joined => self.joined(),
             Event::MustHaveEnded(process) => {
                 let ended = self.node_of(*process).is_none();
-                self.timeline.demand(ended, Property::EndsWhenStopped, || format!("p{process} still runs"));
+                self.timeline.demand(ended, Property::EndsWhenCancelled, || format!("p{process} still runs"));
             }
             Event::End => self.is_over = true,
         }

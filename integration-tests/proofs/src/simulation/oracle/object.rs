@@ -14,6 +14,9 @@ use crate::simulation::names::{ProcessId, WriteNumber};
 /// The error of a rate that is applied in floating point.
 const GRAIN: Duration = Duration::from_micros(1);
 
+/// The promise that a write breaks, if it breaks one, and the breach in words.
+pub(super) type Verdict = Result<(), (Property, String)>;
+
 /// The part of the object's history that the checks need.
 #[derive(Debug, Default)]
 pub(super) struct ObjectHistory {
@@ -66,18 +69,24 @@ impl Write {
     }
 }
 
+/// A write of a candidate, and the moment at which it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt<'a> {
+    pub(super) writer: &'a Watched,
+    pub(super) by: ProcessId,
+    pub(super) sent: TrueTime,
+    pub(super) record: &'a LeaderElectionRecord,
+}
+
 impl ObjectHistory {
-    /// Checks that `record`, sent by `by` at `sent`, may replace the current record. `fastest` is the rate of the fastest
+    /// Checks that a write may replace the current record. `fastest` is the rate of the fastest
     /// clock there is, if the writer may count by another clock than its own.
     pub(super) fn check(
         &self,
-        writer: &Watched,
-        by: ProcessId,
-        sent: TrueTime,
-        record: &LeaderElectionRecord,
+        Attempt { writer, by, sent, record }: Attempt<'_>,
         (reclaims_own_identity, rank): (bool, u8),
         fastest: Option<Rate>,
-    ) -> Result<(), (Property, String)> {
+    ) -> Verdict {
         let token = record.leader_transitions;
         if record.is_released() || self.has_begun(by, token) {
             return self.check_own(by, record);
@@ -127,13 +136,7 @@ impl ObjectHistory {
     }
 
     /// Checks that a term leaves a lease duration of its candidate to whoever the record names.
-    pub(super) fn check_courtesy(
-        &self,
-        writer: &Watched,
-        by: ProcessId,
-        sent: TrueTime,
-        record: &LeaderElectionRecord,
-    ) -> Result<(), (Property, String)> {
+    pub(super) fn check_courtesy(&self, Attempt { writer, by, sent, record }: Attempt<'_>) -> Verdict {
         let begins = !record.is_released() && !self.has_begun(by, record.leader_transitions);
         if let Some(newest) = self.last_before(by).filter(|_| begins)
             && let Some(preferred) = newest.record.preferred_holder.as_ref().filter(|preferred| **preferred != writer.identity)
@@ -151,7 +154,7 @@ impl ObjectHistory {
     }
 
     /// Checks a renewal or a release.
-    fn check_own(&self, by: ProcessId, record: &LeaderElectionRecord) -> Result<(), (Property, String)> {
+    fn check_own(&self, by: ProcessId, record: &LeaderElectionRecord) -> Verdict {
         let token = record.leader_transitions;
         let what = if record.is_released() { "release" } else { "renewal" };
         match &self.newest {

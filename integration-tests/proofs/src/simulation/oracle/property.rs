@@ -1,4 +1,4 @@
-//! The promises that the oracle checks.
+//! The promises that the oracles check: that of one lock, and that of sessions.
 
 /// A promise of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Property {
     /// A leader whose renewals landed, and could be seen to have landed in time, keeps its term.
     NoSpuriousLoss,
     /// A write replaces its own term's record, or one that is released or expired. A renewal or a release does not
-    /// recreate a deleted object.
+    /// recreate a deleted object. No valid session is ended or deleted by another process.
     NoErasure,
     /// `on_stop_leading` is called exactly once per `on_start_leading`, after the work has ended.
     StopOncePerStart,
@@ -28,8 +28,10 @@ pub enum Property {
     WorkWithinLease,
     /// The leader's work is told in time that its window has closed.
     ToldInTime,
-    /// The lease is released after the work has ended.
+    /// The lease, or the session, is released after the work has ended.
     ReleaseAfterWork,
+    /// A process has one work of a lock at a time: no term begins beside work of an earlier term, given up or not.
+    OneWork,
     /// Leadership is over when `step_down` returns, and before any request about the end is sent.
     EndsAtOnce,
     /// A process tells that it leads no more before it tells that another leads.
@@ -40,8 +42,13 @@ pub enum Property {
     EndsWhenCancelled,
     /// The preferred candidate goes first, for one lease duration of every other candidate.
     PreferredFirst,
-    /// After the end of all faults, a leader exists within the bound that the configuration implies.
+    /// After the end of all faults, every lock has a leader within the bound that the configuration implies.
     LeaderInTime,
+    /// With balance, a member that joins has its share in time: the locks of which it is the first in order.
+    ShareInTime,
+    /// With balance, a member that joins moves only locks of which another member is the first in order, and a member that
+    /// leaves moves only its own locks.
+    MovesNoMore,
     /// A clash of identities is reported only for a write that another process made under the same identity, or
     /// that an earlier process of this candidate made.
     NoFalseClash,

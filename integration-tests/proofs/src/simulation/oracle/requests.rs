@@ -67,7 +67,7 @@ impl Oracle {
             self.check_marks(by, request, record);
         }
         self.object.remember(Some(by), (sent, self.timeline.now), record);
-        if self.scenario.peers.is_some_and(|peers| peers.liar == Some(Liar::Mixes)) {
+        if self.scenario.liar() == Some(Liar::Mixes) {
             self.object.is_known_since(sent);
         }
         let Watched { is, seen } = &mut self.processes[by];

@@ -5,7 +5,7 @@ use leaderelection::lock::{JobId, REMEMBERED_JOBS};
 use leaderelection::migration::view::Half;
 
 use super::knowledge::{Oracle, Rollout};
-use super::object::ObjectHistory;
+use super::object::{Attempt, ObjectHistory, Verdict};
 use super::property::Property;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::dice::Dice;
@@ -85,16 +85,17 @@ impl Oracle {
         by: ProcessId,
         sent: TrueTime,
         record: &LeaderElectionRecord,
-    ) -> Result<(), (Property, String)> {
+    ) -> Verdict {
         let (writer, object) = (&self.processes[by], half.map_or(&self.object, |half| &self.halves[half as usize]));
         let reclaims = self.scenario.reclaim_own_identity;
         let fastest = self.scenario.store_clock_slack.map(|_| self.scenario.rates.1);
         // A candidate waits for others by what it reads: one lock of the two, or what both show together.
         let reads_it = half.is_some() == (writer.locks.len() == 1);
         let rank = if reads_it { self.scenario.rank_of(writer.node) } else { 0 };
-        object.check(writer, by, sent, record, (reclaims, rank), fastest)?;
+        let attempt = Attempt { writer, by, sent, record };
+        object.check(attempt, (reclaims, rank), fastest)?;
         // A candidate of both is not always shown a name that stands in one of them.
-        if writer.locks.len() == 2 || !reads_it { Ok(()) } else { object.check_courtesy(writer, by, sent, record) }
+        if writer.locks.len() == 2 || !reads_it { Ok(()) } else { object.check_courtesy(attempt) }
     }
 
     /// Records a request for the lease that takes effect in one of the two locks. It counts from the first of them.
