@@ -13,7 +13,7 @@ use azure_storage_blob::models::{
 use azure_storage_blob::{BlobClient, BlobContainerClient, BlobContainerClientOptions};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -260,22 +260,33 @@ impl ConditionalStore for AzureStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
         let explain = |error| error::explain(Operation::List, &object, error);
-        let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
-        let options = BlobContainerClientListBlobsOptions { prefix, ..Default::default() };
+        let options = BlobContainerClientListBlobsOptions {
+            prefix: Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty()),
+            marker: token.map(|token| token.as_str().to_owned()),
+            maxresults: at_most.map(i32::from),
+            ..Default::default()
+        };
         let mut pages = self.container.list_blobs(Some(options)).map_err(explain)?.into_pages();
-        let mut objects = Vec::new();
-        while let Some(page) =
-            bounded(self.request_timeout, &object, async { pages.try_next().await.map_err(explain) }).await?
-        {
-            objects.extend(page.into_model().map_err(explain)?.blob_items.into_iter().filter_map(|blob| {
-                let etag = blob.properties.and_then(|properties| properties.etag);
-                blob.name.map(|name| ListedObject::new(name, etag.map(listed_version)))
-            }));
-        }
-        objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        Ok(objects)
+        let page = bounded(self.request_timeout, &object, async { pages.try_next().await.map_err(explain) }).await?;
+        let Some(page) = page else { return Ok(ListedPage::new(Vec::new(), None)) };
+        let page = page.into_model().map_err(explain)?;
+        let listed = page.blob_items.into_iter().filter_map(|blob| {
+            let etag = blob.properties.and_then(|properties| properties.etag);
+            blob.name.map(|name| ListedObject::new(name, etag.map(listed_version)))
+        });
+        let next = page.next_marker.filter(|marker| !marker.is_empty());
+        Ok(ListedPage::new(listed.collect(), next.map(PageToken::new)))
     }
 
     fn describe(&self, key: &str) -> String {

@@ -9,7 +9,7 @@ use google_cloud_gax::options::RequestOptionsBuilder;
 use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_storage::client::{Storage, StorageControl};
 use google_cloud_storage::read_resume_policy::NeverResume;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -266,26 +266,30 @@ impl ConditionalStore for GcsStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let mut objects = Vec::new();
-        let mut token = String::new();
-        loop {
-            let page = bounded(self.request_timeout, &object, async {
-                let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
-                let request = one_attempt(request.set_prefix(prefix).set_page_token(&token));
-                request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
-            })
-            .await?;
-            objects.extend(page.objects.into_iter().map(|found| {
-                let version = error::version(found.generation, StoreErrorKind::Fatal, &object).ok();
-                ListedObject::new(found.name, version)
-            }));
-            token = page.next_page_token;
-            if token.is_empty() {
-                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-                return Ok(objects);
-            }
-        }
+        let page = bounded(self.request_timeout, &object, async {
+            let request = self.control.client(&object).await?.list_objects().set_parent(self.parent());
+            let request = request.set_prefix(prefix).set_page_token(token.map_or("", PageToken::as_str));
+            // Zero leaves the size of the page to the service.
+            let request = one_attempt(request.set_page_size(at_most.map_or(0, i32::from)));
+            request.send().await.map_err(|error| error::explain(Operation::List, &object, error))
+        })
+        .await?;
+        let listed = page.objects.into_iter().map(|found| {
+            let version = error::version(found.generation, StoreErrorKind::Fatal, &object).ok();
+            ListedObject::new(found.name, version)
+        });
+        let next = Some(page.next_page_token).filter(|token| !token.is_empty());
+        Ok(ListedPage::new(listed.collect(), next.map(PageToken::new)))
     }
 
     fn describe(&self, key: &str) -> String {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -252,23 +252,25 @@ impl ConditionalStore for LeaseStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let mut objects = Vec::new();
-        let mut token = String::new();
-        loop {
-            let page = bounded(self.server.request_timeout, &object, async {
-                let answer = self.server.list(&token, &object).await?;
-                lease::Page::of_answer(answer.content(Operation::List, &object)?)
-                    .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
-            })
-            .await?;
-            objects.extend(page.leases.into_iter().filter(|listed| listed.key.starts_with(prefix)));
-            token = page.rest;
-            if token.is_empty() {
-                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-                return Ok(objects);
-            }
-        }
+        let page = bounded(self.server.request_timeout, &object, async {
+            let answer = self.server.list(token.map_or("", PageToken::as_str), at_most, &object).await?;
+            lease::Page::of_answer(answer.content(Operation::List, &object)?)
+                .ok_or_else(|| without_version(StoreErrorKind::Fatal, &object, "Leases"))
+        })
+        .await?;
+        let listed = page.leases.into_iter().filter(|listed| listed.key.starts_with(prefix));
+        let next = Some(page.rest).filter(|token| !token.is_empty());
+        Ok(ListedPage::new(listed.collect(), next.map(PageToken::new)))
     }
 
     fn describe(&self, key: &str) -> String {

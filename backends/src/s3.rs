@@ -10,7 +10,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
-use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
+use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -269,30 +269,31 @@ impl ConditionalStore for S3Store {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let mut objects = Vec::new();
-        let mut token = None;
-        loop {
-            let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
-            let request = request.set_continuation_token(token);
-            let page = bounded(self.request_timeout, &object, async {
-                match request.send().await {
-                    Ok(page) => Ok(page),
-                    Err(error) => Err(self.explain(Operation::List, &object, error).await),
-                }
-            })
-            .await?;
-            objects.extend(page.contents.unwrap_or_default().into_iter().filter_map(|entry| {
-                let version = entry.e_tag.map(Version::new);
-                entry.key.map(|key| ListedObject::new(key, version))
-            }));
-            token = page.next_continuation_token;
-            if token.is_none() {
-                // Directory buckets return keys in no particular order.
-                objects.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-                return Ok(objects);
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
+        let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
+        let request = request.set_max_keys(at_most.map(i32::from));
+        let page = bounded(self.request_timeout, &object, async {
+            match request.send().await {
+                Ok(page) => Ok(page),
+                Err(error) => Err(self.explain(Operation::List, &object, error).await),
             }
-        }
+        })
+        .await?;
+        let listed = page.contents.unwrap_or_default().into_iter().filter_map(|entry| {
+            let version = entry.e_tag.map(Version::new);
+            entry.key.map(|key| ListedObject::new(key, version))
+        });
+        Ok(ListedPage::new(listed.collect(), page.next_continuation_token.map(PageToken::new)))
     }
 
     fn describe(&self, key: &str) -> String {

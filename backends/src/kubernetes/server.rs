@@ -23,7 +23,7 @@ const MOST_OF_A_LEASE: usize = 1024 * 1024;
 const MOST_OF_A_PAGE: usize = 16 * 1024 * 1024;
 
 /// The number of Leases in a page.
-const PAGE: usize = 100;
+const PAGE: u16 = 100;
 
 /// The option of a write that puts the name of this library into the `managedFields` of a Lease.
 const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
@@ -59,12 +59,13 @@ impl Server {
     }
 
     /// Requests a page of all Leases: the first one, or the one that `token` names.
-    pub(super) async fn list(&self, token: &str, object: &str) -> Result<Answer, StoreError> {
+    pub(super) async fn list(&self, token: &str, at_most: Option<u16>, object: &str) -> Result<Answer, StoreError> {
         let rest = match token {
             "" => String::new(),
             token => format!("&continue={}", utf8_percent_encode(token, NON_ALPHANUMERIC)),
         };
-        self.request(Method::GET, "", &format!("&limit={PAGE}{rest}"), None, MOST_OF_A_PAGE, object).await
+        let limit = at_most.map_or(PAGE, |at_most| at_most.clamp(1, PAGE));
+        self.request(Method::GET, "", &format!("&limit={limit}{rest}"), None, MOST_OF_A_PAGE, object).await
     }
 
     async fn request(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use leaderelection::causes::with_causes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject, async_trait,
 };
@@ -89,6 +89,15 @@ impl ConditionalStore for Logged {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.log("list", prefix, self.0.list(prefix)).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.log("list a page of", prefix, self.0.list_page(prefix, token, at_most)).await
     }
 
     fn describe(&self, key: &str) -> String {

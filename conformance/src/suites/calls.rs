@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use tokio::time::sleep;
 
@@ -53,6 +53,13 @@ impl<S: ConditionalStore> Suite<S> {
 
     pub(super) async fn list_objects(&self, prefix: &str) -> Vec<ListedObject> {
         patiently(sleep, || self.store.list(prefix)).await.unwrap_or_else(|error| self.failed("list", prefix, error))
+    }
+
+    /// Lists a page of two objects, if the store can give so few.
+    pub(super) async fn list_page(&self, prefix: &str, token: Option<&PageToken>) -> ListedPage {
+        patiently(sleep, || self.store.list_page(prefix, token, Some(2)))
+            .await
+            .unwrap_or_else(|error| self.failed("list a page of", prefix, error))
     }
 
     pub(super) async fn put(&self, key: &str, body: impl Into<Bytes>, precondition: &Precondition) -> Version {

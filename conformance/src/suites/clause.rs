@@ -12,6 +12,7 @@ pub(super) const CREATE: &str = "`create` does nothing and answers Conflict if t
 pub(super) const IDENTITY: &str = "`identity` is the name that the lock was made for";
 pub(super) const LIST: &str =
     "`list` answers all objects whose keys start with the prefix, sorted, with the versions that reads show";
+pub(super) const PAGES: &str = "all pages of `list_page` together have what `list` has, once, and a page that is asked for again has the same objects";
 pub(super) const ONE_RESPONSE: &str = "one response: `get` returns a body and a version from the same response";
 pub(super) const UNIQUE_VERSIONS: &str =
     "`has_unique_versions`: two writes always have different versions, even when their bodies are equal";

@@ -6,7 +6,12 @@ use leaderelection::StoreErrorKind::{Conflict, Fatal};
 use leaderelection::store::{ListedObject, MAX_BODY_BYTES};
 
 use super::calls::Suite;
-use super::clause::{BODY_SIZE, CONFLICT, DELETE, LINEARIZABLE_READ, LIST, UNIQUE_VERSIONS, VERSION, WRITTEN, demand};
+use super::clause::{
+    BODY_SIZE, CONFLICT, DELETE, LINEARIZABLE_READ, LIST, PAGES, UNIQUE_VERSIONS, VERSION, WRITTEN, demand,
+};
+
+/// The largest number of pages with two objects each that the listings of this suite may have.
+const MOST_PAGES: usize = 20;
 
 impl<S: ConditionalStore> Suite<S> {
     pub(super) async fn missing_objects(&self) {
@@ -127,8 +132,31 @@ impl<S: ConditionalStore> Suite<S> {
             let what = format!("{when}, the list shows the version {version:?} and a read shows {read:?}");
             demand(read.as_ref() == Some(version), &self.store.describe(key), what, LIST);
         }
-        let found = ListedObject::keys(listed);
+        let found = ListedObject::keys(listed.clone());
         let what = format!("{when}, the list is {found:?} and not {expected:?}");
         demand(found == expected, &self.store.describe(prefix), what, LIST);
+        self.expect_pages(prefix, &listed, when).await;
+    }
+
+    /// Requires the pages of a listing to have what the whole listing has, also if a page is asked for twice.
+    async fn expect_pages(&self, prefix: &str, listed: &[ListedObject], when: &str) {
+        let (mut found, mut token, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let page = self.list_page(prefix, token.as_ref()).await;
+            let again = self.list_page(prefix, token.as_ref()).await;
+            let what = format!("{when}, the page after {token:?} has {:?} and then {:?}", page.objects, again.objects);
+            demand(page.objects == again.objects, &self.store.describe(prefix), what, PAGES);
+            found.extend(page.objects);
+            pages += 1;
+            let what = format!("{when}, the listing has more than {pages} pages");
+            demand(pages <= MOST_PAGES, &self.store.describe(prefix), what, PAGES);
+            token = page.next;
+            if token.is_none() {
+                break;
+            }
+        }
+        found.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let what = format!("{when}, the pages have {found:?} and the list {listed:?}");
+        demand(found == listed, &self.store.describe(prefix), what, PAGES);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -60,6 +60,8 @@ pub(crate) enum Breakage {
     ListsEverything,
     /// Spells versions in listings in another way than elsewhere.
     ListsOtherVersions,
+    /// Leaves out an object at the end of each page but the last.
+    ForgetsBetweenPages,
     /// Tells ages by two clocks that disagree by an hour.
     ExaggeratesAges,
     /// Tells the age of the object in place of that of its version.
@@ -273,6 +275,22 @@ impl ConditionalStore for Broken {
             };
         }
         Ok(listed)
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        if self.fault != Breakage::ForgetsBetweenPages {
+            return Ok(ListedPage::new(self.list(prefix).await?, None));
+        }
+        let mut page = self.inner.list_page(prefix, token, at_most).await?;
+        if page.next.is_some() {
+            page.objects.pop();
+        }
+        Ok(page)
     }
 
     fn describe(&self, key: &str) -> String {

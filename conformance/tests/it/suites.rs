@@ -91,6 +91,7 @@ async fn every_broken_store_is_caught() {
         (Breakage::AnySize, "a write of an empty body was accepted"),
         (Breakage::ListsEverything, "before anything was created, the list is"),
         (Breakage::ListsOtherVersions, "the list shows the version"),
+        (Breakage::ForgetsBetweenPages, "all pages of `list_page` together"),
         (Breakage::ExaggeratesAges, "after its creation, its age is 3600"),
         (Breakage::TellsTheAgeOfTheObject, "after an update, its age is"),
     ] {

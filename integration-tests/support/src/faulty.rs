@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
@@ -196,6 +196,15 @@ impl<S: ConditionalStore> ConditionalStore for Faulty<S> {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.through(Call::List, prefix, self.inner.list(prefix)).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.through(Call::List, prefix, self.inner.list_page(prefix, token, at_most)).await
     }
 
     fn describe(&self, key: &str) -> String {

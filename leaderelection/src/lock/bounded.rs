@@ -14,7 +14,8 @@ use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::store::{
-    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
 
 /// The time that one request may take, and the name of the setting with this time.
@@ -289,9 +290,18 @@ impl<S: ConditionalStore> ConditionalStore for Bounded<S> {
         self.ask_for(key, self.inner.discard(key)).await
     }
 
-    /// All pages of the list count together.
+    /// Each page of the list counts by itself.
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.ask_for(prefix, self.inner.list(prefix)).await
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.ask_for(prefix, self.inner.list_page(prefix, token, at_most)).await
     }
 
     fn describe(&self, key: &str) -> String {

@@ -1,6 +1,7 @@
 //! A store in memory, for doc tests and for the tests of programs that use the library.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -9,8 +10,12 @@ use tokio::time::Instant;
 
 use crate::lock::object_lock::ObjectLock;
 use crate::store::{
-    ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+    ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version,
+    VersionedObject,
 };
+
+/// The largest number of objects in one page of a listing, as on S3.
+const PAGE: usize = 1_000;
 
 /// A lock in a [`MemoryStore`].
 pub type MemoryLock = ObjectLock<MemoryStore>;
@@ -114,8 +119,25 @@ impl ConditionalStore for MemoryStore {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        let after = token.map_or(Bound::Included(prefix), |last| Bound::Excluded(last.as_str()));
+        let at_most = at_most.map_or(PAGE, usize::from).clamp(1, PAGE);
+        let objects = self.objects();
+        let rest = objects.by_key.range::<str, _>((after, Bound::Unbounded));
         let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
-        Ok(self.objects().by_key.iter().filter(|(key, _)| key.starts_with(prefix)).map(listed).collect())
+        let below = rest.take_while(|(key, _)| key.starts_with(prefix));
+        let page: Vec<_> = below.take(at_most).map(listed).collect();
+        let is_full = page.len() == at_most;
+        let next = page.last().filter(|_| is_full).map(|last| PageToken::new(last.key.as_str()));
+        Ok(ListedPage::new(page, next))
     }
 
     fn describe(&self, key: &str) -> String {

@@ -11,6 +11,7 @@ mod effect;
 mod ending;
 mod flight;
 mod input;
+mod listing;
 mod lock;
 mod looking;
 mod member;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use effect::{Effect, Fact, PeerRequest, Refusal};
 pub use input::{DrawSession, Input};
+pub use listing::Page;
 pub use member::Member;
 pub(crate) use peer::is_session;
 pub use rules::{MAX_WEIGHT, Rules};

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod from_env;
+mod listing;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 
 pub use check::{Candidacy, StoreCheck, StoreFitness, StoreUnfit};
 pub use from_env::FromEnv;
+pub use listing::{ListedObject, ListedPage, PageToken};
 
 /// The largest body that a [`ConditionalStore`] reads or writes, in bytes (64 KiB).
 ///
@@ -88,6 +90,26 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     /// Any [`StoreErrorKind`] except [`Conflict`](StoreErrorKind::Conflict).
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError>;
 
+    /// Returns one page of a [listing](Self::list): the first, or the one whose place the page before has told. The page has
+    /// at most so many objects, if the store can give fewer than it would.
+    ///
+    /// All pages together have every object that was there from the first request to the last, once. Sessions list by pages,
+    /// so that the limit of time counts for a page, and a listing of many pages is used before its end.
+    ///
+    /// The default is one page with all objects, as [`list`](Self::list) returns them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`list`](Self::list).
+    async fn list_page(
+        &self,
+        prefix: &str,
+        _token: Option<&PageToken>,
+        _at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        Ok(ListedPage::new(self.list(prefix).await?, None))
+    }
+
     /// The name of the object at `key` for people, such as `s3://bucket/key`. The name contains no secrets.
     fn describe(&self, key: &str) -> String;
 
@@ -127,6 +149,15 @@ impl<S: ConditionalStore + ?Sized> ConditionalStore for Arc<S> {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         (**self).list(prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        (**self).list_page(prefix, token, at_most).await
     }
 
     fn describe(&self, key: &str) -> String {
@@ -198,30 +229,6 @@ impl VersionedObject {
     pub fn with_age(mut self, age: Option<Duration>) -> Self {
         self.age = age;
         self
-    }
-}
-
-/// An object in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListedObject {
-    /// The key of the object.
-    pub key: String,
-    /// The version of the object, spelled as in all other answers of the store; `None` if only a read can show it.
-    pub version: Option<Version>,
-}
-
-impl ListedObject {
-    /// Combines a key and a version; both must come from the same response.
-    #[must_use]
-    pub fn new(key: impl Into<String>, version: Option<Version>) -> Self {
-        Self { key: key.into(), version }
-    }
-
-    /// Returns the keys of a listing.
-    #[must_use]
-    pub fn keys(listing: Vec<Self>) -> Vec<String> {
-        listing.into_iter().map(|object| object.key).collect()
     }
 }
 

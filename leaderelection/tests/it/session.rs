@@ -2,6 +2,7 @@
 
 mod crash;
 mod fleet;
+mod listing;
 mod operator;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{ConditionalStore, Precondition, StoreError, Version, VersionedObject, async_trait};
 
 /// The time for which requests are remembered.
@@ -109,6 +109,15 @@ impl ConditionalStore for Timed {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
         self.store.list(prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.store.list_page(prefix, token, at_most).await
     }
 
     fn describe(&self, key: &str) -> String {

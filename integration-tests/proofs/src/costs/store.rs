@@ -4,13 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::store::ListedObject;
+use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{ConditionalStore, MemoryStore, Precondition, StoreError, Version, VersionedObject};
 
 use super::case::Requests;
-
-/// The largest number of objects in one answer to a listing, as on S3. A longer listing takes several requests.
-const PAGE: usize = 1_000;
 
 /// A [`MemoryStore`] that counts its requests.
 #[derive(Clone, Debug, Default)]
@@ -47,10 +44,17 @@ impl ConditionalStore for Counted {
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let listed = self.inner.list(prefix).await?;
-        let pages = listed.len().div_ceil(PAGE).max(1);
-        self.count(|requests| requests.listings += pages as u64);
-        Ok(listed)
+        ListedPage::all(self, prefix).await
+    }
+
+    async fn list_page(
+        &self,
+        prefix: &str,
+        token: Option<&PageToken>,
+        at_most: Option<u16>,
+    ) -> Result<ListedPage, StoreError> {
+        self.count(|requests| requests.listings += 1);
+        self.inner.list_page(prefix, token, at_most).await
     }
 
     fn describe(&self, key: &str) -> String {

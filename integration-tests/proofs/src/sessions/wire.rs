@@ -2,7 +2,8 @@
 
 use leaderelection::Version;
 use leaderelection::election::{self, Answer, Failure, Request, Write};
-use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionId};
+use leaderelection::sessions::machine::{Effect, Input, LockId, Page, PeerRequest, SessionId};
+use leaderelection::store::PageToken;
 
 /// The subject of a request. A member has at most one request to a target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,8 +30,10 @@ pub(super) enum Key {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ask {
-    /// A read, or a listing.
+    /// A read.
     Read,
+    /// The page of a listing at this place.
+    List(Option<PageToken>),
     /// A conditional write.
     Write(Write),
     /// A conditional deletion.
@@ -45,9 +48,9 @@ pub(super) enum Reply {
     /// The answer to a deletion.
     Deleted(Result<(), Failure>),
     /// The sessions, with their versions if the listing tells them.
-    Sessions(Result<Vec<(SessionId, Option<Version>)>, Failure>),
+    Sessions(Result<Page<SessionId>, Failure>),
     /// The locks, with their versions if the listing tells them.
-    Locks(Result<Vec<(LockId, Option<Version>)>, Failure>),
+    Locks(Result<Page<LockId>, Failure>),
 }
 
 impl Target {
@@ -76,8 +79,8 @@ impl Ask {
             Effect::Peer { session, request: PeerRequest::Delete(version) } => {
                 (Target::Peer(session), Self::Delete(version))
             }
-            Effect::ListSessions => (Target::Sessions, Self::Read),
-            Effect::ListLocks => (Target::Locks, Self::Read),
+            Effect::ListSessions { from } => (Target::Sessions, Self::List(from)),
+            Effect::ListLocks { from } => (Target::Locks, Self::List(from)),
             other => return Err(other),
         })
     }
@@ -87,10 +90,15 @@ impl Ask {
         match (target, self) {
             (Target::Sessions, _) => Reply::Sessions(Err(failure)),
             (Target::Locks, _) => Reply::Locks(Err(failure)),
-            (_, Self::Read) => Reply::Object(Answer::Read(Err(failure))),
+            (_, Self::Read | Self::List(_)) => Reply::Object(Answer::Read(Err(failure))),
             (_, Self::Write(_)) => Reply::Object(Answer::Written(Err(failure))),
             (_, Self::Delete(_)) => Reply::Deleted(Err(failure)),
         }
+    }
+
+    /// Returns `true` if the request changes nothing.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self, Self::Read | Self::List(_))
     }
 
     /// Returns `true` if the request is a release.

@@ -23,9 +23,9 @@ impl Run<'_> {
             Effect::Peer { session, request } => {
                 self.requests.push(request::about_peer(place, session, request, now));
             }
-            Effect::ListSessions => self.requests.push(request::list_sessions(place, now)),
+            Effect::ListSessions { from } => self.requests.push(request::list_sessions(place, from, now)),
             Effect::Lock { lock, effect } => self.carry_out_for(now, lock, effect),
-            Effect::ListLocks => self.requests.push(request::list_locks(place, now)),
+            Effect::ListLocks { from } => self.requests.push(request::list_locks(place, from, now)),
             Effect::Extend(term) => self.extend(term),
             Effect::Ended => self.ended = true,
             Effect::Fact(fact) => self.tell(now, fact),

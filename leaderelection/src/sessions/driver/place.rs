@@ -10,8 +10,8 @@ use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::bounded::TimeLimit;
 use crate::lock::{LockError, VersionedRecord};
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
-use crate::sessions::machine::read_record;
-use crate::store::{ConditionalStore, ListedObject, Precondition, StoreError, StoreErrorKind, Version};
+use crate::sessions::machine::{Page, read_record};
+use crate::store::{ConditionalStore, ListedObject, PageToken, Precondition, StoreError, StoreErrorKind, Version};
 
 /// The sessions and the locks under one prefix of a store.
 #[derive(Clone, Debug)]
@@ -77,25 +77,21 @@ impl Place {
         self.ask("cannot delete session", key, (*self.store).delete(key, expected)).await
     }
 
-    /// Lists all sessions by their IDs.
-    pub(super) async fn sessions(&self) -> Result<Vec<(Arc<str>, Option<Version>)>, LockError> {
-        let listed = self.list(SESSIONS).await?;
-        Ok(listed.into_iter().map(|(name, version)| (name.into(), version)).collect())
+    /// Returns a page of the sessions by their IDs.
+    pub(super) async fn sessions(&self, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
+        self.list(SESSIONS, from).await
     }
 
-    /// Lists all locks by their names.
-    pub(super) async fn locks(&self) -> Result<Vec<(String, Option<Version>)>, LockError> {
-        self.list(LOCKS).await
+    /// Returns a page of the locks by their names.
+    pub(super) async fn locks(&self, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
+        self.list(LOCKS, from).await
     }
 
-    async fn list(&self, folder: &str) -> Result<Vec<(String, Option<Version>)>, LockError> {
+    async fn list(&self, folder: &str, from: Option<PageToken>) -> Result<Page<Arc<str>>, LockError> {
         let prefix = keys::key(&self.prefix, folder, "");
-        let listed = self.ask("cannot list", &prefix, (*self.store).list(&prefix)).await?;
-        let named = |object: ListedObject| {
-            let name = object.key.strip_prefix(&prefix)?.to_owned();
-            Some((name, object.version))
-        };
-        Ok(listed.into_iter().filter_map(named).collect())
+        let page = self.ask("cannot list", &prefix, (*self.store).list_page(&prefix, from.as_ref(), None)).await?;
+        let named = |object: ListedObject| Some((object.key.strip_prefix(&prefix)?.into(), object.version));
+        Ok(Page { listed: page.objects.into_iter().filter_map(named).collect(), next: page.next })
     }
 
     async fn ask<T>(

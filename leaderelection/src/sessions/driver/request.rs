@@ -9,8 +9,8 @@ use crate::clock::LocalInstant;
 use crate::election::{Answer, Failure, Operation, Request};
 use crate::elector::request::{Answered, Asked};
 use crate::lock::LockError;
-use crate::sessions::machine::{Input, PeerRequest};
-use crate::store::Version;
+use crate::sessions::machine::{Input, Page, PeerRequest};
+use crate::store::PageToken;
 
 /// The answer to one request.
 pub(super) struct Done {
@@ -25,7 +25,7 @@ pub(super) struct Done {
 pub(super) enum Reply {
     Input(Input),
     /// The names of the locks, which the driver knows by their numbers.
-    Locks(Result<Vec<(String, Option<Version>)>, Failure>),
+    Locks(Result<Page<Arc<str>>, Failure>),
 }
 
 pub(super) type Pending = BoxFuture<'static, Done>;
@@ -68,21 +68,25 @@ pub(super) fn about_peer(place: Place, session: Arc<str>, request: PeerRequest, 
     }
 }
 
-pub(super) fn list_sessions(place: Place, sent_at: LocalInstant) -> Pending {
+pub(super) fn list_sessions(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
     Box::pin(async move {
-        let (result, error) = split(place.sessions().await, |result| result);
-        let answered = answered(&result);
-        let reply = Reply::Input(Input::Sessions(result));
-        Done { reply, asked: Asked::without_record(Operation::Get, sent_at), answered, error }
+        let answer = place.sessions(from).await;
+        listed(answer, sent_at, |result| Reply::Input(Input::Sessions(result)))
     })
 }
 
-pub(super) fn list_locks(place: Place, sent_at: LocalInstant) -> Pending {
-    Box::pin(async move {
-        let (result, error) = split(place.locks().await, |result| result);
-        let answered = answered(&result);
-        Done { reply: Reply::Locks(result), asked: Asked::without_record(Operation::Get, sent_at), answered, error }
-    })
+pub(super) fn list_locks(place: Place, from: Option<PageToken>, sent_at: LocalInstant) -> Pending {
+    Box::pin(async move { listed(place.locks(from).await, sent_at, Reply::Locks) })
+}
+
+fn listed(
+    answer: Result<Page<Arc<str>>, LockError>,
+    sent_at: LocalInstant,
+    reply: impl FnOnce(Result<Page<Arc<str>>, Failure>) -> Reply,
+) -> Done {
+    let (result, error) = split(answer, |result| result);
+    let answered = answered(&result);
+    Done { reply: reply(result), asked: Asked::without_record(Operation::Get, sent_at), answered, error }
 }
 
 /// Splits a result into the part for the state machine and the part for people.

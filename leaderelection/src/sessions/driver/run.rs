@@ -18,7 +18,7 @@ use crate::elector::host::Turn;
 use crate::elector::stamper::Stamper;
 use crate::elector::watches::Watches;
 use crate::leadership::window::Window;
-use crate::sessions::machine::{DrawSession, Input, LockId, Member};
+use crate::sessions::machine::{DrawSession, Input, LockId, Member, Page};
 
 /// One run of a session's loop.
 pub(super) struct Run<'a> {
@@ -261,10 +261,10 @@ impl<'a> Run<'a> {
         }
         let input = match reply {
             Reply::Input(input) => input,
-            Reply::Locks(listed) => Input::Locks(listed.map(|listed| {
+            Reply::Locks(page) => Input::Locks(page.map(|Page { listed, next }| {
                 // The prefix may hold locks for which this process has no elector.
-                let id = |(name, version): (String, _)| Some((*self.names.get(&*name)?, version));
-                listed.into_iter().filter_map(id).collect()
+                let id = |(name, version): (Arc<str>, _)| Some((*self.names.get(&name)?, version));
+                Page { listed: listed.into_iter().filter_map(id).collect(), next }
             })),
         };
         let lock = match &input {

@@ -3,7 +3,7 @@
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, EndReason, Request, Term};
-use crate::store::Version;
+use crate::store::{PageToken, Version};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,8 +23,11 @@ pub enum Effect {
         /// The request.
         request: PeerRequest,
     },
-    /// Lists all sessions.
-    ListSessions,
+    /// Asks for a page of the listing of all sessions. At most one is in flight.
+    ListSessions {
+        /// The place of the page; `None` for the first.
+        from: Option<PageToken>,
+    },
     /// Carries out an order about a lock and its terms, as one of an [`Election`](election::Election). At most one request is
     /// in flight for each lock. The moments of a term are those of the session. Work that was given up keeps its lock from
     /// another term until it has ended.
@@ -34,8 +37,11 @@ pub enum Effect {
         /// The order.
         effect: election::Effect,
     },
-    /// Lists all locks.
-    ListLocks,
+    /// Asks for a page of the listing of all locks. At most one is in flight.
+    ListLocks {
+        /// The place of the page; `None` for the first.
+        from: Option<PageToken>,
+    },
     /// Moves the end of the session's window, which is the window of all its terms.
     Extend(Term),
     /// The member has ended, as [`Input::Stop`](super::Input::Stop) asked.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::listing::Page;
 use super::{LockId, SessionId};
 use crate::election::{Answer, Command, Draw, Failure, WorkEnd};
-use crate::store::Version;
 
 /// An event that a member has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,8 +40,8 @@ pub enum Input {
         /// The failure, if the object was not deleted.
         result: Result<(), Failure>,
     },
-    /// The answer to a listing of all sessions. Some stores do not list versions.
-    Sessions(Result<Vec<(SessionId, Option<Version>)>, Failure>),
+    /// The answer to a request for a page of the listing of all sessions.
+    Sessions(Result<Page<SessionId>, Failure>),
     /// The answer to a request about a lock.
     Lock {
         /// The lock.
@@ -49,8 +49,8 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
-    /// The answer to a listing of all locks. Locks without an elector are left out.
-    Locks(Result<Vec<(LockId, Option<Version>)>, Failure>),
+    /// The answer to a request for a page of the listing of all locks. Locks without an elector are left out.
+    Locks(Result<Page<LockId>, Failure>),
     /// An elector competes for one term of its lock.
     Compete {
         /// The lock.

@@ -31,6 +31,8 @@ pub(super) struct Lock {
     /// `true` if the record has a token after which none is left that readers would accept.
     pub(super) is_exhausted: bool,
     pub(super) must_read: bool,
+    /// `true` if the listing under way says nothing more about this lock: it was shown, or the lock is newer.
+    pub(super) is_listed: bool,
     /// `true` if a write that would make this lock ours may have landed, or may still land.
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
@@ -110,6 +112,7 @@ impl Lock {
             extras: None,
             is_exhausted: false,
             must_read: false,
+            is_listed: true,
             in_doubt: false,
             read_failed: false,
             failures: BackOff::default(),

@@ -1,21 +1,20 @@
 //! Rule S8: the looks at all locks.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::LockId;
 use super::effect::Effect;
-use super::lock::{Phase, Seen};
+use super::listing::Page;
+use super::lock::{Lock, Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::rules::Rules;
 use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
-use crate::store::Version;
 
 impl Member {
     pub(super) fn look_at_locks_soon(&mut self, now: LocalInstant) {
-        if self.lists_locks {
-            // The listing on its way may have begun before the change for which this look is wanted.
+        if self.lock_listing.began_at.is_some() {
+            // The listing under way may have begun before the change for which this look is wanted.
             self.list_again = true;
         } else if self.window().is_some() {
             self.housekeeping.hurry(Housekeeping::Locks, now);
@@ -37,62 +36,89 @@ impl Member {
         if *balance && locks_move && self.lists_instead_of_reading() { election.retry_period } else { *look_around }
     }
 
-    /// Looks for changes of all locks (rule S8).
+    /// Looks for changes of all locks (rule S8), or goes on with a look.
     pub(super) fn look_at_locks(&mut self, now: LocalInstant) {
         if self.window().is_none() {
             return;
         }
         self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
-        if self.lists_locks_instead_of_reading() {
-            if !std::mem::replace(&mut self.lists_locks, true) {
-                self.housekeeping_in_flight += 1;
-                self.effects.push_back(Effect::ListLocks);
-            }
-            return;
+        if !self.lists_locks_instead_of_reading() {
+            return self.read_all(now, |_| true);
         }
+        if self.lock_listing.began_at.is_none() {
+            self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
+        }
+        if let Some(from) = self.lock_listing.ask(now) {
+            self.housekeeping_in_flight += 1;
+            self.effects.push_back(Effect::ListLocks { from });
+        }
+    }
+
+    /// Reads locks in turn.
+    fn read_all(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
             // Nobody waits for a lock without a candidacy, unless it may name this session.
-            lock.must_read |= lock.phase != Phase::Idle || lock.in_doubt;
+            lock.must_read |= wanted(lock) && (lock.phase != Phase::Idle || lock.in_doubt);
             self.plan(now, LockId::of(index));
         }
     }
 
-    /// Takes a listing of all locks. A listing is a hint: only a read shows a lock.
-    pub(super) fn on_locks(
-        &mut self,
-        now: LocalInstant,
-        listing: Result<Vec<(LockId, Option<Version>)>, Failure>,
-        jitter: Jitter,
-    ) {
-        if !std::mem::take(&mut self.lists_locks) {
+    /// Takes a page of the listing of all locks. A listing is a hint: only a read shows a lock.
+    pub(super) fn on_locks(&mut self, now: LocalInstant, page: Result<Page<LockId>, Failure>, jitter: Jitter) {
+        if !self.lock_listing.answered() {
             return;
         }
         self.housekeeping_in_flight -= 1;
-        self.obey(now, listing.as_ref().err().copied());
-        let again = std::mem::take(&mut self.list_again);
-        let Ok(listed) = listing else {
-            let pause = self.poll_pause(jitter);
-            return self.housekeeping.set(Housekeeping::Locks, now + pause);
+        self.obey(now, page.as_ref().err().copied());
+        let page = match page {
+            Ok(page) => page,
+            Err(_) if self.lock_listing.failed() => {
+                let pause = jitter.of(self.rules.election.retry_period);
+                return self.housekeeping.set(Housekeeping::Locks, now + pause);
+            }
+            Err(_) => {
+                // Without a listing, locks that it would have shown are found by reads.
+                self.list_again = false;
+                self.housekeeping.set(Housekeeping::Locks, now + self.pause_between_looks(now));
+                return self.read_all(now, |lock| !lock.is_listed);
+            }
         };
+        for (id, version) in page.listed {
+            let Some(lock) = self.lock_mut(id) else { continue };
+            lock.is_listed = true;
+            // The answer that is awaited may be newer than this listing.
+            if !self.flights.contains_key(&id.0) {
+                let lock = &mut self.locks[id.0 as usize];
+                lock.must_read |= version.is_none() || lock.version() != version.as_ref();
+                self.plan(now, id);
+            }
+        }
+        match self.lock_listing.go_on(now, page.next) {
+            None => self.housekeeping.set(Housekeeping::Locks, now),
+            Some(took) => self.end_listing(now, took),
+        }
+    }
+
+    /// Takes the end of a listing: what it has not shown is not there.
+    fn end_listing(&mut self, now: LocalInstant, took: Duration) {
+        // A short listing is covered by the margins of rule S5.
+        self.listing_took = if took * 2 < self.rules.election.renew_deadline { Duration::ZERO } else { took };
+        let again = std::mem::take(&mut self.list_again);
         self.housekeeping.set(Housekeeping::Locks, if again { now } else { now + self.pause_between_looks(now) });
-        let listed: BTreeMap<LockId, Option<Version>> = listed.into_iter().collect();
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            // The answer that is awaited may be newer than this listing.
-            if self.flights.contains_key(&id.0) {
+            if lock.is_listed || self.flights.contains_key(&id.0) {
                 continue;
             }
-            match (listed.get(&id), &lock.seen) {
-                (None, Seen::Unknown) => {
-                    // A hint is enough here: if the listing is false, the creation meets a conflict, and a read
-                    // follows.
+            match &lock.seen {
+                Seen::Unknown => {
+                    // A hint is enough here: if the listing is false, the creation meets a conflict, and a read follows.
                     self.set_seen(id, Seen::Absent);
                     self.freed(now, id);
                     continue;
                 }
-                (None, Seen::Absent) => {}
-                (Some(Some(version)), _) if lock.version() == Some(version) => {}
+                Seen::Absent => {}
                 _ => lock.must_read = true,
             }
             self.plan(now, id);

@@ -8,6 +8,7 @@ use super::agenda::Agenda;
 use super::effect::{Effect, Fact};
 use super::flight::Flight;
 use super::input::{DrawSession, Input};
+use super::listing::Listing;
 use super::lock::{Lock, Phase, Seen};
 use super::own_session::Own;
 use super::peer::Peer;
@@ -43,9 +44,13 @@ pub struct Member {
     pub(super) asked_until: LocalInstant,
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
-    pub(super) lists_sessions: bool,
-    pub(super) lists_locks: bool,
-    /// `true` if the locks have to be listed again after the listing that is in flight.
+    pub(super) session_listing: Listing,
+    /// The sessions that the listing under way has shown.
+    pub(super) listed_sessions: BTreeSet<SessionId>,
+    pub(super) lock_listing: Listing,
+    /// The time of the last whole listing of the locks, if that was long.
+    pub(super) listing_took: Duration,
+    /// `true` if the locks have to be listed again after the listing that is under way.
     pub(super) list_again: bool,
     /// `true` after the first listing of sessions.
     pub(super) knows_sessions: bool,
@@ -96,8 +101,10 @@ impl Member {
             drop_by: Agenda::default(),
             asked_until: LocalInstant::default(),
             housekeeping_in_flight: 0,
-            lists_sessions: false,
-            lists_locks: false,
+            session_listing: Listing::default(),
+            listed_sessions: BTreeSet::new(),
+            lock_listing: Listing::default(),
+            listing_took: Duration::ZERO,
             list_again: false,
             knows_sessions: false,
             at_work: 0,
@@ -314,7 +321,7 @@ impl Member {
     fn run(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl DrawSession) {
         match task {
             Housekeeping::Peer(session) => self.attend_to(now, &session, draw),
-            Housekeeping::Sessions => self.list_sessions(),
+            Housekeeping::Sessions => self.list_sessions(now),
             Housekeeping::Locks => self.look_at_locks(now),
             Housekeeping::Balance => self.balance(now),
         }

@@ -111,6 +111,10 @@ impl Member {
 
     /// Begins to attend to the locks.
     fn on_opened(&mut self, now: LocalInstant) {
+        // A listing of the session before may have passed what has changed since.
+        if !self.lock_listing.in_flight {
+            self.lock_listing.end();
+        }
         self.look_at_locks_soon(now);
         for index in 0..self.locks.len() {
             self.freed(now, LockId::of(index));

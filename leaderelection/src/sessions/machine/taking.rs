@@ -247,8 +247,8 @@ impl Member {
         // By the bound on clocks, no clock is slower than this one by more than this ratio.
         let slowest = election.lease_duration.div_duration_f64(election.renew_deadline);
         // The leader looks by its own clock. A listing that was on its way, the next one, and a read take less than half of
-        // the leader's deadline each, so they are over here before the second of its leases.
-        Some(look_around.mul_f64(slowest) + lease * 2)
+        // the leader's deadline each, or as long as this member's last listing of many pages.
+        Some(look_around.mul_f64(slowest) + lease * 2 + self.listing_took * 3)
     }
 
     fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {

@@ -27,6 +27,9 @@ impl Member {
         self.due_locks.visit(|at| visitor.pause(at));
         self.drop_by.visit(|at| visitor.timer(at));
         visitor.pause(&mut self.asked_until);
+        for listing in [&mut self.session_listing, &mut self.lock_listing] {
+            listing.began_at.iter_mut().for_each(|at| visitor.pause(at));
+        }
         for peer in self.peers.values_mut() {
             if self.rules.balance {
                 visitor.moment(&mut peer.alive_since);

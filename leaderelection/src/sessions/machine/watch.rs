@@ -1,11 +1,11 @@
 //! Rules S3, S4, S7 and S8: the watch over other sessions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::{Effect, Fact, PeerRequest};
 use super::input::DrawSession;
+use super::listing::Page;
 use super::member::{Housekeeping, Member};
 use super::peer::{self, Peer, Sight};
 use super::rhythm::Rhythm;
@@ -28,56 +28,59 @@ impl Member {
         }
     }
 
-    pub(super) fn list_sessions(&mut self) {
-        if !std::mem::replace(&mut self.lists_sessions, true) {
+    pub(super) fn list_sessions(&mut self, now: LocalInstant) {
+        if let Some(from) = self.session_listing.ask(now) {
             self.housekeeping_in_flight += 1;
-            self.effects.push_back(Effect::ListSessions);
+            self.effects.push_back(Effect::ListSessions { from });
         }
     }
 
-    pub(super) fn on_sessions(
-        &mut self,
-        now: LocalInstant,
-        listing: Result<Vec<(SessionId, Option<Version>)>, Failure>,
-        jitter: Jitter,
-    ) {
-        if !std::mem::take(&mut self.lists_sessions) {
+    /// Takes a page of the listing of all sessions.
+    pub(super) fn on_sessions(&mut self, now: LocalInstant, page: Result<Page<SessionId>, Failure>, jitter: Jitter) {
+        if !self.session_listing.answered() {
             return;
         }
         self.housekeeping_in_flight -= 1;
-        self.obey(now, listing.as_ref().err().copied());
-        let mut pause = self.poll_pause(jitter);
-        if let Ok(listed) = listing {
-            self.knows_sessions = true;
-            self.compare_with_listing(now, listed.into_iter().collect(), jitter);
-            // Only now is it known whether another process's session has this identity (rule S1).
-            self.open_soon(now);
-            if !self.lists_instead_of_reading() {
-                // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
-                let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
-                pause = self.rules.look_around.min(longest);
+        self.obey(now, page.as_ref().err().copied());
+        let Ok(page) = page else {
+            if !self.session_listing.failed() {
+                self.listed_sessions.clear();
+            }
+            let pause = self.poll_pause(jitter);
+            return self.housekeeping.set(Housekeeping::Sessions, now + pause);
+        };
+        for (id, version) in page.listed {
+            if self.own.as_ref().is_none_or(|own| own.id != id) {
+                self.hear_of(now, &id);
+                match version {
+                    Some(version) => self.saw_version(now, &id, &version, jitter),
+                    // Only a read shows the version.
+                    None => self.look_soon(now, &id),
+                }
+                self.listed_sessions.insert(id);
             }
         }
+        if self.session_listing.go_on(now, page.next).is_none() {
+            return self.housekeeping.set(Housekeeping::Sessions, now);
+        }
+        self.knows_sessions = true;
+        self.look_for_missing_sessions(now);
+        // Only now is it known whether another process's session has this identity (rule S1).
+        self.open_soon(now);
+        let pause = if self.lists_instead_of_reading() {
+            self.poll_pause(jitter)
+        } else {
+            // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
+            let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
+            self.rules.look_around.min(longest)
+        };
         self.housekeeping.set(Housekeeping::Sessions, now + pause);
     }
 
-    fn compare_with_listing(
-        &mut self,
-        now: LocalInstant,
-        listed: BTreeMap<SessionId, Option<Version>>,
-        jitter: Jitter,
-    ) {
-        for (id, version) in &listed {
-            if self.own.as_ref().is_none_or(|own| own.id != *id) {
-                self.hear_of(now, id);
-                match version {
-                    Some(version) => self.saw_version(now, id, version, jitter),
-                    // Only a read shows the version.
-                    None => self.look_soon(now, id),
-                }
-            }
-        }
-        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains_key(*id)).cloned().collect();
+    /// Takes the end of a listing: the sessions that it has not shown have no object, or it is false.
+    fn look_for_missing_sessions(&mut self, now: LocalInstant) {
+        let listed = std::mem::take(&mut self.listed_sessions);
+        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains(*id)).cloned().collect();
         for id in missing {
             let Some(peer) = self.peers.get_mut(&id) else { continue };
             match &mut peer.sight {

@@ -8,8 +8,9 @@ use chrono::DateTime;
 use leaderelection::clock::LocalInstant;
 use leaderelection::election::{self, Answer, Draw, Failure, Jitter, Request, Stamp, WorkEnd, Write};
 use leaderelection::sessions::machine::{
-    DrawSession, Effect, Fact, Input, LockId, Member, PeerRequest, Rules, SessionId,
+    DrawSession, Effect, Fact, Input, LockId, Member, Page, PeerRequest, Rules, SessionId,
 };
+use leaderelection::store::PageToken;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 /// Members, their store, and the time that all of them share.
@@ -26,6 +27,12 @@ pub(super) struct Fleet {
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The number of further requests about locks that are carried out and answered with an error.
     pub(super) loses: usize,
+    /// The number of locks in a page of a listing; 0 for all.
+    pub(super) page_size: usize,
+    /// The number of further pages after the first that are not answered; of all pages, if a listing has one.
+    pub(super) loses_pages: usize,
+    /// The places of the pages that members asked for.
+    pub(super) pages: Vec<Option<PageToken>>,
     /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
@@ -134,16 +141,15 @@ impl Fleet {
                         let answer = self.lock(lock, request);
                         inputs.push(Input::Lock { lock, answer });
                     }
-                    Effect::ListSessions => {
+                    Effect::ListSessions { .. } => {
                         self.requests.listings += 1;
                         let seen = self.sessions.iter().filter(|(id, _)| !self.is_hidden(index, id));
                         let listed = seen.map(|(id, found)| (id.clone(), Some(found.version.clone())));
-                        inputs.push(Input::Sessions(Ok(listed.collect())));
+                        inputs.push(Input::Sessions(Ok(Page::only(listed.collect()))));
                     }
-                    Effect::ListLocks => {
+                    Effect::ListLocks { from } => {
                         self.requests.listings += 1;
-                        let listed = self.locks.iter().map(|(id, found)| (*id, Some(found.version.clone())));
-                        inputs.push(Input::Locks(Ok(listed.collect())));
+                        inputs.push(Input::Locks(self.page(from)));
                     }
                     Effect::Lock { lock, effect: election::Effect::Stop { .. } } if !works_on => {
                         inputs.push(Input::WorkEnded { lock, end: WorkEnd::Complete });
@@ -156,6 +162,20 @@ impl Fleet {
                 }
             }
         }
+    }
+
+    /// Returns a page of the listing of all locks.
+    fn page(&mut self, from: Option<PageToken>) -> Result<Page<LockId>, Failure> {
+        self.pages.push(from.clone());
+        if self.loses_pages > 0 && (from.is_some() || self.page_size == 0) {
+            self.loses_pages -= 1;
+            return Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after: None });
+        }
+        let from = from.map_or(0, |token| token.as_str().parse().unwrap());
+        let mut rest = self.locks.range(LockId(from)..).map(|(id, found)| (*id, Some(found.version.clone())));
+        let size = if self.page_size == 0 { usize::MAX } else { self.page_size };
+        let listed = rest.by_ref().take(size).collect();
+        Ok(Page { listed, next: rest.next().map(|(id, _)| PageToken::new(id.0.to_string())) })
     }
 
     fn is_hidden(&self, member: usize, id: &SessionId) -> bool {

@@ -63,7 +63,7 @@ impl World {
                 let is_write = match flight {
                     Flight::Sent(ask) => {
                         push(Deed::Arrive(target.clone()));
-                        !matches!(ask, Ask::Read)
+                        !ask.is_read()
                     }
                     Flight::Answered(_) => {
                         push(Deed::Answer(target.clone()));
@@ -128,7 +128,7 @@ impl World {
         match deed {
             Deed::Poll => self.step(setup, index, Input::Tick),
             Deed::Arrive(target) => {
-                let is_read = matches!(self.net.get(index, target), Some(Flight::Sent(Ask::Read)));
+                let is_read = matches!(self.net.get(index, target), Some(Flight::Sent(ask)) if ask.is_read());
                 self.arrive(setup, index, target);
                 if is_read || setup.at_once_or_late {
                     self.take_answer(setup, index, target);
@@ -299,7 +299,7 @@ impl World {
 
 fn is_slow(flight: &Flight<Ask, Reply>, setup: &Setup, target: &Target) -> bool {
     match (flight, target) {
-        (Flight::Sent(Ask::Read), _) => setup.slow.reads,
+        (Flight::Sent(ask), _) if ask.is_read() => setup.slow.reads,
         (_, Target::Own(_)) => setup.slow.own,
         (_, Target::Peer(_)) => setup.slow.peers,
         (_, Target::Lock(_)) => setup.slow.locks,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use leaderelection::election::{Answer, Failure, Write};
-use leaderelection::sessions::machine::SessionId;
+use leaderelection::sessions::machine::{Page, SessionId};
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::node::{Node, id};
@@ -59,12 +59,14 @@ impl World {
         let conflict = Failure { kind: StoreErrorKind::Conflict, retry_after: None };
         let version = |cell: &Cell| Some(cell.version.clone());
         let reply = match ask {
-            Ask::Read if *target == Target::Sessions => {
-                Reply::Sessions(Ok(self.sessions.iter().map(|(id, cell)| (id.clone(), version(cell))).collect()))
+            Ask::List(_) if *target == Target::Sessions => {
+                let listed = self.sessions.iter().map(|(id, cell)| (id.clone(), version(cell)));
+                Reply::Sessions(Ok(Page::only(listed.collect())))
             }
-            Ask::Read if *target == Target::Locks => {
+            Ask::List(_) => {
                 let listed = self.locks.iter().enumerate();
-                Reply::Locks(Ok(listed.filter_map(|(lock, cell)| Some((id(lock), version(cell.as_ref()?)))).collect()))
+                let listed = listed.filter_map(|(lock, cell)| Some((id(lock), version(cell.as_ref()?))));
+                Reply::Locks(Ok(Page::only(listed.collect())))
             }
             Ask::Read => Reply::Object(Answer::Read(Ok(self.cell(target).map(|cell| cell.read(None))))),
             Ask::Write(write) => {

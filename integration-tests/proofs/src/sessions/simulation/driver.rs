@@ -213,7 +213,7 @@ impl World {
         } else {
             Fate::draw(share, &self.scenario, &mut self.dice)
         };
-        // A listing of many objects takes its time, and ends within the request timeout.
+        // A page of a listing takes its time, and ends within the request timeout.
         if let (true, None, Some(arrives)) = (self.lists_slowly, target.key(), fate.arrives) {
             let longest = timeout.mul_f64(0.9e6 / self.scenario.rates.1 as f64);
             fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));

@@ -13,7 +13,7 @@ impl World {
         if let faults::Reply::Refuse(refusal) = fate.reply {
             return self.answer(parcel, ask.failed(target, refusal.into()));
         }
-        let is_read = *ask == Ask::Read;
+        let is_read = ask.is_read();
         if let faults::Reply::False(Falsehood { applied, age }) = fate.reply
             && (is_read || !applied)
         {

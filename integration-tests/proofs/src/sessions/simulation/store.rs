@@ -1,13 +1,18 @@
 //! The objects of all sessions and locks.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
 
 use leaderelection::election::{Answer, Failure};
-use leaderelection::sessions::machine::LockId;
+use leaderelection::sessions::machine::{LockId, Page};
+use leaderelection::store::PageToken;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
 
 use crate::sessions::wire::{Ask, Key, Reply, Target};
 use crate::simulation::faults::REMEMBERED_STATES;
+
+/// The number of objects in a page of a listing.
+const PAGE: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
@@ -28,7 +33,7 @@ impl Store {
     pub(super) fn accepts(&self, target: &Target, ask: &Ask) -> bool {
         let version = target.key().and_then(|key| Some(&self.objects.get(&key)?.version));
         match ask {
-            Ask::Read => false,
+            Ask::Read | Ask::List(_) => false,
             Ask::Write(write) => version == write.expected.as_ref(),
             Ask::Delete(expected) => version == Some(expected),
         }
@@ -38,6 +43,11 @@ impl Store {
     pub(super) fn answer(&mut self, target: &Target, ask: &Ask) -> Reply {
         let accepts = self.accepts(target, ask);
         match (target.key(), ask) {
+            (_, Ask::List(from)) => match self.show(target, Some(0)) {
+                Reply::Sessions(whole) => Reply::Sessions(whole.map(|whole| page(whole, from.as_ref()))),
+                Reply::Locks(whole) => Reply::Locks(whole.map(|whole| page(whole, from.as_ref()))),
+                other => other,
+            },
             (_, Ask::Read) | (None, _) => self.show(target, Some(0)),
             _ if !accepts => ask.failed(target, Failure { kind: StoreErrorKind::Conflict, retry_after: None }),
             (Some(key), Ask::Write(write)) => Reply::Object(Answer::Written(Ok(self.put(key, &write.record)))),
@@ -59,12 +69,12 @@ impl Store {
                 let of = |(key, version): (&Key, _)| {
                     if let Key::Session(id) = key { Some((id.clone(), version)) } else { None }
                 };
-                Reply::Sessions(Ok(listed.filter_map(of).collect()))
+                Reply::Sessions(Ok(Page::only(listed.filter_map(of).collect())))
             }
             Target::Locks => {
                 let of =
                     |(key, version): (&Key, _)| if let Key::Lock(lock) = key { Some((*lock, version)) } else { None };
-                Reply::Locks(Ok(listed.filter_map(of).collect()))
+                Reply::Locks(Ok(Page::only(listed.filter_map(of).collect())))
             }
             object => Reply::Object(Answer::Read(Ok(object.key().and_then(|key| shown(&key).cloned())))),
         }
@@ -104,6 +114,16 @@ impl Store {
         past.push_front(before);
         past.truncate(REMEMBERED_STATES);
     }
+}
+
+/// Returns the page after `from` of a whole listing.
+fn page<K: Debug>(Page { mut listed, .. }: Page<K>, from: Option<&PageToken>) -> Page<K> {
+    listed.sort_by_cached_key(|(key, _)| format!("{key:?}"));
+    listed.retain(|(key, _)| from.is_none_or(|from| format!("{key:?}").as_str() > from.as_str()));
+    let is_last = listed.len() <= PAGE;
+    listed.truncate(PAGE);
+    let next = listed.last().filter(|_| !is_last).map(|(key, _)| PageToken::new(format!("{key:?}")));
+    Page { listed, next }
 }
 
 fn read(body: &[u8]) -> LeaderElectionRecord {

@@ -1,0 +1,66 @@
+//! Listings of locks, page by page.
+
+use leaderelection::election::Request;
+use leaderelection::sessions::machine::{Effect, Input};
+use leaderelection::store::PageToken;
+
+use super::fleet::{Fleet, rules};
+
+const LOCKS: u32 = 100;
+
+/// Returns a fleet whose only member has ended and left its locks, with a store that lists them in pages of ten.
+fn left_behind() -> Fleet {
+    let mut fleet = Fleet { page_size: 10, ..Fleet::default() };
+    fleet.join(rules("a"), LOCKS);
+    fleet.pass(1);
+    fleet.members[0].campaigns = false;
+    fleet.give(0, Input::Stop);
+    fleet.members[0].alive = false;
+    fleet.pages.clear();
+    fleet
+}
+
+#[test]
+fn pages_are_used_as_they_come_and_a_failed_one_is_asked_for_again_from_its_place() {
+    let mut fleet = left_behind();
+    fleet.loses_pages = 1;
+    let member = fleet.join(rules("b"), LOCKS);
+    fleet.pass(3);
+    assert_eq!(fleet.led_by(member, LOCKS), LOCKS as usize);
+    let places: Vec<_> = fleet.pages.iter().map(|from| from.as_ref().map(|token| token.as_str().to_owned())).collect();
+    assert_eq!(places[..4], [None, Some("10".into()), Some("10".into()), Some("20".into())]);
+    // Locks of the first page were read before the second page was asked for.
+    let effects = &fleet.members[member].effects;
+    let reads = effects.iter().position(|effect| matches!(effect, Effect::Lock { .. }));
+    let pages = effects.iter().rposition(|effect| matches!(effect, Effect::ListLocks { .. }));
+    assert!(reads < pages, "{reads:?}, {pages:?}");
+}
+
+#[test]
+fn a_member_that_gets_no_listing_reads_its_locks_in_turn() {
+    for locks in [0, LOCKS] {
+        let mut fleet = if locks == 0 { Fleet::default() } else { left_behind() };
+        fleet.loses_pages = usize::MAX;
+        let member = fleet.join(rules("b"), LOCKS);
+        fleet.pass(5);
+        assert_eq!(fleet.led_by(member, LOCKS), LOCKS as usize, "{locks} locks existed");
+        // The listing is tried again with the next look at all locks, and never in between.
+        let asked = fleet.pages.len();
+        fleet.pass(20);
+        assert_eq!(fleet.pages.len(), asked);
+    }
+}
+
+#[test]
+fn a_lock_counts_as_missing_only_after_the_last_page() {
+    let mut fleet = left_behind();
+    let member = fleet.join(rules("b"), LOCKS + 5);
+    fleet.pass(3);
+    assert_eq!(fleet.led_by(member, LOCKS + 5), LOCKS as usize + 5);
+    let effects = &fleet.members[member].effects;
+    let is_last_page =
+        |effect: &Effect| matches!(effect, Effect::ListLocks { from: Some(from) } if *from == PageToken::new("90"));
+    let creates = |effect: &Effect| matches!(effect, Effect::Lock { request: Request::Write(write), .. } if write.expected.is_none());
+    let (last_page, created) = (effects.iter().position(is_last_page), effects.iter().position(creates));
+    assert!(last_page.is_some() && last_page < created, "{last_page:?}, {created:?}");
+}
