@@ -8,6 +8,7 @@ use leaderelection_proofs::kit::explore_all;
 use leaderelection_proofs::models;
 
 mod costs;
+mod gaps;
 mod kit;
 mod models;
 mod simulation;

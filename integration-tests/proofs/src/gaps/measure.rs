@@ -1,0 +1,204 @@
+//! The events of a fleet, one by one.
+
+use std::time::Duration;
+
+use leaderelection::MemoryStore;
+use tokio::runtime::Builder;
+use tokio::time::{Instant, sleep};
+
+use super::member::Member;
+use super::store::{Client, Pace, Requests};
+use super::watch::{Cause, Gap, Watch};
+
+/// The longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// The time in which a fleet comes to rest: leases to settle, and the moves of balance.
+const REST: Duration = Duration::from_secs(120);
+
+/// The time between the stop of a process and the start of its successor in a rolling restart.
+const REPLACED: Duration = Duration::from_secs(1);
+
+/// A change of the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// All members start at one moment, and no lock exists.
+    Start,
+    /// One member leads all locks, is stopped, and starts again.
+    Restart,
+    /// One member leads all locks, dies, and starts again under another identity.
+    Crashed,
+    /// The members are replaced one after the other.
+    Roll,
+    /// One member of the fleet dies.
+    Crash,
+    /// One further member joins.
+    Join,
+}
+
+/// The size of a fleet, and its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The number of locks.
+    pub locks: usize,
+    /// The number of members.
+    pub members: usize,
+    /// The store.
+    pub pace: Pace,
+}
+
+/// The measurements of one event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The time until every lock was led; `None` if that did not happen.
+    pub all_led: Option<Duration>,
+    /// The number of locks that were led in the end.
+    pub led: usize,
+    /// The times without a leader that the event caused, shortest first.
+    pub gaps: Vec<Duration>,
+    /// Those of other locks, which moved for balance, shortest first.
+    pub moved: Vec<Duration>,
+    /// The time until the last move for balance; zero without any.
+    pub balanced: Duration,
+    /// The largest difference of a share from the mean share, as a part of that.
+    pub unfair: f64,
+    /// The part of all writes that were refused because another was first.
+    pub refused: f64,
+    /// All requests, a page of a listing as one.
+    pub requests: u64,
+    /// The number of terms that began beside another term of their lock: zero, or the library is broken.
+    pub overlaps: usize,
+}
+
+impl Event {
+    /// Lets the event happen to a fleet, and measures.
+    ///
+    /// # Panics
+    ///
+    /// If there is no runtime.
+    #[must_use]
+    pub fn measure(self, settings: Settings) -> Measured {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        runtime.block_on(async { Fleet::new(settings).live_through(self).await })
+    }
+}
+
+/// A running fleet.
+struct Fleet {
+    settings: Settings,
+    store: MemoryStore,
+    watch: Watch,
+    members: Vec<Member>,
+    /// The way to the store of every process that was ever started.
+    clients: Vec<Client>,
+}
+
+impl Fleet {
+    fn new(settings: Settings) -> Self {
+        let watch = Watch::over(settings.locks);
+        Self { settings, store: MemoryStore::new(), watch, members: Vec::new(), clients: Vec::new() }
+    }
+
+    fn start(&mut self) {
+        let Settings { locks, pace, .. } = self.settings;
+        let client = Client::new(self.store.clone(), pace);
+        self.members.push(Member::start(self.clients.len(), client.clone(), locks, &self.watch));
+        self.clients.push(client);
+    }
+
+    /// The requests of all processes so far.
+    fn requests(&self) -> Requests {
+        self.clients.iter().map(Client::requests).fold(Requests::default(), Requests::plus)
+    }
+
+    async fn live_through(mut self, event: Event) -> Measured {
+        let alone = matches!(event, Event::Restart | Event::Crashed);
+        let members = if alone { 1 } else { self.settings.members };
+        let mut began = Instant::now();
+        if event != Event::Start {
+            // One after the other, so that their renewals are not in step.
+            for index in 0..members {
+                self.start();
+                sleep(Duration::from_millis(5_300 + 370 * index as u64)).await;
+            }
+            self.all_led(began).await;
+            sleep(REST).await;
+            self.watch.take_gaps();
+            began = Instant::now();
+        }
+        let before = self.requests();
+        match event {
+            Event::Start => (0..members).for_each(|_| self.start()),
+            Event::Restart => {
+                self.members.remove(0).stop().await;
+                self.start();
+                began = Instant::now();
+            }
+            Event::Crashed | Event::Crash => {
+                began = self.members.remove(0).crash().await;
+                if event == Event::Crashed {
+                    self.start();
+                }
+            }
+            Event::Roll => {
+                for _ in 0..members {
+                    self.members.remove(0).stop().await;
+                    sleep(REPLACED).await;
+                    self.start();
+                    sleep(REST / 2).await;
+                }
+            }
+            Event::Join => self.start(),
+        }
+        let all_led = self.all_led(began).await;
+        if !alone {
+            sleep(REST).await;
+        }
+        self.measured(began, event, all_led, before)
+    }
+
+    /// Waits until every lock is led, and returns the time since `began`.
+    async fn all_led(&self, began: Instant) -> Option<Duration> {
+        // The end of a process that was killed is carried out first.
+        sleep(Duration::from_millis(1)).await;
+        while self.watch.led() < self.settings.locks {
+            if began.elapsed() > PATIENCE {
+                return None;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        Some(began.elapsed())
+    }
+
+    fn measured(&self, began: Instant, event: Event, all_led: Option<Duration>, before: Requests) -> Measured {
+        let gaps = self.watch.take_gaps();
+        let caused = match event {
+            Event::Crash | Event::Crashed => Cause::Crash,
+            Event::Join => Cause::HandOver,
+            Event::Start | Event::Restart | Event::Roll => Cause::Stop,
+        };
+        let balanced = gaps.iter().filter(|gap| gap.cause == Cause::HandOver).map(|gap| gap.ended_at).max();
+        let shares = self.watch.shares(self.clients.len());
+        let alive: Vec<usize> = self.members.iter().map(|member| shares[member.number]).collect();
+        let mean = self.settings.locks as f64 / alive.len() as f64;
+        let requests = self.requests();
+        let (writes, refused) = (requests.writes - before.writes, requests.refused - before.refused);
+        Measured {
+            all_led,
+            led: self.watch.led(),
+            gaps: sorted(&gaps, |gap| gap.cause == caused),
+            moved: sorted(&gaps, |gap| gap.cause == Cause::HandOver),
+            balanced: balanced.map(|at| at.saturating_duration_since(began)).unwrap_or_default(),
+            unfair: alive.iter().map(|share| (*share as f64 - mean).abs() / mean).fold(0.0, f64::max),
+            refused: refused as f64 / writes.max(1) as f64,
+            requests: requests.all() - before.all(),
+            overlaps: self.watch.overlaps(),
+        }
+    }
+}
+
+fn sorted(gaps: &[Gap], wanted: impl Fn(&Gap) -> bool) -> Vec<Duration> {
+    let mut lasted: Vec<Duration> = gaps.iter().filter(|gap| wanted(gap)).map(|gap| gap.lasted).collect();
+    lasted.sort_unstable();
+    lasted
+}

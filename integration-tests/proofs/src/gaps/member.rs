@@ -1,0 +1,79 @@
+//! One process of the fleet, as a task.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaderelection::clock::TokioClock;
+use leaderelection::{LeaderCallbacks, Session};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::store::Client;
+use super::watch::{Cause, Watch};
+
+/// A running process. Dropping it is a crash.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) number: usize,
+    client: Client,
+    cause: Arc<Mutex<Cause>>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Member {
+    /// Starts a process that competes for all locks of the watch.
+    pub(super) fn start(number: usize, client: Client, locks: usize, watch: &Watch) -> Self {
+        let session = Session::builder(client.clone(), "fleet", format!("node-{number}"));
+        let session = session.clock(TokioClock::new()).seed(number as u64).balance(true).build().expect("settings");
+        let (stop, cause) = (CancellationToken::new(), Arc::new(Mutex::new(Cause::HandOver)));
+        let callbacks = {
+            let (watch, cause) = (watch.clone(), Arc::clone(&cause));
+            move |lock: &str| {
+                let (watch, cause) = (watch.clone(), Arc::clone(&cause));
+                let lock = lock.parse().expect("a number");
+                LeaderCallbacks::new().on_start_leading(move |leadership| {
+                    let term = watch.lead(lock, number, &cause);
+                    async move {
+                        leadership.lost().await;
+                        drop(term);
+                    }
+                })
+            }
+        };
+        let token = stop.clone();
+        let task = tokio::spawn(async move {
+            let names = (0..locks).map(|lock| lock.to_string());
+            session.lead_all(names, callbacks, token).await.expect("good names");
+        });
+        Self { number, client, cause, stop, task }
+    }
+
+    /// Stops the process in good order.
+    pub(super) async fn stop(mut self) {
+        self.will_end_by(Cause::Stop);
+        self.stop.cancel();
+        (&mut self.task).await.expect("no panic");
+    }
+
+    /// Kills the process just after a renewal of its session.
+    pub(super) async fn crash(self) -> Instant {
+        let before = self.client.renewed_at();
+        while self.client.renewed_at() == before {
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.will_end_by(Cause::Crash);
+        self.client.renewed_at()
+    }
+
+    fn will_end_by(&self, cause: Cause) {
+        *self.cause.lock().expect("no panic under the lock") = cause;
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
