@@ -7,9 +7,12 @@
 //! The numbers in comments are those of the rules in [the protocol](crate::protocol).
 
 mod agenda;
+mod balance;
+mod budget;
 mod effect;
 mod ending;
 mod flight;
+mod hand_over;
 mod input;
 mod listing;
 mod lock;
@@ -17,11 +20,14 @@ mod looking;
 mod member;
 mod own;
 mod own_session;
+mod pacing;
 mod peer;
 mod ranking;
+mod released;
 mod rhythm;
 mod rules;
 mod taking;
+mod turn;
 mod visit;
 mod watch;
 

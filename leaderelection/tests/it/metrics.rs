@@ -177,7 +177,7 @@ fn a_session_and_its_locks_are_told() {
                 ("renewal_duration_seconds{name=fleet}", 2.0),
                 ("store_requests_total{name=fleet,operation=create,outcome=ok}", 1.0),
                 // The listing of the sessions.
-                ("store_requests_total{name=fleet,operation=get,outcome=ok}", 1.0),
+                ("store_requests_total{name=fleet,operation=get,outcome=ok}", 2.0),
                 ("store_requests_total{name=fleet,operation=get,outcome=missing}", 1.0),
                 ("store_requests_total{name=fleet,operation=update,outcome=ok}", 2.0),
                 ("master_status{name=fleet/x}", 1.0),

@@ -3,6 +3,7 @@
 mod crash;
 mod fleet;
 mod listing;
+mod moving;
 mod operator;
 
 use std::time::Duration;

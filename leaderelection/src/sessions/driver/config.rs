@@ -23,7 +23,8 @@ pub struct SessionBuilder {
     common: Common,
     weight: u32,
     balance: bool,
-    hand_overs: usize,
+    hand_overs: Option<usize>,
+    at_a_time: Option<usize>,
     look_around: Option<Duration>,
 }
 
@@ -50,7 +51,8 @@ impl SessionBuilder {
             common: Common::default(),
             weight: 1,
             balance: false,
-            hand_overs: 4,
+            hand_overs: None,
+            at_a_time: None,
             look_around: None,
         }
     }
@@ -69,9 +71,20 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the number of locks that are handed over at the same time for balance. The default is 4.
+    /// Sets the number of locks that this member hands over in each retry period for balance. The next follow when these
+    /// were taken. The default is a 32nd of the number of locks, from 8 to 128.
     pub fn hand_overs(mut self, hand_overs: usize) -> Self {
-        self.hand_overs = hand_overs;
+        self.hand_overs = Some(hand_overs);
+        self
+    }
+
+    /// Sets the largest number of requests about locks and other sessions that are in flight at the same time. The default
+    /// is a 64th of the number of locks, from 16 to 128.
+    ///
+    /// A store that throttles gets half as many at a time, and twice as many after each retry period without a refusal. The
+    /// renewal of the session waits for none of these requests.
+    pub fn requests_at_a_time(mut self, requests: usize) -> Self {
+        self.at_a_time = Some(requests);
         self
     }
 
@@ -93,8 +106,10 @@ impl SessionBuilder {
         if !(1..=MAX_WEIGHT).contains(&self.weight) {
             return Err(ConfigError::new("weight", format!("({}) must be from 1 to {MAX_WEIGHT}", self.weight)));
         }
-        if self.hand_overs == 0 {
-            return Err(ConfigError::new("hand_overs", "(0) must be at least 1"));
+        for (name, number) in [("hand_overs", self.hand_overs), ("requests_at_a_time", self.at_a_time)] {
+            if number == Some(0) {
+                return Err(ConfigError::new(name, "(0) must be at least 1"));
+            }
         }
         let look_around = self.look_around.unwrap_or(Duration::from_secs(30).max(retry_period));
         if look_around < retry_period {
@@ -106,7 +121,8 @@ impl SessionBuilder {
         election.release_patience = timings.release_patience();
         let mut rules = Rules::new(election);
         (rules.weight, rules.balance) = (self.weight, self.balance);
-        (rules.hand_overs, rules.look_around) = (self.hand_overs, look_around);
+        (rules.hand_overs, rules.at_a_time) = (self.hand_overs, self.at_a_time);
+        rules.look_around = look_around;
         let place = Place::new(self.store, &self.prefix, common.limit(timings), longest);
         let name = common.name.unwrap_or_else(|| place.describe());
         let (store_check, clock, seed) = (common.store_check, common.clock, common.seed);

@@ -1,11 +1,10 @@
-//! Rules S6 and S9: the end of a term whose session continues, and the end of the work of any term.
+//! Rule S6: the end of a term whose session continues, and the end of the work of any term.
 
 use std::time::Duration;
 
 use super::LockId;
 use super::lock::{Phase, Seen};
-use super::member::{Housekeeping, Member};
-use super::ranking;
+use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{BackOff, Command, Effect, Fact};
 use crate::term::{BeginReason, EndReason, Ending, Late, WorkEnd};
@@ -202,49 +201,5 @@ impl Member {
             let to = to.to_owned();
             self.end_term(now, id, EndReason::Transferred { to });
         }
-    }
-
-    /// Begins to look for locks to hand over, and plans the next look for the member that settles next.
-    pub(super) fn balance(&mut self, now: LocalInstant) {
-        self.examine = Some(0);
-        let lease = self.rules.election.lease_duration;
-        // A member that is too young now is looked at again when it has lived for a lease.
-        let settling = self.peers.values().filter(|peer| peer.is_member()).map(|peer| peer.settles_at(lease));
-        if let Some(at) = settling.filter(|at| *at > now).min() {
-            self.housekeeping.set(Housekeeping::Balance, at);
-        }
-    }
-
-    /// Hands over the locks for which another member is first in rank, a few at a time (rule S9).
-    pub(super) fn hand_over(&mut self, now: LocalInstant) {
-        while let Some(index) = self.examine {
-            // A lock has no leader while it moves, so only a few move at a time.
-            if self.window().is_none() || self.handing_over.len() >= self.rules.hand_overs {
-                return;
-            }
-            let id = LockId(index);
-            let Some(lock) = self.lock(id) else {
-                self.examine = None;
-                return;
-            };
-            let (leads, hash) = (matches!(lock.phase, Phase::Leading { .. }), lock.hash);
-            self.examine = Some(index + 1);
-            if leads && let Some(to) = self.first_in_rank(now, hash) {
-                self.handing_over.insert(index);
-                self.end_term(now, id, EndReason::Transferred { to });
-            }
-        }
-    }
-
-    /// The first in rank for a lock, if it is another member that has lived for a lease.
-    fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<String> {
-        let lease = self.rules.election.lease_duration;
-        let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &*self.identity);
-        // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
-        let settled = self.peers.values().filter(|peer| peer.is_member() && peer.settles_at(lease) <= now);
-        let scores = settled.map(|peer| {
-            (ranking::score(peer.identity_hash, peer.weight, lock), peer.identity.as_deref().unwrap_or_default())
-        });
-        scores.max().filter(|best| *best > own).map(|(_, identity)| identity.to_owned())
     }
 }

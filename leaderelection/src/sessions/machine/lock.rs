@@ -24,6 +24,8 @@ pub(super) struct Lock {
     pub(super) first_new_token: u64,
     /// The moment before which nothing is written, and before which nothing is read again after a failure.
     pub(super) not_before: LocalInstant,
+    /// The moment since which nothing holds the lock, as far as is known. The waits of rule S9 begin then.
+    pub(super) free_since: LocalInstant,
     /// The leader that was last announced.
     pub(super) announced: Option<Arc<str>>,
     /// The rare parts of the record.
@@ -33,6 +35,8 @@ pub(super) struct Lock {
     pub(super) must_read: bool,
     /// `true` if the listing under way says nothing more about this lock: it was shown, or the lock is newer.
     pub(super) is_listed: bool,
+    /// `true` if a read was sent since nothing holds the lock, to see whether one that goes first has taken it.
+    pub(super) has_looked: bool,
     /// `true` if a write that would make this lock ours may have landed, or may still land.
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
@@ -108,11 +112,13 @@ impl Lock {
             next_token: 0,
             first_new_token: 0,
             not_before: LocalInstant::default(),
+            free_since: LocalInstant::default(),
             announced: None,
             extras: None,
             is_exhausted: false,
             must_read: false,
             is_listed: true,
+            has_looked: false,
             in_doubt: false,
             read_failed: false,
             failures: BackOff::default(),

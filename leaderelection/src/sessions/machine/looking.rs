@@ -23,17 +23,22 @@ impl Member {
 
     /// Returns `true` if a listing of the locks costs less than reads of each.
     pub(super) fn lists_locks_instead_of_reading(&self) -> bool {
-        self.locks.len() - self.vacant.len() > self.rules.reads_per_listing
+        self.number_of_locks() > self.rules.reads_per_listing
     }
 
     /// The pause between two looks at all locks. While a member is new, locks move, and whoever does not read the sessions
     /// that count the releases looks at every retry period.
     fn pause_between_looks(&self, now: LocalInstant) -> Duration {
         let Rules { election, look_around, balance, .. } = &*self.rules;
-        let is_new = |since: LocalInstant| now < since + election.lease_duration * 3;
-        let locks_move = self.own.as_ref().is_some_and(|own| is_new(own.opened_at))
-            || self.peers.values().any(|peer| peer.is_member() && is_new(peer.alive_since));
-        if *balance && locks_move && self.lists_instead_of_reading() { election.retry_period } else { *look_around }
+        let often =
+            *balance && self.lists_instead_of_reading() && self.has_newer_member(now, election.lease_duration * 3);
+        if often { election.retry_period } else { *look_around }
+    }
+
+    /// Returns `true` if the session of a member is younger than `age`, the own one included.
+    pub(super) fn has_newer_member(&self, now: LocalInstant, age: Duration) -> bool {
+        self.own.as_ref().is_some_and(|own| now < own.opened_at + age)
+            || self.peers.values().any(|peer| peer.is_member() && now < peer.alive_since + age)
     }
 
     /// Looks for changes of all locks (rule S8), or goes on with a look.
@@ -54,13 +59,20 @@ impl Member {
         }
     }
 
+    /// Reads the locks that a session has released, by the hashes of their names.
+    pub(super) fn look_at_released(&mut self, now: LocalInstant, let_go: &[u64]) {
+        self.read_all(now, |lock| let_go.contains(&lock.hash));
+    }
+
     /// Reads locks in turn.
     fn read_all(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
             // Nobody waits for a lock without a candidacy, unless it may name this session.
-            lock.must_read |= wanted(lock) && (lock.phase != Phase::Idle || lock.in_doubt);
-            self.plan(now, LockId::of(index));
+            if wanted(lock) && (lock.phase != Phase::Idle || lock.in_doubt) {
+                lock.must_read = true;
+                self.plan(now, LockId::of(index));
+            }
         }
     }
 

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::Agenda;
+use super::budget::Budget;
 use super::effect::{Effect, Fact};
 use super::flight::Flight;
+use super::hand_over::{HandOver, Sweep};
 use super::input::{DrawSession, Input};
 use super::listing::Listing;
 use super::lock::{Lock, Phase, Seen};
 use super::own_session::Own;
 use super::peer::Peer;
 use super::ranking;
+use super::released::Released;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Failure, Jitter, SLOW, Term};
-use crate::store::StoreErrorKind;
+use crate::election::{self, Term};
 use crate::term::RunOutcome;
 
 /// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
@@ -56,12 +58,21 @@ pub struct Member {
     pub(super) knows_sessions: bool,
     /// The number of works that run and that the own session waits for.
     pub(super) at_work: usize,
-    /// The number of locks that the own session has released.
-    pub(super) released: u64,
+    /// The locks that the own session has released.
+    pub(super) released: Released,
     /// The locks that are being handed over for balance.
-    pub(super) handing_over: BTreeSet<u32>,
-    /// The next lock to examine for a hand-over.
-    pub(super) examine: Option<u32>,
+    pub(super) handing_over: BTreeMap<u32, HandOver>,
+    /// The search for locks to hand over that is under way.
+    pub(super) sweep: Option<Sweep>,
+    /// `true` if the sessions were listed since the own one was opened.
+    pub(super) has_listed_members: bool,
+    /// `true` if every session that was listed then is known.
+    pub(super) knows_members: bool,
+    /// The moment of the last write that took a lock of which this member is first in rank.
+    pub(super) took_first_at: LocalInstant,
+    pub(super) budget: Budget,
+    /// The number of requests that may be in flight.
+    pub(super) room: usize,
     pub(super) begun: bool,
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
@@ -108,9 +119,14 @@ impl Member {
             list_again: false,
             knows_sessions: false,
             at_work: 0,
-            released: 0,
-            handing_over: BTreeSet::new(),
-            examine: None,
+            released: Released::default(),
+            handing_over: BTreeMap::new(),
+            sweep: None,
+            has_listed_members: false,
+            knows_members: false,
+            took_first_at: LocalInstant::default(),
+            budget: Budget::default(),
+            room: 0,
             begun: false,
             stop_asked: false,
             effects: VecDeque::new(),
@@ -143,6 +159,7 @@ impl Member {
         if is_removed {
             self.set_seen(id, Seen::Unknown);
             self.due_locks.cancel(&id.0);
+            self.handing_over.remove(&id.0);
             self.vacant.insert(id);
         }
         is_removed
@@ -153,6 +170,7 @@ impl Member {
     ///
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl DrawSession) {
+        self.set_room(now);
         // An input that comes too late for the session must not prolong it (rules S1 and S2).
         self.step_own(now, election::Input::Tick, draw);
         match input {
@@ -178,8 +196,6 @@ impl Member {
         }
         // After the input, which may be the end of the very work that is late.
         self.drop_late_work(now);
-        // An end in this step may have made room for further hand-overs (rule S9).
-        self.hand_over(now);
         // The last work may have ended in this step, and then the session can be released.
         self.step_own(now, election::Input::Tick, draw);
         self.send(now, draw);
@@ -275,7 +291,7 @@ impl Member {
     /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
     /// instead (rule 12).
     pub(super) fn finish(&mut self, now: LocalInstant, id: LockId) {
-        self.handing_over.remove(&id.0);
+        self.handing_over.retain(|lock, over| *lock != id.0 || over.released.is_some());
         self.drop_by.cancel(&id.0);
         let stops = self.stop_asked;
         let Some(lock) = self.lock_mut(id) else { return };
@@ -290,11 +306,6 @@ impl Member {
         };
         self.order(id, election::Effect::Finished(outcome));
         self.plan(now, id);
-    }
-
-    /// Returns `true` if another request may be sent.
-    pub(super) fn has_room(&self) -> bool {
-        self.flights.len() + self.housekeeping_in_flight < self.rules.at_a_time
     }
 
     /// Sends the requests that are due, as many as may be in flight.
@@ -325,28 +336,6 @@ impl Member {
             Housekeeping::Locks => self.look_at_locks(now),
             Housekeeping::Balance => self.balance(now),
         }
-    }
-
-    /// Keeps the pause that the store asked for, up to one lease.
-    pub(super) fn obey(&mut self, now: LocalInstant, failure: Option<Failure>) {
-        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
-        self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
-    }
-
-    /// The pause after a failure of a request about one lock.
-    pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
-        let Self { rules, locks, .. } = self;
-        let (rules, poll) = (&rules.election, rules.election.poll_pause(jitter));
-        // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
-        let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(rules, jitter));
-        match kind {
-            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
-            _ => pause,
-        }
-    }
-
-    pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
-        self.rules.election.poll_pause(jitter)
     }
 
     /// Gives an order or a fact about one lock, as the election of a lock with a lease of its own does.

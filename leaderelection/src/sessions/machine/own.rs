@@ -9,9 +9,10 @@ use std::sync::Arc;
 use super::effect::{Effect, Fact};
 use super::input::DrawSession;
 use super::lock::{Phase, Seen};
-use super::member::Member;
+use super::member::{Housekeeping, Member};
 use super::own_session::Own;
 use super::peer::{self, Peer, Sight};
+use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, Election, Input, Purpose, Request, Write};
@@ -31,7 +32,7 @@ impl Member {
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         // The count belongs to one session: readers compare it between two renewals (rule S6).
-        self.released = 0;
+        self.released = Released::default();
         let id = draw.session();
         let (term, ended) = (None, None);
         self.own = Some(Own { id, election, term, opened_at: now, created: false, ended, concluded: false });
@@ -85,6 +86,7 @@ impl Member {
             }
             election::Effect::Extend(term) => {
                 own.term = Some(term);
+                self.released.renewed();
                 self.effects.push_back(Effect::Extend(term));
             }
             election::Effect::Stop { reason, drop_by, .. } => {
@@ -104,7 +106,7 @@ impl Member {
         let Some(own) = &self.own else { return };
         if let Request::Write(Write { record, .. }) = &mut request {
             let lived = self.rules.balance.then(|| now.saturating_since(own.opened_at));
-            peer::mark(Arc::make_mut(record), self.rules.weight, self.released, lived);
+            peer::mark(Arc::make_mut(record), self.rules.weight, &mut self.released, lived);
         }
         self.effects.push_back(Effect::Own { session: own.id.clone(), request });
     }
@@ -115,6 +117,8 @@ impl Member {
         if !self.lock_listing.in_flight {
             self.lock_listing.end();
         }
+        (self.has_listed_members, self.knows_members) = (false, false);
+        self.housekeeping.hurry(Housekeeping::Sessions, now);
         self.look_at_locks_soon(now);
         for index in 0..self.locks.len() {
             self.freed(now, LockId::of(index));
@@ -128,7 +132,7 @@ impl Member {
         self.due_locks.clear();
         self.drop_by.clear();
         self.handing_over.clear();
-        self.examine = None;
+        self.sweep = None;
         for index in 0..self.locks.len() {
             let mut ending = match std::mem::replace(&mut self.locks[index].phase, Phase::Idle) {
                 Phase::Leading { token } => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ranking;
+use super::released::Released;
 use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
@@ -14,6 +15,7 @@ use crate::store::Version;
 const RELEASED: &str = "released";
 const WEIGHT: &str = "weight";
 const LIVED: &str = "livedSeconds";
+const LET_GO: &str = "releasedLocks";
 
 /// Another session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +44,11 @@ pub(super) struct Peer {
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
+    /// The version in the last listing, if that told one.
+    pub(super) listed: Option<Version>,
+    /// The moment before which the member gets no locks for balance, and the number of times that it took none.
+    pub(super) spared_until: LocalInstant,
+    pub(super) balks: u32,
     /// `true` while a request about the session is in flight.
     pub(super) in_flight: bool,
     /// The locks that name this session.
@@ -88,6 +95,9 @@ impl Peer {
             asked_at: now,
             rhythm: None,
             not_before: now,
+            listed: None,
+            spared_until: now,
+            balks: 0,
             in_flight: false,
             holds: BTreeSet::new(),
         }
@@ -128,12 +138,23 @@ impl Peer {
 }
 
 /// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
-pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: u64, lived: Option<Duration>) {
+pub(super) fn mark(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
     record.unknown.set(WEIGHT, &weight);
-    record.unknown.set(RELEASED, &released);
+    record.unknown.set(RELEASED, &released.count);
+    let let_go = released.tell();
+    if !let_go.is_empty() || record.unknown.get(LET_GO).is_some() {
+        record.unknown.set(LET_GO, &let_go);
+    }
     if let Some(lived) = lived {
         record.unknown.set(LIVED, &lived.min(record.lease_duration).as_secs());
     }
+}
+
+/// Returns the hashes of the names of the locks that a session has released last, newest first.
+pub(super) fn let_go(record: &LeaderElectionRecord) -> Vec<u64> {
+    let names: Vec<String> =
+        record.unknown.get(LET_GO).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    names.iter().map_while(|hash| u64::from_str_radix(hash, 16).ok()).collect()
 }
 
 /// Returns `true` if the record is that of a session, and not of a lock.

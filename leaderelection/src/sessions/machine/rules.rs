@@ -18,14 +18,15 @@ pub struct Rules {
     pub weight: u32,
     /// `true` if a leader hands over the locks for which another member is first in rank (rule S9).
     pub balance: bool,
-    /// The number of locks that are handed over at the same time.
-    pub hand_overs: usize,
+    /// The number of locks that are handed over in a retry period; `None` for one that grows with the number of locks.
+    pub hand_overs: Option<usize>,
     /// The longest pause between two looks at all locks, and between two searches for new sessions.
     pub look_around: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
-    /// The number of requests about locks and other sessions that are in flight at the same time.
-    pub at_a_time: usize,
+    /// The number of requests about locks and other sessions that are in flight at the same time; `None` for one that grows
+    /// with the number of locks.
+    pub at_a_time: Option<usize>,
     /// The time after which the object of an ended session is deleted; `None` if the object is kept.
     pub delete_after: Option<Duration>,
 }
@@ -41,12 +42,20 @@ impl Rules {
             election,
             weight: 1,
             balance: false,
-            hand_overs: 4,
+            hand_overs: None,
             look_around: Duration::from_secs(30),
             // Amazon's list price of a listing, divided by that of a read.
             reads_per_listing: 13,
-            at_a_time: 16,
+            at_a_time: None,
             delete_after,
         }
+    }
+
+    pub(super) fn hand_overs(&self, locks: usize) -> usize {
+        self.hand_overs.unwrap_or((locks / 32).clamp(8, 128))
+    }
+
+    pub(super) fn at_a_time(&self, locks: usize) -> usize {
+        self.at_a_time.unwrap_or((locks / 64).clamp(16, 128))
     }
 }

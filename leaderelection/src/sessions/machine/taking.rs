@@ -1,4 +1,4 @@
-//! Rules S2, S5 and S9: the reads of single locks, and the writes that take and release them.
+//! Rules S2 and S5: the reads of single locks, and the writes that take and release them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use super::flight::{Flight, Kind};
 use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
 use super::member::Member;
-use super::ranking;
 use super::rules::Rules;
+use super::turn::Turn;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{
@@ -23,39 +23,13 @@ use crate::term::EndReason;
 /// The next request that a lock needs.
 enum Want {
     Look,
+    /// A look for the member that takes what was handed over, at this moment.
+    LookForTaker(LocalInstant),
     Take(BeginReason),
     Release,
 }
 
 impl Member {
-    /// Plans the next request for a lock that can perhaps be taken since now. Members that are before this one in rank go
-    /// first (rule S9).
-    pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
-        let Some(lock) = self.lock(id) else { return };
-        // The order spares requests and nothing else: of two writes on one version, one is a conflict.
-        if lock.phase == Phase::Competing && self.opening(lock).is_some() {
-            let mut wait = self.rules.election.retry_period * self.rank(lock);
-            if lock.prefers_other_than(&self.identity).is_some() {
-                wait += self.rules.election.lease_duration;
-            }
-            if let Some(lock) = self.lock_mut(id) {
-                // A second event about the same opening must not shorten a wait, such as that after a step-down.
-                lock.not_before = lock.not_before.max(now + wait);
-            }
-        }
-        self.plan(now, id);
-    }
-
-    /// The number of live members that are before this one in rank for a lock.
-    fn rank(&self, lock: &Lock) -> u32 {
-        let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
-        let before = self.peers.values().filter(|peer| peer.is_member()).filter(|peer| {
-            let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
-            (score, peer.identity.as_deref().unwrap_or_default()) > own
-        });
-        u32::try_from(before.count()).unwrap_or(u32::MAX)
-    }
-
     /// The reason for which a lock can be taken; `None` if it cannot (rules S4 and S5).
     pub(super) fn opening(&self, lock: &Lock) -> Option<BeginReason> {
         match &lock.seen {
@@ -78,7 +52,8 @@ impl Member {
         }
     }
 
-    fn want(&self, lock: &Lock) -> Option<Want> {
+    fn want(&self, id: LockId) -> Option<Want> {
+        let lock = self.lock(id)?;
         let is_ours = matches!(lock.seen, Seen::Ours { .. });
         // Without a candidacy, a read is worth its price only if the record may name this session, and so bar others.
         let competes = match &lock.phase {
@@ -89,6 +64,9 @@ impl Member {
         let matters = competes || lock.in_doubt || is_ours;
         if lock.must_read && matters {
             return Some(Want::Look);
+        }
+        if let Some(at) = self.taker_is_due(id) {
+            return Some(Want::LookForTaker(at));
         }
         match &lock.phase {
             Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
@@ -105,8 +83,10 @@ impl Member {
         let Some(lock) = self.lock(id) else { return };
         // Two requests about one lock could be answered in either order, and the older answer would be taken for news.
         let may_send = self.window().is_some() && !self.flights.contains_key(&id.0);
-        match self.want(lock).filter(|_| may_send) {
+        match self.want(id).filter(|_| may_send) {
             None => self.due_locks.cancel(&id.0),
+            Some(Want::LookForTaker(at)) => self.due_locks.set(id.0, at),
+            Some(Want::Take(_)) => self.due_locks.set(id.0, self.turn(lock).at.max(now)),
             // The waits are for writes. A read that kept them would find the opening too late.
             Some(Want::Look) if !lock.read_failed => self.due_locks.set(id.0, now),
             Some(_) => self.due_locks.set(id.0, lock.not_before.max(now)),
@@ -119,7 +99,20 @@ impl Member {
         if self.window().is_none_or(|term| now >= term.valid_until) {
             return;
         }
-        let want = self.lock(id).and_then(|lock| self.want(lock));
+        let mut want = self.want(id);
+        if let Some(Want::Take(_)) = want {
+            // Members may have come or gone since this was planned.
+            let Some(Turn { rank, at }) = self.lock(id).map(|lock| self.turn(lock)) else { return };
+            if at > now {
+                return self.due_locks.set(id.0, at);
+            }
+            if rank == 0 {
+                self.took_first_at = now;
+            } else if let Some(lock) = self.lock_mut(id).filter(|lock| !lock.has_looked) {
+                // A read costs less than a write that is refused, and shows the holder as well.
+                (lock.has_looked, want) = (true, Some(Want::Look));
+            }
+        }
         if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
             // From here on the record is the rest of an ended term, even if a read shows it once more.
             lock.prepare_release();
@@ -127,7 +120,7 @@ impl Member {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         let (kind, request) = match want {
             None => return,
-            Some(Want::Look) => (Kind::Look, Request::Look),
+            Some(Want::Look | Want::LookForTaker(_)) => (Kind::Look, Request::Look),
             Some(Want::Take(reason)) => {
                 let write = take(lock, &self.identity, &own.id, draw.stamp());
                 (Kind::Take { token: lock.next_token, reason }, Request::Write(write))
@@ -139,6 +132,7 @@ impl Member {
         };
         // The answer may come when another session is open, for which the write proves nothing.
         self.flights.insert(id.0, Flight { session: own.id.clone(), kind });
+        self.looks_for_taker(now, id);
         self.order(id, Effect::Send(request));
     }
 
@@ -208,6 +202,7 @@ impl Member {
             None => self.saw_nothing(now, id),
             Some(found) => self.saw_record(now, id, found),
         }
+        self.saw_taker(now, id);
         // Before the ranks: the read may show an own write, and then there is nothing to wait for.
         self.settle(now, id, reason);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
@@ -325,6 +320,7 @@ impl Member {
         match (&lock.phase, ours) {
             (Phase::Competing, Some(token)) if token >= lock.first_new_token && !lock.works => {
                 self.start(id, token, window, reason);
+                self.balance_soon(now, id);
             }
             // A write on its way may still make the lock ours, so nothing is over before its answer.
             (Phase::Ending(ending), None) if ending.is_release() && !self.flights.contains_key(&id.0) => {
@@ -351,7 +347,10 @@ impl Member {
 
     fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
         // The number is the session's: a release that the session before has sent says nothing about this one.
-        self.released += u64::from(counts);
+        if let Some(lock) = self.lock(id).filter(|_| counts) {
+            self.released.add(lock.hash);
+        }
+        self.on_handed_over(now, id);
         self.set_seen(id, Seen::Free { version });
         self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);

@@ -42,11 +42,18 @@ impl Member {
                 [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
             }
             visitor.pause(&mut peer.not_before);
+            visitor.pause(&mut peer.spared_until);
             let Some(sight) = &mut peer.sight else { continue };
             visitor.moment(&mut sight.since);
         }
+        visitor.pause(&mut self.took_first_at);
+        self.budget.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
+        for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
+            [look_at, until].into_iter().for_each(|at| visitor.pause(at));
+        }
         for lock in &mut self.locks {
             visitor.pause(&mut lock.not_before);
+            visitor.pause(&mut lock.free_since);
             if let Phase::Ending(ending) = &mut lock.phase {
                 ending.visit(|until| visitor.timer(until));
             }

@@ -60,14 +60,19 @@ impl Member {
                 self.listed_sessions.insert(id);
             }
         }
-        if self.session_listing.go_on(now, page.next).is_none() {
+        let Some(took) = self.session_listing.go_on(now, page.next) else {
             return self.housekeeping.set(Housekeeping::Sessions, now);
-        }
+        };
         self.knows_sessions = true;
+        let opened_at = self.own.as_ref().filter(|own| own.term.is_some()).map(|own| own.opened_at);
+        self.has_listed_members |= opened_at.is_some_and(|opened_at| opened_at <= now - took);
         self.look_for_missing_sessions(now);
         // Only now is it known whether another process's session has this identity (rule S1).
         self.open_soon(now);
-        let pause = if self.lists_instead_of_reading() {
+        self.learn_members(now);
+        let pause = if opened_at.is_some() && !self.has_listed_members {
+            Duration::ZERO
+        } else if self.lists_instead_of_reading() {
             self.poll_pause(jitter)
         } else {
             // A member that joins waits for its share until the others have seen it live for a lease (rule S9).
@@ -99,25 +104,26 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes the version of a session's object from a listing.
+    /// Takes the version of a session's object from a listing. Some stores spell versions in listings in another way than in
+    /// their other answers, so a listing is compared with the last listing alone (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
         let Some(peer) = self.peers.get_mut(id) else { return };
-        match &peer.sight {
-            Some(sight) if sight.version.as_ref() == Some(version) => {
+        let before = peer.listed.replace(version.clone());
+        match &mut peer.sight {
+            // Only a read shows the content, which others need to know, and which the end of the session replaces (rule S4).
+            None => peer.look_at = now,
+            Some(_) if peer.ended => {}
+            Some(sight) if sight.version.as_ref() == Some(version) || before.as_ref() == Some(version) => {
                 // A session that is not renewed may have ended.
-                // Its end replaces the record, so the content must have been read as well (rule S4).
-                if sight.record.is_none() && !peer.ended {
-                    peer.look_at = now;
-                }
+                peer.look_at = if sight.record.is_none() { now } else { peer.look_at };
             }
-            before => {
-                let is_renewal = !peer.ended && before.as_ref().is_some_and(|sight| sight.version.is_some());
+            Some(sight) => {
+                let is_renewal = before.is_some() && sight.version.is_some();
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
-                peer.sight = Some(Sight::of(Some(version.clone()), now, spread));
-                if peer.identity.is_none() {
-                    peer.look_at = now;
-                }
+                (sight.since, sight.spread, sight.record) = (now, spread, None);
+                let is_known = sight.version.is_some() && peer.identity.is_some();
+                peer.look_at = if is_known { peer.look_at } else { now };
             }
         }
         self.tell_of_peer(id);
@@ -223,6 +229,7 @@ impl Member {
             }
         }
         self.plan_peer(now, id);
+        self.learn_members(now);
         self.open_soon(now);
     }
 
@@ -285,9 +292,12 @@ impl Member {
         let lived = peer::lived(&record).min(lease);
         peer.describe(&record);
         peer.released = peer::released(&record);
-        let has_released = !is_new && peer.released != released_before;
+        let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
+        let let_go = peer::let_go(&record);
         match &mut peer.sight {
-            Some(sight) if sight.version.as_ref() == Some(&version) => sight.record = Some(Box::new(record)),
+            Some(sight) if sight.version.as_ref() == Some(&version) || peer.listed.as_ref() == Some(&version) => {
+                (sight.version, sight.record) = (Some(version), Some(Box::new(record)));
+            }
             before => {
                 let is_renewal = before.as_ref().is_some_and(|sight| sight.version.is_some());
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
@@ -308,8 +318,11 @@ impl Member {
                 self.look_at_locks_soon(now);
             }
         }
-        if has_released {
-            self.look_at_locks_soon(now);
+        if releases > 0 {
+            match usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) {
+                Some(let_go) => self.look_at_released(now, let_go),
+                None => self.look_at_locks_soon(now),
+            }
         }
         self.report_clash(id);
     }

@@ -27,6 +27,8 @@ pub(super) struct Fleet {
     pub(super) hidden_from: Option<(usize, SessionId)>,
     /// The number of further requests about locks that are carried out and answered with an error.
     pub(super) loses: usize,
+    /// `true` if listings of sessions spell versions in another way than other answers.
+    pub(super) spells_otherwise: bool,
     /// The number of locks in a page of a listing; 0 for all.
     pub(super) page_size: usize,
     /// The number of further pages after the first that are not answered; of all pages, if a listing has one.
@@ -144,7 +146,11 @@ impl Fleet {
                     Effect::ListSessions { .. } => {
                         self.requests.listings += 1;
                         let seen = self.sessions.iter().filter(|(id, _)| !self.is_hidden(index, id));
-                        let listed = seen.map(|(id, found)| (id.clone(), Some(found.version.clone())));
+                        let spelled = |version: &Version| match self.spells_otherwise {
+                            true => Version::new(format!("W/{version}")),
+                            false => version.clone(),
+                        };
+                        let listed = seen.map(|(id, found)| (id.clone(), Some(spelled(&found.version))));
                         inputs.push(Input::Sessions(Ok(Page::only(listed.collect()))));
                     }
                     Effect::ListLocks { from } => {

@@ -1,6 +1,6 @@
 //! Listings of locks, page by page.
 
-use leaderelection::election::Request;
+use leaderelection::election::{self, Request};
 use leaderelection::sessions::machine::{Effect, Input};
 use leaderelection::store::PageToken;
 
@@ -60,7 +60,7 @@ fn a_lock_counts_as_missing_only_after_the_last_page() {
     let effects = &fleet.members[member].effects;
     let is_last_page =
         |effect: &Effect| matches!(effect, Effect::ListLocks { from: Some(from) } if *from == PageToken::new("90"));
-    let creates = |effect: &Effect| matches!(effect, Effect::Lock { request: Request::Write(write), .. } if write.expected.is_none());
+    let creates = |effect: &Effect| matches!(effect, Effect::Lock { effect: election::Effect::Send(Request::Write(write)), .. } if write.expected.is_none());
     let (last_page, created) = (effects.iter().position(is_last_page), effects.iter().position(creates));
     assert!(last_page.is_some() && last_page < created, "{last_page:?}, {created:?}");
 }

@@ -70,7 +70,7 @@ impl Setup {
         let mut rules = Rules::new(election::Rules::new(self.nodes[index], lease, renew, retry));
         rules.look_around = Duration::from_nanos(self.look_around);
         rules.delete_after = self.delete_after.map(Duration::from_nanos);
-        rules.at_a_time = self.at_a_time;
+        rules.at_a_time = Some(self.at_a_time);
         rules.reads_per_listing = if self.lists { 0 } else { 100 };
         rules
     }

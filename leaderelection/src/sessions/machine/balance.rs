@@ -1,0 +1,159 @@
+//! Rule S9: the hand-overs for balance.
+//!
+//! The others hear of a release with the next renewal of the session. So locks are handed over in batches, each shortly
+//! before a renewal, and what a batch has released must be taken before more of it follows.
+
+use std::sync::Arc;
+
+use super::LockId;
+use super::hand_over::HandOver;
+use super::lock::{Phase, Seen};
+use super::member::{Housekeeping, Member};
+use super::ranking;
+use crate::clock::LocalInstant;
+use crate::election::EndReason;
+
+/// The time between a batch and the renewal that tells of it, as a divisor of the retry period. Work that stops at once is
+/// released by then.
+const BEFORE_RENEWAL: u32 = 8;
+
+/// The time between a release and the first look for its taker, in eighths of the retry period: a renewal, a look at the session,
+/// a read and a write.
+const UNTIL_TAKEN: u32 = 5;
+
+/// The largest exponent of the pause after a lock was not taken.
+const MOST_PATIENCE: u32 = 6;
+
+impl Member {
+    /// Hands over a batch of the locks for which another member is first in rank, if a renewal follows soon. Plans the next batch,
+    /// the next search, or none.
+    pub(super) fn balance(&mut self, now: LocalInstant) {
+        let Some(window) = self.window() else { return };
+        let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
+        if !self.is_heard_of(now) {
+            self.sweep = None;
+            return;
+        }
+        let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
+        // A renewal that is overdue may not come soon.
+        if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
+            let at = if now < batch_at { batch_at } else { now + retry };
+            return self.housekeeping.set(Housekeeping::Balance, at);
+        }
+        let mut sweep = self.sweep.take().unwrap_or_default();
+        let most = self.rules.hand_overs(self.number_of_locks());
+        while let Some(lock) = self.locks.get(sweep.next as usize) {
+            if self.handing_over.len() >= most {
+                // Those that were released before have to be taken first.
+                self.sweep = Some(sweep);
+                return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
+            }
+            let id = LockId(sweep.next);
+            sweep.next += 1;
+            if matches!(lock.phase, Phase::Leading { .. })
+                && let Some(to) = self.first_in_rank(now, lock.hash)
+            {
+                sweep.has_found = true;
+                self.handing_over.insert(id.0, HandOver { to: to.clone(), released: None });
+                self.end_term(now, id, EndReason::Transferred { to: to.to_string() });
+            }
+        }
+        // Locks may have come meanwhile, so only a search that finds none is the last.
+        let again = sweep.has_found.then(|| now + lease);
+        let of_peers = self.peers.values().filter(|peer| peer.is_member());
+        let settling = of_peers.map(|peer| peer.settles_at(lease).max(peer.spared_until)).filter(|at| *at > now);
+        if let Some(at) = settling.chain(again).min() {
+            self.housekeeping.set(Housekeeping::Balance, at);
+        }
+    }
+
+    /// Looks for locks to hand over in a lease, because this member leads one of which another is first.
+    pub(super) fn balance_soon(&mut self, now: LocalInstant, id: LockId) {
+        if self.rules.balance
+            && self.sweep.is_none()
+            && self.is_heard_of(now)
+            && let Some(lock) = self.lock(id)
+            && self.first_in_rank(now, lock.hash).is_some()
+        {
+            self.housekeeping.hurry(Housekeeping::Balance, now + self.rules.election.lease_duration);
+        }
+    }
+
+    /// Returns `true` if the others soon hear of a release: they read the sessions, or look at all locks often, because a member
+    /// is new. Their clocks may be faster than this one.
+    fn is_heard_of(&self, now: LocalInstant) -> bool {
+        !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
+    }
+
+    /// The first in rank for a lock, if it is another member that has lived for a lease and takes what it gets.
+    fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<Arc<str>> {
+        let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
+        let members = self.peers.values().filter(|peer| peer.is_member());
+        let scores = members.filter_map(|peer| {
+            let identity = peer.identity.as_ref()?;
+            Some(((ranking::score(peer.identity_hash, peer.weight, lock), identity), peer))
+        });
+        let (best, peer) = scores.max_by_key(|(score, _)| *score).filter(|(best, _)| *best > own)?;
+        // A process that crashes again and again would otherwise get locks each time, and lose them for a lease.
+        let takes = peer.settles_at(self.rules.election.lease_duration).max(peer.spared_until) <= now;
+        takes.then(|| best.1.clone())
+    }
+
+    /// Takes the release of a lock that is being handed over.
+    pub(super) fn on_handed_over(&mut self, now: LocalInstant, id: LockId) {
+        let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
+        if let Some(over) = self.handing_over.get_mut(&id.0) {
+            over.released = Some((now + retry / 8 * UNTIL_TAKEN, now + lease));
+        }
+    }
+
+    /// The moment of the next look at a lock that was handed over and that nobody has taken, as far as is known.
+    pub(super) fn taker_is_due(&self, id: LockId) -> Option<LocalInstant> {
+        let lock = self.lock(id).filter(|lock| matches!(lock.seen, Seen::Free { .. }));
+        let over = lock.and(self.handing_over.get(&id.0))?;
+        over.released.map(|(look_at, _)| look_at)
+    }
+
+    /// Plans the look after the next one.
+    pub(super) fn looks_for_taker(&mut self, now: LocalInstant, id: LockId) {
+        let retry = self.rules.election.retry_period;
+        if let Some(HandOver { released: Some((look_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
+            *look_at = now + retry;
+        }
+    }
+
+    /// Takes a read of a lock that was handed over.
+    pub(super) fn saw_taker(&mut self, now: LocalInstant, id: LockId) {
+        let Some(over) = self.handing_over.get(&id.0) else { return };
+        let Some((_, until)) = over.released else { return };
+        let is_taken = match self.lock(id).map(|lock| &lock.seen) {
+            Some(Seen::Free { .. }) if now < until => return,
+            Some(Seen::Free { .. }) => false,
+            Some(Seen::Held { session, .. }) => {
+                let by = self.peers.get(session).and_then(|peer| peer.identity.as_ref());
+                by.is_none_or(|by| *by == over.to)
+            }
+            _ => true,
+        };
+        let to = over.to.clone();
+        self.handing_over.remove(&id.0);
+        self.spare(now, &to, is_taken);
+    }
+
+    /// Notes whether a member takes what it gets. One that does not gets nothing for some leases, and longer each time.
+    fn spare(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
+        let (lease, mut again) = (self.rules.election.lease_duration, None);
+        for peer in self.peers.values_mut().filter(|peer| peer.identity.as_ref() == Some(identity)) {
+            if is_taken {
+                peer.balks = 0;
+            } else if peer.spared_until <= now {
+                let pause = lease * 4 * (1 << peer.balks.min(MOST_PATIENCE));
+                (peer.balks, peer.spared_until) = (peer.balks.saturating_add(1), now + pause);
+                again = Some(peer.spared_until);
+            }
+        }
+        if let Some(at) = again {
+            self.housekeeping.hurry(Housekeeping::Balance, at);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Rule S9: the number of requests at a time.
+
+use std::time::Duration;
+
+use crate::clock::LocalInstant;
+
+/// The smallest number of requests at a time to which refusals lead.
+const LEAST: usize = 8;
+
+/// The divisor of the retry period for the time in which refusals count once: they answer requests that were sent together.
+const AT_ONCE: u32 = 4;
+
+/// The number of requests about locks and other sessions that may be in flight.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Budget {
+    /// The number after the last refusal, and the moment of that; `None` if no refusal holds the member back.
+    pub(super) shrunk: Option<(usize, LocalInstant)>,
+}
+
+impl Budget {
+    /// The number at `now`, which doubles with every retry period without a refusal, up to `most`.
+    pub(super) fn at(&self, now: LocalInstant, most: usize, retry: Duration) -> usize {
+        let Some((number, since)) = self.shrunk else { return most };
+        let periods = now.saturating_since(since).as_nanos() / retry.as_nanos().max(1);
+        number.saturating_mul(1 << periods.min(16)).min(most)
+    }
+
+    /// Halves the number, because the store refuses requests for now.
+    pub(super) fn refused(&mut self, now: LocalInstant, most: usize, retry: Duration) {
+        if self.shrunk.is_none_or(|(_, since)| now >= since + retry / AT_ONCE) {
+            let half = self.at(now, most, retry) / 2;
+            self.shrunk = Some((half.max(LEAST.min(most)), now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RETRY: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn a_store_that_refuses_gets_half_at_a_time_and_twice_as_much_with_each_retry_period() {
+        let mut budget = Budget::default();
+        let at = |millis| LocalInstant::default() + Duration::from_millis(millis);
+        // The answers to requests that were sent together count once.
+        for millis in [0, 10, 499] {
+            budget.refused(at(millis), 128, RETRY);
+        }
+        assert_eq!(budget.at(at(499), 128, RETRY), 64);
+        (1..=8).for_each(|refusal| budget.refused(at(500 * refusal), 128, RETRY));
+        assert_eq!(
+            [0, 1_999, 2_000, 4_000, 7_999, 8_000].map(|later| budget.at(at(4_000 + later), 128, RETRY)),
+            [8, 8, 16, 32, 64, 128]
+        );
+    }
+}

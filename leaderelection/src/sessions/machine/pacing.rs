@@ -1,0 +1,57 @@
+//! The pauses after failures, and the number of requests at a time (rule S8).
+
+use std::time::Duration;
+
+use super::LockId;
+use super::member::Member;
+use crate::clock::LocalInstant;
+use crate::election::{Failure, Jitter, SLOW};
+use crate::store::StoreErrorKind;
+
+impl Member {
+    /// The number of locks that have electors.
+    pub(super) fn number_of_locks(&self) -> usize {
+        self.locks.len() - self.vacant.len()
+    }
+
+    /// Finds the number of requests that may be in flight from now on. The own session needs no room.
+    pub(super) fn set_room(&mut self, now: LocalInstant) {
+        let most = self.rules.at_a_time(self.number_of_locks());
+        self.room = self.budget.at(now, most, self.rules.election.retry_period);
+        if self.room == most {
+            self.budget.shrunk = None;
+        }
+    }
+
+    /// Returns `true` if another request may be sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.flights.len() + self.housekeeping_in_flight < self.room
+    }
+
+    /// Keeps the pause that the store asked for, up to one lease, and sends less at a time to a store that refuses.
+    pub(super) fn obey(&mut self, now: LocalInstant, failure: Option<Failure>) {
+        let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();
+        self.asked_until = self.asked_until.max(now + asked.min(self.rules.election.lease_duration));
+        if failure.is_some_and(|failure| failure.kind == StoreErrorKind::Rejected) {
+            let most = self.rules.at_a_time(self.number_of_locks());
+            self.budget.refused(now, most, self.rules.election.retry_period);
+            self.set_room(now);
+        }
+    }
+
+    /// The pause after a failure of a request about one lock.
+    pub(super) fn back_off(&mut self, id: LockId, kind: StoreErrorKind, jitter: Jitter) -> Duration {
+        let Self { rules, locks, .. } = self;
+        let (rules, poll) = (&rules.election, rules.election.poll_pause(jitter));
+        // The back-off of rule 6, for each lock by itself: one that always fails slows down no other.
+        let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(rules, jitter));
+        match kind {
+            StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,
+            _ => pause,
+        }
+    }
+
+    pub(super) fn poll_pause(&self, jitter: Jitter) -> Duration {
+        self.rules.election.poll_pause(jitter)
+    }
+}

@@ -1,0 +1,62 @@
+//! Rule S6: the locks that a session has released one by one, as its record tells of them.
+
+use std::collections::VecDeque;
+
+/// The number of locks in one record. A reader that has missed more looks at all locks.
+const MOST: usize = 256;
+
+/// The releases of one session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Released {
+    /// The number of all releases.
+    pub(super) count: u64,
+    /// The hashes of the names of the last locks, newest first.
+    recent: VecDeque<u64>,
+    /// The number of those, from the oldest on, that a renewal has told of that landed.
+    told: usize,
+    /// The number of those that the renewal on its way tells of.
+    telling: usize,
+}
+
+impl Released {
+    /// Adds the release of a lock, by the hash of its name.
+    pub(super) fn add(&mut self, lock: u64) {
+        self.count += 1;
+        self.recent.push_front(lock);
+        self.recent.truncate(MOST);
+    }
+
+    /// Returns the hashes of the names of the locks for the next renewal, newest first.
+    pub(super) fn tell(&mut self) -> Vec<String> {
+        self.telling = self.recent.len();
+        self.recent.iter().map(|lock| format!("{lock:016x}")).collect()
+    }
+
+    /// A renewal has landed. What two of them have told is forgotten, so that a reader may miss one.
+    pub(super) fn renewed(&mut self) {
+        let forgotten = self.told.min(self.recent.len());
+        self.recent.truncate(self.recent.len() - forgotten);
+        self.told = self.telling.saturating_sub(forgotten);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_renewals_tell_of_each_release() {
+        let mut released = Released::default();
+        released.add(1);
+        assert_eq!(released.tell(), ["0000000000000001"]);
+        released.add(2);
+        released.renewed();
+        assert_eq!(released.tell(), ["0000000000000002", "0000000000000001"]);
+        released.renewed();
+        assert_eq!(released.tell(), ["0000000000000002"]);
+        released.renewed();
+        assert_eq!((released.tell().len(), released.count), (0, 2));
+        (0..300).for_each(|lock| released.add(lock));
+        assert_eq!(released.tell().len(), MOST);
+    }
+}

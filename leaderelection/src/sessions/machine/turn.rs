@@ -1,0 +1,74 @@
+//! Rule S9: the moment at which a member may take a free lock.
+
+use std::time::Duration;
+
+use super::LockId;
+use super::lock::{Lock, Phase};
+use super::member::Member;
+use super::ranking;
+use crate::clock::LocalInstant;
+
+/// The turn of this member for a lock that nothing holds.
+pub(super) struct Turn {
+    /// The number of members that go first.
+    pub(super) rank: u32,
+    /// The moment before which this member writes nothing.
+    pub(super) at: LocalInstant,
+}
+
+impl Member {
+    /// Plans the next request for a lock that can perhaps be taken since now. The waits of rule S9 begin.
+    pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
+        if let Some(lock) = self.lock_mut(id) {
+            (lock.free_since, lock.has_looked) = (now, false);
+        }
+        self.plan(now, id);
+    }
+
+    /// The turn of this member. Members that are before it in rank go first.
+    ///
+    /// The order spares requests and nothing else: of two writes on one version, one is a conflict.
+    pub(super) fn turn(&self, lock: &Lock) -> Turn {
+        let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
+        let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
+        let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(lock) };
+        let mut from = lock.free_since;
+        if rank > 0 {
+            // The others have about as much to take before as this member has, but one that takes nothing bars nobody.
+            from = from.max(self.took_first_at.min(from + lease));
+        }
+        let courtesy =
+            if preferred.is_some_and(|preferred| *preferred != *self.identity) { lease } else { Duration::ZERO };
+        let mut at = lock.not_before.max(from + retry * rank + courtesy);
+        if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
+            // Members that open sessions together have to know of each other, or each believes to be the first.
+            at = at.max(own.opened_at + retry);
+        }
+        Turn { rank, at }
+    }
+
+    /// The number of live members that are before this one in rank for a lock.
+    fn rank(&self, lock: &Lock) -> u32 {
+        let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
+        let before = self.peers.values().filter(|peer| peer.is_member()).filter(|peer| {
+            let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
+            (score, peer.identity.as_deref().unwrap_or_default()) > own
+        });
+        u32::try_from(before.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Begins to take locks in the order of rule S9, as soon as every session has been read that a listing has shown since the
+    /// own one was opened.
+    pub(super) fn learn_members(&mut self, now: LocalInstant) {
+        let is_read = |peer: &super::peer::Peer| peer.ended || peer.identity.is_some() || peer.sight.is_some();
+        if self.knows_members || !self.has_listed_members || !self.peers.values().all(is_read) {
+            return;
+        }
+        self.knows_members = true;
+        for index in 0..self.locks.len() {
+            if self.locks[index].phase == Phase::Competing {
+                self.plan(now, LockId::of(index));
+            }
+        }
+    }
+}

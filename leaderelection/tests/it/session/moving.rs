@@ -1,0 +1,81 @@
+//! Locks that move: requests one after the other, members that take nothing, and stores that list in their own spelling.
+
+use leaderelection::EndReason;
+use leaderelection::election::{self, Command};
+use leaderelection::sessions::machine::{Effect, Input, LockId};
+
+use super::balanced;
+use super::fleet::{Fleet, rules};
+
+const LOCKS: u32 = 100;
+
+#[test]
+fn a_lock_that_was_handed_over_is_handed_back_within_the_lease() {
+    let (mut fleet, lock) = (Fleet::default(), LockId(0));
+    fleet.join(rules("a"), 1);
+    fleet.pass(1);
+    fleet.join(rules("b"), 1);
+    // Until the first knows the second.
+    fleet.pass(35);
+    for (from, to) in [(0, "b"), (1, "a"), (0, "b")] {
+        assert_eq!(fleet.led_by(from, 1), 1, "before it moves to {to}");
+        fleet.give(from, Input::Command { lock, command: Command::TransferTo(to.to_owned()) });
+        fleet.pass(4);
+    }
+    assert_eq!(fleet.led_by(1, 1), 1);
+}
+
+#[test]
+fn a_member_that_takes_nothing_bars_few_locks_and_not_for_long() {
+    let mut fleet = Fleet::default();
+    fleet.join(balanced("a"), LOCKS);
+    fleet.pass(1);
+    // The session lives, and no elector of it competes.
+    fleet.join(balanced("b"), 0);
+    fleet.pass(80);
+    assert_eq!(fleet.led_by(0, LOCKS), LOCKS as usize);
+    let is_hand_over = |effect: &&Effect| {
+        matches!(
+            effect,
+            Effect::Lock { effect: election::Effect::Stop { reason: EndReason::Transferred { .. }, .. }, .. }
+        )
+    };
+    let handed_over = fleet.members[0].effects.iter().filter(is_hand_over).count();
+    assert!((1..=16).contains(&handed_over), "{handed_over} hand-overs");
+}
+
+#[test]
+fn a_share_is_right_also_if_locks_come_to_another_member_later() {
+    let mut fleet = Fleet::default();
+    fleet.join(balanced("a"), LOCKS);
+    fleet.pass(1);
+    fleet.join(balanced("b"), LOCKS);
+    fleet.pass(60);
+    let share = fleet.locks_of(1, LOCKS);
+    // The other member takes some of them, because an operator asks for it.
+    for lock in share.iter().take(10).copied().map(LockId) {
+        fleet.give(1, Input::Command { lock, command: Command::TransferTo("a".to_owned()) });
+    }
+    fleet.pass(5);
+    assert_eq!(fleet.led_by(1, LOCKS), share.len() - 10);
+    fleet.pass(60);
+    assert_eq!(fleet.locks_of(1, LOCKS), share);
+}
+
+#[test]
+fn a_session_that_died_ends_also_if_listings_spell_versions_in_another_way() {
+    let mut fleet = Fleet { spells_otherwise: true, ..Fleet::default() };
+    // Sessions are listed more often than they expire.
+    let listing = |identity| {
+        let mut rules = rules(identity);
+        rules.reads_per_listing = 0;
+        rules
+    };
+    fleet.join(listing("a"), LOCKS);
+    fleet.pass(1);
+    fleet.join(listing("b"), LOCKS);
+    fleet.pass(10);
+    fleet.members[0].alive = false;
+    fleet.pass(25);
+    assert_eq!(fleet.led_by(1, LOCKS), LOCKS as usize);
+}
