@@ -97,7 +97,7 @@ impl ConditionalStore for Logged {
         token: Option<&PageToken>,
         at_most: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
-        self.log("list a page of", prefix, self.0.list_page(prefix, token, at_most)).await
+        self.log("list", prefix, self.0.list_page(prefix, token, at_most)).await
     }
 
     fn describe(&self, key: &str) -> String {
