@@ -136,7 +136,11 @@ impl World {
                 }
             }
             Effect::Lock { lock, effect: election::Effect::Abandon } => {
-                process.seats[lock.0 as usize].work = Work::Abandoned
+                // The work may have ended in the very step that gives it up.
+                let seat = &mut process.seats[lock.0 as usize];
+                if seat.work != Work::None {
+                    seat.work = Work::Abandoned;
+                }
             }
             Effect::Lock { lock, effect: election::Effect::Finished(outcome) } if process.stopped_at.is_none() => {
                 let gave_up = outcome.reason().is_some_and(EndReason::cools_down);
