@@ -1,6 +1,7 @@
 """The candidates of one election, their ways to the server, and their log."""
 
 import asyncio
+import functools
 import os
 import secrets
 import signal
@@ -9,6 +10,7 @@ import time
 from dataclasses import dataclass
 
 from .entries import Log, next_leader
+from .history import History
 from .kube import kubeconfig
 from .process import end_with_parent
 from .proxy import Proxy
@@ -45,6 +47,7 @@ class Fleet:
         self.folder = place.folder / name
         self.folder.mkdir(parents=True)
         self.log = Log(self.folder / "log")
+        self.history = History(self.folder / "history")
         self.lock, self.secret = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
         self.candidates, self.proxies, self.started = {}, {}, 0
 
@@ -53,7 +56,7 @@ class Fleet:
             self.place.kube.create_lease(self.lock)
         for slot, driver in enumerate(self.contestant.drivers):
             if driver.store != "file":
-                self.proxies[slot] = await self.place.proxy(driver.store).start()
+                self.proxies[slot] = await self.place.proxy(driver.store, functools.partial(self.history.begin, slot)).start()
             await self.spawn(slot)
             # The first one leads, so that the fleets of all contestants begin alike.
             if slot == 0:
@@ -172,6 +175,7 @@ class Fleet:
                 await self.spawn(candidate.slot)
 
     async def stop(self):
+        self.history.close()
         for candidate in self.candidates.values():
             candidate.signal(signal.SIGKILL)
             candidate.process.wait()

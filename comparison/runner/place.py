@@ -25,11 +25,11 @@ class Place:
         if "kube" in stores:
             self.kube = Kube(self.target / "servers", self.folder / "kube")
 
-    def proxy(self, store):
+    def proxy(self, store, begin):
         """A way to the server. The proxy adds the latency of a region, and speaks plain HTTP with the candidate."""
         if store == "s3":
-            return Proxy(self.seaweed.url, self.latency)
-        return Proxy(self.kube.url, self.latency, self.kube.context, self.kube.token)
+            return Proxy(self.seaweed.url, self.latency, begin=begin)
+        return Proxy(self.kube.url, self.latency, self.kube.context, self.kube.token, begin)
 
     def stop(self):
         for server in (self.seaweed, self.kube):

@@ -62,8 +62,10 @@ def kind(method, target):
 class Proxy:
     """A proxy on a port of its own."""
 
-    def __init__(self, upstream, latency, context=None, token=None):
+    def __init__(self, upstream, latency, context=None, token=None, begin=lambda request: None):
         self.upstream, self.latency, self.context = urlsplit(upstream), latency, context
+        # Begins a call of the history.
+        self.begin = begin
         # The proxy speaks for the candidate, because not every client sends a token over plain HTTP.
         self.headers = [f"Authorization: Bearer {token}\r\n".encode()] if token else []
         self.loses_answers = False
@@ -133,6 +135,7 @@ class Proxy:
         """The server's answer; None if the candidate gets none."""
         arrived = time.monotonic_ns()
         method, target = request.first.decode("latin-1").split(" ")[:2]
+        call = self.begin(request)
         await self.pause()
         self.counts[kind(method, target)] += 1
         reader, writer = upstream
@@ -146,11 +149,17 @@ class Proxy:
         status = int(answer.first.split(b" ")[1])
         has_body = method != "HEAD" and status not in (204, 304)
         answer.body = await read_body(reader, answer, to_the_end=True) if has_body else b""
+        if call:
+            call.answered(answer)
         if method in WRITES and 200 <= status < 300:
             self.last_write = arrived
         # The way back may be gone by now, too.
         await self.pause()
-        return None if method in WRITES and self.loses_answers else answer
+        if method in WRITES and self.loses_answers:
+            return None
+        if call:
+            call.told()
+        return answer
 
     async def pause(self):
         """Half of a round trip. Whatever meets silence on its way is lost, and its connection ends with the silence."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .contestants import faketime
 from .faults import SHIFTS, trial
@@ -62,6 +62,7 @@ async def run_trials(place, contestants, table, plan):
                       for number in range(min(count, len(queue)))]
     await all_begin(lanes)
     await asyncio.gather(*(lane.run() for lane in lanes))
+    return [history for lane in lanes for history in lane.histories]
 
 
 async def all_begin(elections):
@@ -91,9 +92,12 @@ class Lane:
     queue: list
     table: object
     fleet: Fleet | None = None
+    histories: list = field(default_factory=list)
 
     async def begin(self):
         self.fleet = Fleet(self.place, self.contestant, f"{self.name}-{random.randrange(1 << 32):08x}", self.timings, self.shifts)
+        if self.contestant.store != "file":
+            self.histories.append(self.fleet.history)
         await self.fleet.start()
 
     async def end(self):

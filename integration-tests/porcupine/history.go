@@ -26,11 +26,13 @@ type Event struct {
 // Question is what a process asks for.
 type Question struct {
 	Object    string  `json:"object"`
-	Operation string  `json:"operation"` // read, write, work
+	Operation string  `json:"operation"` // read, work, or a write: acquire, renew, release, write
 	Expected  *string `json:"expected"`  // of a write: the value that it replaces, or nothing
 	New       *string `json:"new"`       // of a write
 	Token     uint64  `json:"token"`     // of work
 }
+
+func (q Question) isWrite() bool { return q.Operation != "read" && q.Operation != "work" }
 
 // Answer is what a process was told, or "info" if it was told nothing.
 type Answer struct {
@@ -41,8 +43,10 @@ type Answer struct {
 // never is the moment at which a call ends that nobody was told of: it may have its effect at any time.
 const never = math.MaxInt64
 
-// operations reads the events of any number of processes, in any order.
-func operations(lines io.Reader) ([]porcupine.Operation, error) {
+// calls reads the events of any number of processes, in any order.
+//
+// `lies` is for networks that answer a conflict or a refusal although the write had its effect, or will have it.
+func calls(lines io.Reader, lies bool) ([]porcupine.Operation, error) {
 	type id struct{ process, call int }
 	open := map[id]*porcupine.Operation{}
 	var events []Event
@@ -68,6 +72,9 @@ func operations(lines io.Reader) ([]porcupine.Operation, error) {
 		if call == nil {
 			return nil, fmt.Errorf("process %d was answered without a call: %d", event.Process, event.Call)
 		}
+		if lies && call.Input.(Question).isWrite() && event.Type != "ok" {
+			event.Type = "info"
+		}
 		call.Output = Answer{event.Type, event.Value}
 		if event.Type != "info" {
 			call.Return = event.At
@@ -79,4 +86,27 @@ func operations(lines io.Reader) ([]porcupine.Operation, error) {
 		done = append(done, *call)
 	}
 	return done, scanner.Err()
+}
+
+// seen leaves out what says nothing: reads without an answer, and writes without an answer whose value nobody has seen. Such a write
+// has had no effect before the last call.
+func seen(calls []porcupine.Operation) []porcupine.Operation {
+	type value struct{ object, value string }
+	known := map[value]bool{}
+	for _, call := range calls {
+		question := call.Input.(Question)
+		for _, each := range []*string{question.Expected, call.Output.(Answer).Value} {
+			if each != nil {
+				known[value{question.Object, *each}] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(calls, func(call porcupine.Operation) bool {
+		question := call.Input.(Question)
+		if question.Operation == "read" {
+			return call.Output.(Answer).Type != "ok"
+		}
+		isOpen := question.isWrite() && call.Output.(Answer).Type == "info"
+		return isOpen && (question.New == nil || !known[value{question.Object, *question.New}])
+	})
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,9 +18,11 @@ func said(calls ...string) string {
 		fmt.Sscanf(words[1], "%d-%d", &from, &until)
 		question, answer := words[2:len(words)-1], words[len(words)-1]
 		event := map[string]string{
-			"read":  `"operation":"read"`,
-			"write": `"operation":"write","expected":%s,"new":%s`,
-			"work":  `"operation":"work","token":%s`,
+			"read":    `"operation":"read"`,
+			"acquire": `"operation":"acquire","expected":%s,"new":%s`,
+			"renew":   `"operation":"renew","expected":%s,"new":%s`,
+			"write":   `"operation":"write","expected":%s,"new":%s`,
+			"work":    `"operation":"work","token":%s`,
 		}[question[0]]
 		for _, word := range question[1:] {
 			event = strings.Replace(event, "%s", word, 1)
@@ -51,8 +56,114 @@ func TestVerdicts(t *testing.T) {
 		"broken: an older leader works":   {said(`1 0-1 work 2 ok`, `2 2-3 work 1 ok`), false, false},
 		"broken: the leader is refused":   {said(`1 0-1 work 1 ok`, `2 2-3 work 2 fail`), false, false},
 	} {
-		if err := run(strings.NewReader(each.history), each.lies); (err == nil) != each.good {
+		if err := run(strings.NewReader(each.history), each.lies, false); (err == nil) != each.good {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// realHistory is the beginning of a contest that was carried out: processes that are killed and frozen, and whose networks lie.
+const realHistory = "testdata/contest.jsonl"
+
+func realEvents(t *testing.T) []Event {
+	data, err := os.ReadFile(realHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []Event
+	for line := range strings.Lines(string(data)) {
+		var event Event
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+// ask returns the event with which a call began.
+func ask(events []Event, end Event) Event {
+	return events[slices.IndexFunc(events, func(each Event) bool {
+		return each.Type == "invoke" && each.Process == end.Process && each.Call == end.Call
+	})]
+}
+
+// last is the place of the last event of a kind that ends a call of an operation.
+func last(t *testing.T, events []Event, kind string, operations ...string) int {
+	for place, event := range slices.Backward(events) {
+		if event.Type == kind && slices.Contains(operations, ask(events, event).Operation) {
+			return place
+		}
+	}
+	t.Fatalf("the history has no %s of %v", kind, operations)
+	return 0
+}
+
+func TestARealHistoryThatIsBroken(t *testing.T) {
+	judged := func(events []Event) error {
+		var lines strings.Builder
+		for _, event := range events {
+			line, _ := json.Marshal(event)
+			lines.Write(append(line, '\n'))
+		}
+		return run(strings.NewReader(lines.String()), true, false)
+	}
+	if err := judged(realEvents(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func([]Event) []Event{
+		"a read shows what was replaced": func(events []Event) []Event {
+			first := ask(events, events[slices.IndexFunc(events, func(each Event) bool { return each.Type == "ok" && ask(events, each).isWrite() })])
+			events[last(t, events, "ok", "read")].Value = first.New
+			return events
+		},
+		"a write that landed is lost": func(events []Event) []Event {
+			gone := events[last(t, events[:len(events)/2], "ok", "renew")]
+			return slices.DeleteFunc(events, func(each Event) bool { return each.Process == gone.Process && each.Call == gone.Call })
+		},
+		"a write replaces a version twice": func(events []Event) []Event {
+			again := ask(events, events[last(t, events[:len(events)/2], "ok", "renew")])
+			again.Process, again.Call, again.At = 0, 0, events[len(events)-1].At+1
+			end := again
+			end.Type, end.At, end.Question = "ok", again.At+1, Question{}
+			return append(events, again, end)
+		},
+		"an earlier leader works": func(events []Event) []Event {
+			work := ask(events, events[last(t, events, "ok", "work")])
+			work.Process, work.Call, work.At, work.Token = 0, 0, events[len(events)-1].At+1, 0
+			end := work
+			end.Type, end.At = "ok", work.At+1
+			return append(events, work, end)
+		},
+		"the leader's work is refused": func(events []Event) []Event {
+			events[last(t, events, "ok", "work")].Type = "fail"
+			return events
+		},
+	} {
+		if judged(spoil(realEvents(t))) == nil {
+			t.Errorf("not refused: %s", name)
+		}
+	}
+}
+
+func TestThePictureIsThatOfTheHistory(t *testing.T) {
+	file, err := os.Open(realHistory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	all, err := calls(file, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const picture = "../../docs/history.svg"
+	if os.Getenv("WRITE") != "" {
+		if err := os.WriteFile(picture, []byte(draw(all)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(picture)
+	if err != nil || string(kept) != draw(all) {
+		t.Errorf("docs/history.svg is another picture (%v): set WRITE=1 and run this test again", err)
 	}
 }

@@ -7,41 +7,38 @@ import (
 )
 
 // store is a register with compare-and-swap for each object. Its state is the value, or nothing.
-//
-// `lies` is for networks that answer a conflict or a refusal although the write had its effect.
-func store(lies bool) porcupine.Model {
-	return porcupine.Model{
-		Partition: byObject,
-		Init:      func() any { return (*string)(nil) },
-		Equal:     func(a, b any) bool { return same(a.(*string), b.(*string)) },
-		Step: func(state, input, output any) (bool, any) {
-			value, call, answer := state.(*string), input.(Question), output.(Answer)
-			holds := same(value, call.Expected)
-			switch {
-			case call.Operation == "read":
-				return answer.Type != "ok" || same(value, answer.Value), value
-			case answer.Type == "ok":
-				return holds, call.New
-			case answer.Type == "info" || lies:
-				// A write without an effect is one that comes after all others.
-				if holds {
-					return true, call.New
-				}
-				return true, value
-			case answer.Type == "conflict":
-				return !holds, value
-			default:
-				return true, value
+var store = porcupine.Model{
+	Partition: byObject,
+	Init:      func() any { return (*string)(nil) },
+	Equal:     func(a, b any) bool { return same(a.(*string), b.(*string)) },
+	Step: func(state, input, output any) (bool, any) {
+		value, call, answer := state.(*string), input.(Question), output.(Answer)
+		if call.Operation == "read" {
+			return same(value, answer.Value), value
+		}
+		holds := same(value, call.Expected)
+		switch answer.Type {
+		case "ok":
+			return holds, call.New
+		case "conflict":
+			return !holds, value
+		case "info":
+			// A write without an effect is one that comes after all others.
+			if holds {
+				return true, call.New
 			}
-		},
-		DescribeOperation: func(input, output any) string {
-			call, answer := input.(Question), output.(Answer)
-			if call.Operation == "read" {
-				return fmt.Sprintf("read: %s %s", answer.Type, shown(answer.Value))
-			}
-			return fmt.Sprintf("%s → %s: %s", shown(call.Expected), shown(call.New), answer.Type)
-		},
-	}
+			return true, value
+		default:
+			return true, value
+		}
+	},
+	DescribeOperation: func(input, output any) string {
+		call, answer := input.(Question), output.(Answer)
+		if call.Operation == "read" {
+			return fmt.Sprintf("read: %s", shown(answer.Value))
+		}
+		return fmt.Sprintf("%s: %s → %s: %s", call.Operation, shown(call.Expected), shown(call.New), answer.Type)
+	},
 }
 
 // work is a resource that refuses smaller fencing tokens. Its state is the largest token so far.

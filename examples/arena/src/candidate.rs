@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::fence::FencedError;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
     ObjectStoreBasedLock as _, Timings, shutdown_signal,
@@ -13,20 +14,32 @@ use crate::fenced_log::{Entry, FencedLog};
 use crate::report::Report;
 use crate::shutdown;
 
+/// The log that only the leader writes, as a candidate sees it.
+pub trait Log: Clone + Send + Sync + 'static {
+    /// Appends one entry, unless a later leader has written.
+    fn append(&self, entry: &Entry) -> impl Future<Output = Result<(), FencedError>> + Send;
+}
+
+impl Log for FencedLog {
+    async fn append(&self, entry: &Entry) -> Result<(), FencedError> {
+        Self::append(self, entry).await
+    }
+}
+
 /// A process that competes for the lock, and appends to the log while it leads.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct Candidate<L = FencedLog> {
     /// The lock, with the candidate's identity.
     pub lock: ObjectLock<Arc<dyn ConditionalStore>>,
     /// The log that only the leader writes.
-    pub log: FencedLog,
+    pub log: L,
     /// The timings of the election.
     pub timings: Timings,
     /// The pause between a leader's entries.
     pub rest: Duration,
 }
 
-impl Candidate {
+impl<L: Log> Candidate<L> {
     /// Competes until SIGTERM, or until the parent process has ended. While the candidate leads, `address` is in the record.
     /// `beside` gets the elector before the campaign begins, and its value is returned after the end.
     ///

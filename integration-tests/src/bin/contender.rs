@@ -1,13 +1,16 @@
 //! A candidate that appends to a log while it leads: the tests start several of them, and kill and freeze them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use leaderelection::fence::FencedError;
 use leaderelection::{DefaultLeaderElector, ObjectLock, Timings};
-use leaderelection_arena::candidate::Candidate;
-use leaderelection_arena::fenced_log::FencedLog;
+use leaderelection_arena::candidate::{Candidate, Log};
+use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_backends::url::Location;
+use leaderelection_integration_tests::history::{History, Recorded};
 use leaderelection_integration_tests::place::Place;
 use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
@@ -33,16 +36,38 @@ struct Args {
     /// The URL of the log. Without it, the log is beside the lock.
     #[arg(long)]
     log: Option<Location>,
+    /// The file to which all calls are added for a judge.
+    #[arg(long)]
+    history: Option<PathBuf>,
+}
+
+/// The log, whose calls are events of a history.
+#[derive(Clone)]
+struct Noted {
+    log: FencedLog,
+    history: Option<Arc<History>>,
+}
+
+impl Log for Noted {
+    async fn append(&self, entry: &Entry) -> Result<(), FencedError> {
+        match &self.history {
+            None => self.log.append(entry).await,
+            Some(history) => history.work("log", entry.token, self.log.append(entry)).await,
+        }
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock: place, identity, timings, peer_key, log } = Args::parse();
+    let Args { lock: place, identity, timings, peer_key, log, history } = Args::parse();
     let (store, key) = place.open().await?;
+    let history = history.map(|file| History::of(std::process::id(), &file)).transpose()?;
     let log = match log {
         None => FencedLog::new(Arc::clone(&store), format!("{key}-log")),
         Some(log) => FencedLog::new(log.open().await?, log.key()),
     };
+    let log = Noted { log, history: history.clone() };
+    let store = history.map_or_else(|| Arc::clone(&store), |history| Recorded::new(Arc::clone(&store), key, history));
     let lock = ObjectLock::new(store, key, &identity);
     let candidate = Candidate { lock, log, timings, rest: timings.retry_period() / RESTS };
     let peers = peer_key.as_deref().map(peers).transpose()?;

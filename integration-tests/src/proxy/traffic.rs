@@ -40,6 +40,21 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// The purpose of a write of this record, which may demand that there is no earlier one.
+    pub(crate) fn of_write(record: &LeaderElectionRecord, demands_absence: bool) -> Self {
+        if record.is_released() {
+            Self::Release
+        } else if demands_absence {
+            Self::Create
+        } else if record.acquire_time == record.renew_time {
+            Self::Takeover
+        } else {
+            Self::Renewal
+        }
+    }
+}
+
 /// A request and its outcome.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -70,16 +85,7 @@ impl Request {
         if self.method == Method::GET {
             return Kind::Read;
         }
-        let Some(record) = self.record() else { return Kind::Other };
-        if record.is_released() {
-            Kind::Release
-        } else if self.demands_absence() {
-            Kind::Create
-        } else if record.acquire_time == record.renew_time {
-            Kind::Takeover
-        } else {
-            Kind::Renewal
-        }
+        self.record().map_or(Kind::Other, |record| Kind::of_write(&record, self.demands_absence()))
     }
 
     /// The record in the body. In a multipart upload, the record is one part of the body, and in a Lease it is an

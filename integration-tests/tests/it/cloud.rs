@@ -8,13 +8,16 @@ pub(crate) mod gcs;
 pub(crate) mod kube;
 pub(crate) mod s3;
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leaderelection::store::ListedObject;
 use leaderelection::{ConditionalStore, StoreErrorKind, Timings, Version};
 use leaderelection_integration_tests::adapted::By;
+use leaderelection_integration_tests::history::{self, History};
 use leaderelection_integration_tests::proxy::sign::Signer;
 use leaderelection_integration_tests::proxy::{self, Connector, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
@@ -24,6 +27,7 @@ use azure::Azure;
 use gcs::Gcs;
 use kube::Kube;
 use s3::S3;
+use tempfile::NamedTempFile;
 
 /// The credentials of the environment, as variables for another process.
 pub(crate) type Environment = Vec<(&'static str, String)>;
@@ -67,9 +71,9 @@ pub(crate) trait Service: Send + Sync {
         true
     }
 
-    /// Returns `true` if a call sends at most one request.
-    fn sends_one_request(&self) -> bool {
-        self.makes_one_attempt()
+    /// Returns `true` if the locks are sequenced ones, each of whose calls is several requests.
+    fn can_only_create(&self) -> bool {
+        false
     }
 
     /// The text between a folder and a name in it.
@@ -86,6 +90,9 @@ pub(crate) trait Service: Send + Sync {
 pub(crate) struct Cloud {
     service: Box<dyn Service>,
     prefix: String,
+    /// The calls of clients, for the judge in another language.
+    history: NamedTempFile,
+    clients: AtomicU32,
 }
 
 impl Cloud {
@@ -152,7 +159,8 @@ impl Cloud {
 
     fn of(service: impl Service + 'static) -> Arc<Self> {
         let prefix = beneath(service.folder(), &unique_name());
-        Arc::new(Self { service: Box::new(service), prefix })
+        let history = NamedTempFile::new().expect("a file");
+        Arc::new(Self { service: Box::new(service), prefix, history, clients: AtomicU32::default() })
     }
 
     /// Returns a key that no other test uses.
@@ -178,8 +186,27 @@ impl Cloud {
         self.service.makes_one_attempt()
     }
 
+    /// Returns `true` if a call sends at most one request.
     pub(crate) fn sends_one_request(&self) -> bool {
-        self.service.sends_one_request()
+        self.service.makes_one_attempt() && !self.service.can_only_create()
+    }
+
+    /// The history of another client.
+    pub(crate) fn history(&self) -> Arc<History> {
+        History::of(self.clients.fetch_add(1, Ordering::Relaxed), self.history.path()).expect("a file")
+    }
+
+    /// Lets the judge look at the history of this place, whose network lies.
+    pub(crate) fn judge(&self) {
+        self.judge_calls(self.history.path());
+    }
+
+    /// Lets the judge look at a history of calls through a network that lies.
+    pub(crate) fn judge_calls(&self, history: &Path) {
+        // A creation that is delivered twice may let a read of a sequenced lock show the past, which is allowed.
+        if !self.service.can_only_create() {
+            history::judge(history, true);
+        }
     }
 
     pub(crate) fn holds_only_records(&self) -> bool {

@@ -148,6 +148,7 @@ async fn run(site: Site, rounds: usize) {
 
     let (said, log) = (cluster.said(), cluster.log().await);
     cluster.clear().await;
+    cluster.judge();
     let problems = verdict::problems(&said, &log);
     let terms = verdict::windows(&said).len();
     println!("{terms} terms and {} entries in {:?}; a leader {waited:?} after the chaos", log.len(), began.elapsed());

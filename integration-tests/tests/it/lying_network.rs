@@ -61,6 +61,7 @@ macro_rules! on_one_server {
                 let cloud = crate::cloud::Cloud::$server().await;
                 super::$file::$test(std::sync::Arc::clone(&cloud)).await;
                 cloud.clear().await;
+                cloud.judge();
             }
         )* }
     };

@@ -106,8 +106,7 @@ impl Service for Through {
         !self.store.retries
     }
 
-    /// A call of a sequenced lock is several requests.
-    fn sends_one_request(&self) -> bool {
-        self.makes_one_attempt() && !matches!(self.store.place, Place::Oss { .. })
+    fn can_only_create(&self) -> bool {
+        matches!(self.store.place, Place::Oss { .. })
     }
 }

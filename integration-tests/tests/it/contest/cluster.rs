@@ -12,12 +12,13 @@ use leaderelection_arena::process::Process;
 use leaderelection_arena::report::Report;
 use leaderelection_backends::file::FileStore;
 use leaderelection_integration_tests::adapted::{self, Adapted, By};
+use leaderelection_integration_tests::history;
 use leaderelection_integration_tests::place::Place;
 use leaderelection_integration_tests::proxy::{Fault, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
 use rustix::process::Signal;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -73,6 +74,8 @@ pub(super) struct Cluster {
     contenders: Vec<Contender>,
     processes: usize,
     said: Arc<watch::Sender<Vec<Said>>>,
+    /// The calls of all contenders, for the judge in another language.
+    history: NamedTempFile,
     /// The place of the log if the lock's store takes no other bodies than records.
     log: Option<TempDir>,
 }
@@ -99,7 +102,9 @@ impl Cluster {
             Site::Cloud(cloud) if cloud.holds_only_records() => Some(tempfile::tempdir().expect("a directory")),
             _ => None,
         };
-        let mut cluster = Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), log };
+        let history = NamedTempFile::new().expect("a file");
+        let mut cluster =
+            Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), history, log };
         for slot in 0..size {
             let proxy = match &cluster.site {
                 Site::Cloud(cloud) => Some(cloud.proxy().await),
@@ -125,6 +130,8 @@ impl Cluster {
         command
             .args([&url, identity])
             .arg(serde_json::to_string(&self.timings).expect("timings as JSON"))
+            .arg("--history")
+            .arg(self.history.path())
             .envs(environment);
         if let Some(log) = &self.log {
             command.arg(format!("--log=file://{}/log", log.path().display()));
@@ -262,6 +269,14 @@ impl Cluster {
         match timeout(PATIENCE, said.wait_for(|said| find(said).is_some())).await {
             Ok(said) => find(&said.expect("kept")).expect("found before"),
             Err(_) => panic!("in vain: {what}"),
+        }
+    }
+
+    /// Lets the judge look at the calls of all contenders.
+    pub(super) fn judge(&self) {
+        match &self.site {
+            Site::Cloud(cloud) => cloud.judge_calls(self.history.path()),
+            Site::Directory(..) => history::judge(self.history.path(), false),
         }
     }
 

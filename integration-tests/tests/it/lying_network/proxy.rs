@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use leaderelection::{ConditionalStore, Precondition, StoreErrorKind};
+use leaderelection_integration_tests::history::{History, Recorded, verdict};
 use leaderelection_integration_tests::proxy::Conditions;
+use tempfile::NamedTempFile;
 use tokio::task::JoinSet;
 
 use crate::cloud::Cloud;
@@ -23,7 +25,13 @@ pub(super) async fn a_server_that_ignores_conditions_lets_everybody_win(cloud: A
     let store = cloud.store_by(&proxy).await;
     assert_eq!(winners(&store, cloud.key(), 4).await, 1);
     proxy.set_conditions(Conditions::Ignored);
-    assert_eq!(winners(&store, cloud.key(), 4).await, 4);
+    let (key, history) = (cloud.key(), NamedTempFile::new().expect("a file"));
+    let noted = Recorded::new(Arc::clone(&store), &key, History::of(0, history.path()).expect("a file"));
+    let noted: Arc<dyn ConditionalStore> = noted;
+    assert_eq!(winners(&noted, key, 4).await, 4);
+    if let Some(verdict) = verdict(history.path(), true) {
+        verdict.expect_err("no order of the creations explains that all have succeeded");
+    }
     let key = cloud.key();
     let first = store.put(&key, "1".into(), &Precondition::Absent).await.expect("written");
     store.put(&key, "2".into(), &Precondition::Matches(first.clone())).await.expect("written");

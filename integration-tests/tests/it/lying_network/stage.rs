@@ -10,6 +10,7 @@ use leaderelection::{
     LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, ObjectLock, ObjectStoreBasedLock as _, RunOutcome,
     Timings, VersionedRecord,
 };
+use leaderelection_integration_tests::history::Recorded;
 use leaderelection_integration_tests::proxy::{Exchange, Fault, Kind, Proxy};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
@@ -32,7 +33,9 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) async fn new(cloud: &Arc<Cloud>) -> Self {
-        let direct = ObjectLock::new(cloud.store().await, cloud.key(), "observer");
+        let key = cloud.key();
+        let store = Recorded::new(cloud.store().await, &key, cloud.history());
+        let direct = ObjectLock::new(store as Arc<dyn ConditionalStore>, key, "observer");
         // Short, for short tests. They still suffice for a busy machine that stalls for most of a second.
         let quick = timings(5000, 3500, 300);
         Self { cloud: Arc::clone(cloud), timings: cloud.timings(quick), direct }
@@ -48,7 +51,8 @@ impl Stage {
         change: impl FnOnce(LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder,
     ) -> Candidate {
         let proxy = self.cloud.proxy().await;
-        let store = Faulty::around(self.cloud.store_by(&proxy).await);
+        let store = Recorded::new(self.cloud.store_by(&proxy).await, self.direct.key(), self.cloud.history());
+        let store = Faulty::around(store as Arc<dyn ConditionalStore>);
         let calls = store.clone();
         let journal = Arc::new(watch::Sender::default());
         let lock = ObjectLock::new(store, self.direct.key(), name);
