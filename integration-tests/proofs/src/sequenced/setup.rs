@@ -40,17 +40,18 @@ pub fn questions() -> Vec<Question<Setup>> {
     let question = Question::new;
     vec![
         question("late requests", two()),
-        question("listings key by key", Setup { listing: Listing::Ascending, ..two() }),
         question("failures", Setup { failures: true, ..two() }),
-        question("deletions", Setup { deletions: true, ..two() }),
+        question("deletions in listings key by key", Setup { listing: Listing::Ascending, deletions: true, ..fewer() }),
         question("creations that are delivered twice", Setup { duplicates: true, ..two() }),
     ]
 }
 
-/// Returns the larger setups: more late requests, more kept objects, and crashes.
+/// Returns the larger setups: deletions, listings that take time, more late requests, more kept objects, and crashes.
 pub fn larger() -> Vec<Question<Setup>> {
     let question = Question::new;
     vec![
+        question("listings key by key", Setup { listing: Listing::Ascending, ..two() }),
+        question("deletions", Setup { deletions: true, ..two() }),
         question("two kept objects", Setup { keep: 2, last_number: 4, writes: vec![4, 1], ..two() }),
         question("two late requests", Setup { late: 2, ..two() }),
         question("crashes", Setup { crashes: true, ..two() }),
@@ -65,4 +66,9 @@ pub fn larger() -> Vec<Question<Setup>> {
 /// stalled process is about to create.
 fn two() -> Setup {
     Setup { keep: 1, last_number: 3, writes: vec![3, 1], late: 1, ..Setup::default() }
+}
+
+/// Returns a setup of two processes with as few writes as remove a number.
+fn fewer() -> Setup {
+    Setup { writes: vec![2, 1], ..two() }
 }

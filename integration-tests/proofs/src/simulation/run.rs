@@ -42,7 +42,7 @@ impl Simulation for Layout {
     type Stats = Stats;
 
     fn hours(&self) -> f64 {
-        if *self == Self::OneObject { 1000.0 } else { 100.0 }
+        if *self == Self::OneObject { 400.0 } else { 100.0 }
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {

@@ -8,10 +8,6 @@ pub fn questions() -> Vec<Question<Setup>> {
     let (question, electable) = (Question::new, Question::electable);
     vec![
         question("sessions: late and lost writes to a lock", Setup { losses: true, late_writes: 1, ..one(LOCKS) }),
-        question(
-            "sessions: late and lost writes to a session",
-            Setup { losses: true, late_writes: 1, last_token: 0, ..one(OWN) },
-        ),
         question("sessions: two locks, late writes to both kinds", late_to_both()),
         question("sessions: the next session", Setup { sessions: 2, ..one(LOCKS) }),
         question("sessions: slow ends of sessions", one(Slow { peers: true, ..OWN })),
@@ -31,6 +27,10 @@ pub fn questions() -> Vec<Question<Setup>> {
 pub fn larger() -> Vec<Question<Setup>> {
     let question = Question::new;
     vec![
+        question(
+            "sessions: late and lost writes to a session",
+            Setup { losses: true, late_writes: 1, last_token: 0, ..one(OWN) },
+        ),
         question(
             "sessions: two locks, late and lost writes",
             Setup { locks: 2, losses: true, late_writes: 1, last_token: 0, ..one(LOCKS) },
