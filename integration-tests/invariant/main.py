@@ -40,6 +40,6 @@ def mistakes(deep):
 
 
 if __name__ == "__main__":
-    found = list(mistakes(sys.argv[1:] == ["--deep"]))
+    found = [f"violated: {each}" for each in mistakes(sys.argv[1:] == ["--deep"])]
     print("\n".join(found), end="\n" * bool(found))
     sys.exit(bool(found))

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use crate::borders::at_the_border;
 use crate::corpus::{corpus, words};
 
 /// The most times that a part is repeated.
@@ -13,8 +14,8 @@ const REPEATS: usize = 200;
 #[derive(Clone, Debug)]
 enum Damage {
     Insert(Index, Vec<u8>),
-    /// Puts a word in place of a number, so that parts around it keep their meaning.
-    Number(Index, Vec<u8>),
+    /// Puts a number or a duration at the end of its range in place of another, so that the parts around it keep their meaning.
+    Border(u64),
     Replace(Index, u8),
     Remove(Index, usize),
     Repeat(Index, usize, usize),
@@ -36,11 +37,9 @@ pub fn inputs(target: &str) -> BoxedStrategy<Vec<u8>> {
 
 fn damage(files: Vec<Vec<u8>>) -> impl Strategy<Value = Damage> {
     let at = any::<Index>;
-    let (numbers, others): (Vec<_>, Vec<_>) = words().into_iter().partition(|word| word[0].is_ascii_digit());
-    let word = prop_oneof![select(numbers.clone()), select(others)];
     prop_oneof![
-        3 => (at(), word).prop_map(|(at, word)| Damage::Insert(at, word)),
-        6 => (at(), select(numbers)).prop_map(|(at, number)| Damage::Number(at, number)),
+        3 => (at(), select(words())).prop_map(|(at, word)| Damage::Insert(at, word)),
+        6 => any::<u64>().prop_map(Damage::Border),
         2 => (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Replace(at, byte)),
         2 => (at(), 1..20usize).prop_map(|(at, length)| Damage::Remove(at, length)),
         1 => (at(), 1..20usize, 1..REPEATS).prop_map(|(at, length, times)| Damage::Repeat(at, length, times)),
@@ -54,16 +53,7 @@ impl Damage {
         let place = |at: Index, bytes: &[u8]| at.index(bytes.len() + 1);
         match damage {
             Self::Insert(at, word) => drop(bytes.splice(place(at, &bytes)..place(at, &bytes), word)),
-            Self::Number(at, number) => {
-                let is_digit = |place: usize| bytes.get(place).is_some_and(u8::is_ascii_digit);
-                let starts: Vec<usize> =
-                    (0..bytes.len()).filter(|&at| is_digit(at) && (at == 0 || !is_digit(at - 1))).collect();
-                if !starts.is_empty() {
-                    let start = starts[at.index(starts.len())];
-                    let end = (start..).find(|&place| !is_digit(place)).unwrap_or(bytes.len());
-                    bytes.splice(start..end, number);
-                }
-            }
+            Self::Border(seed) => at_the_border(&mut bytes, seed),
             Self::Replace(at, byte) => {
                 let at = at.index(bytes.len().max(1));
                 if let Some(place) = bytes.get_mut(at) {

@@ -6,12 +6,14 @@
 #![cfg(feature = "check")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a broken promise is a panic")]
 
+mod borders;
 mod corpus;
 mod damage;
 mod runtime;
 mod target;
 mod targets;
 
+pub use borders::at_the_border;
 pub use corpus::corpus;
 pub use damage::inputs;
 pub use target::Target;

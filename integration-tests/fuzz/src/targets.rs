@@ -1,10 +1,12 @@
 //! The targets.
 
+mod answers;
 mod duration;
 mod election;
 mod fence;
 mod file;
 mod hearing;
+mod kubeconfig;
 mod lease;
 mod pages;
 mod peers;
@@ -22,6 +24,10 @@ pub const TARGETS: &[Target] = &[
     Target::new("duration", duration::duration),
     Target::new("url", url::url),
     Target::new("lease", lease::lease),
+    Target::new("kubeconfig", kubeconfig::kubeconfig),
+    Target::new("s3", answers::s3),
+    Target::new("gcs", answers::gcs),
+    Target::new("azure", answers::azure),
     Target::new("peers", peers::peers),
     Target::new("sequenced", sequenced::sequenced),
     Target::new("file", file::file),

@@ -62,15 +62,19 @@ macro_rules! targets {
 
 // As many cases as take about a second.
 targets! {
+    azure: 300,
     duration: 10_000,
     election: 2_000,
     fence: 2_000,
     file: 200,
+    gcs: 300,
     hearing: 2_000,
+    kubeconfig: 1_000,
     lease: 1_000,
     pages: 1_000,
     peers: 2_000,
     record: 5_000,
+    s3: 100,
     sequenced: 1_500,
     session: 3_000,
     times: 5_000,

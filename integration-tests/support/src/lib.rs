@@ -1,6 +1,7 @@
-//! The faulty store, the log and the candidate of a scenario, for the tests of all crates.
+//! The faulty store, the log and the candidate of a scenario, and hostile numbers, for the tests of all crates.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub mod borders;
 pub mod faulty;
 pub mod logs;
 #[cfg(feature = "election")]

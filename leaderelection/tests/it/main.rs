@@ -4,6 +4,7 @@
 mod address;
 mod admin;
 mod bad_input;
+mod borders;
 mod bounded;
 mod clock;
 mod config;

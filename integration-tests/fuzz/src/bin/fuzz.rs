@@ -13,11 +13,26 @@ fn target() -> Target {
 mod fuzzer {
     use std::sync::LazyLock;
 
-    use leaderelection_fuzz::Target;
+    use leaderelection_fuzz::{Target, at_the_border};
+
+    /// One mutation of so many is of a number or a duration, which libFuzzer hardly ever brings to its end.
+    const BORDERS: u32 = 3;
 
     static TARGET: LazyLock<Target> = LazyLock::new(super::target);
 
     libfuzzer_sys::fuzz_target!(|input: &[u8]| TARGET.check(input));
+
+    libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+        if seed.is_multiple_of(BORDERS) {
+            let mut changed = data[..size].to_vec();
+            at_the_border(&mut changed, seed.into());
+            let size = changed.len().min(max_size);
+            data[..size].copy_from_slice(&changed[..size]);
+            size
+        } else {
+            libfuzzer_sys::fuzzer_mutate(data, size, max_size)
+        }
+    });
 }
 
 #[cfg(not(feature = "libfuzzer"))]

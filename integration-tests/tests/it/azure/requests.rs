@@ -57,6 +57,16 @@ async fn an_etag_goes_back_as_it_came() {
 }
 
 #[tokio::test]
+async fn a_read_is_one_request_whatever_range_the_answer_names() {
+    for range in ["bytes 0-0/65537", "bytes 0-18446744073709551615/2", "bytes 0-1/*"] {
+        let answer = Answer::new(206).header("etag", "7").header("content-range", range).body("{}");
+        let (server, store) = AzureStore::scripted([answer]).await;
+        let read = store.get("key").await.expect("read").expect("an object");
+        assert_eq!((&read.body[..], server.requests().len()), (&b"{}"[..], 1), "{range}");
+    }
+}
+
+#[tokio::test]
 async fn a_blob_over_the_limit_is_asked_for_once_and_in_part() {
     // The server never sends the rest of the body: a store that waits for it gives up with an ambiguous error.
     let answer = blob("\"photo\"", vec![0xff; MAX_BODY_BYTES + 1], 10_000_000);
