@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaderelection::timings::parse_duration;
 use serde_json::Value;
 
-use crate::object::Object;
+use crate::object::{Object, Place};
 use crate::status::Failure;
 
 /// The parameters that the server knows. All others are ignored.
@@ -24,6 +24,32 @@ pub(crate) struct Query {
     /// The longest duration of a watch.
     pub(crate) timeout_seconds: Option<u64>,
     pub(crate) selector: Selector,
+    /// The largest number of Leases in one answer.
+    pub(crate) limit: Option<usize>,
+    pub(crate) next: Option<Continue>,
+}
+
+/// The place behind which a listing goes on, and the version of its first part: a watch from there misses nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Continue {
+    pub(crate) version: String,
+    pub(crate) behind: Place,
+}
+
+impl Continue {
+    pub(crate) fn text(&self) -> String {
+        format!("{}/{}/{}", self.version, self.behind.namespace, self.behind.name)
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        match text.split('/').collect::<Vec<_>>()[..] {
+            [version, namespace, name] => {
+                let behind = Place { namespace: namespace.to_owned(), name: name.to_owned() };
+                Ok(Self { version: version.to_owned(), behind })
+            }
+            _ => Err(Failure::bad_request("continue: continue key is not valid; send what the last answer had there")),
+        }
+    }
 }
 
 impl Query {
@@ -46,6 +72,8 @@ impl Query {
                 "resourceVersion" => query.resource_version = value.into_owned(),
                 "sendInitialEvents" => query.sends_initial_events = is_true,
                 "timeoutSeconds" => query.timeout_seconds = value.parse().ok(),
+                "limit" => query.limit = value.parse().ok().filter(|limit| *limit > 0),
+                "continue" if !value.is_empty() => query.next = Some(Continue::parse(&value)?),
                 "labelSelector" => query.selector.add_labels(&value)?,
                 "fieldSelector" => query.selector.add_fields(&value)?,
                 _ => {}
@@ -59,8 +87,8 @@ impl Query {
 #[derive(Clone, Debug)]
 struct Term {
     path: Vec<String>,
-    /// `None` if the value does not matter.
-    value: Option<String>,
+    /// One of these; `None` if the value does not matter.
+    values: Option<Vec<String>>,
     is_wanted: bool,
 }
 
@@ -69,32 +97,34 @@ struct Term {
 pub(crate) struct Selector(Vec<Term>);
 
 impl Selector {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn add_labels(&mut self, text: &str) -> Result<(), Failure> {
-        for term in text.split(',').filter(|term| !term.is_empty()) {
-            if term.contains(['(', ')', ' ', '<', '>']) {
-                let problem =
-                    format!("labelSelector: this server knows =, ==, != and the names of labels, not {term:?}");
-                return Err(Failure::bad_request(problem));
+        for term in terms(text) {
+            let (label, values, is_wanted) = match term.split_once('(') {
+                Some((head, values)) => set(head, values).ok_or_else(|| unreadable(term))?,
+                None => split(term),
+            };
+            let (label, is_wanted) = label.strip_prefix('!').map_or((label, is_wanted), |label| (label.trim(), false));
+            if label.is_empty() || label.contains([' ', '<', '>', '(', ')']) {
+                return Err(unreadable(term));
             }
-            let (label, value, is_wanted) = split(term);
-            let (label, is_wanted) = label.strip_prefix('!').map_or((label, is_wanted), |label| (label, false));
-            self.0.push(Term {
-                path: vec!["metadata".to_owned(), "labels".to_owned(), label.to_owned()],
-                value: value.map(str::to_owned),
-                is_wanted,
-            });
+            let path = vec!["metadata".to_owned(), "labels".to_owned(), label.to_owned()];
+            self.0.push(Term { path, values, is_wanted });
         }
         Ok(())
     }
 
     fn add_fields(&mut self, text: &str) -> Result<(), Failure> {
-        for term in text.split(',').filter(|term| !term.is_empty()) {
-            let (field, value, is_wanted) = split(term);
+        for term in terms(text) {
+            let (field, values, is_wanted) = split(term);
             if !["metadata.name", "metadata.namespace"].contains(&field) {
                 return Err(Failure::bad_request(format!("fieldSelector: {field:?} is not a known field selector")));
             }
             let path = field.split('.').map(str::to_owned).collect();
-            self.0.push(Term { path, value: value.map(str::to_owned), is_wanted });
+            self.0.push(Term { path, values, is_wanted });
         }
         Ok(())
     }
@@ -106,21 +136,50 @@ impl Selector {
     fn accepts(&self, lease: &Value) -> bool {
         self.0.iter().all(|term| {
             let found = term.path.iter().try_fold(lease, |value, part| value.get(part)).and_then(Value::as_str);
-            let is_met = found.is_some_and(|found| term.value.as_deref().is_none_or(|value| value == found));
-            is_met == term.is_wanted
+            let is_one = |found: &str| term.values.as_ref().is_none_or(|values| values.iter().any(|one| one == found));
+            found.is_some_and(is_one) == term.is_wanted
         })
     }
 }
 
+fn unreadable(term: &str) -> Failure {
+    Failure::bad_request(format!(
+        "labelSelector: this server knows =, ==, !=, in, notin and names of labels, not {term:?}"
+    ))
+}
+
+/// The terms of a selector. A comma in brackets separates values.
+fn terms(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_inside = false;
+    let parts = text.split(move |character| {
+        is_inside = character == '(' || is_inside && character != ')';
+        character == ',' && !is_inside
+    });
+    parts.map(str::trim).filter(|term| !term.is_empty())
+}
+
 /// Splits a term into its name and its value. Returns `false` if the value must be another one.
-fn split(term: &str) -> (&str, Option<&str>, bool) {
+fn split(term: &str) -> (&str, Option<Vec<String>>, bool) {
+    let one = |value: &str| Some(vec![value.trim_start_matches('=').trim().to_owned()]);
     match term.split_once("!=") {
-        Some((name, value)) => (name, Some(value), false),
+        Some((name, value)) => (name.trim(), one(value), false),
         None => match term.split_once('=') {
-            Some((name, value)) => (name, Some(value.trim_start_matches('=')), true),
+            Some((name, value)) => (name.trim(), one(value), true),
             None => (term, None, true),
         },
     }
+}
+
+/// Reads a term with a set of values, such as `app in (a, b)`, of which `head` ends before the bracket.
+fn set<'a>(head: &'a str, values: &str) -> Option<(&'a str, Option<Vec<String>>, bool)> {
+    let values = values.strip_suffix(')')?.split(',').map(|value| value.trim().to_owned()).collect();
+    let (label, operator) = head.trim().rsplit_once(' ')?;
+    let is_wanted = match operator {
+        "in" => true,
+        "notin" => false,
+        _ => return None,
+    };
+    Some((label.trim(), Some(values), is_wanted))
 }
 
 #[cfg(test)]
@@ -151,10 +210,18 @@ mod tests {
             ("labelSelector=app!%3Dweb", false),
             ("labelSelector=other!%3Dweb", true),
             ("labelSelector=app%3Dweb,other", false),
+            ("labelSelector=app+in+(api,+web),app", true),
+            ("labelSelector=app+in+(api),app", false),
+            ("labelSelector=app+notin+(api,db)", true),
+            ("labelSelector=app+notin+(api,web)", false),
+            ("labelSelector=other+notin+(api)", true),
+            ("labelSelector=app+%3D+web,+!other", true),
         ] {
             assert_eq!(Query::parse(text).unwrap().selector.accepts(&lease), is_chosen, "{text}");
         }
         Query::parse("fieldSelector=spec.holderIdentity%3Da").unwrap_err();
-        Query::parse("labelSelector=app+in+(a)").unwrap_err();
+        for refused in ["app+in+(a", "app+within+(a)", "in+(a)", "app>1", "app+web"] {
+            Query::parse(&format!("labelSelector={refused}")).unwrap_err();
+        }
     }
 }

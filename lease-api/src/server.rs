@@ -19,7 +19,7 @@ use crate::body;
 use crate::discovery;
 use crate::leases::{Leases, patience};
 use crate::object::{Object, Place};
-use crate::query::Query;
+use crate::query::{Continue, Query};
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::table;
 use crate::verbs;
@@ -201,16 +201,29 @@ impl Served {
             let events = self.listings.watch(namespace, query, deadline, shape).await?;
             return Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(events)).into_response());
         }
-        let (found, version) = self.listings.answer(namespace, &query.selector, deadline).await?;
-        if is_table {
-            let found: Vec<&Object> = found.iter().map(|object| &**object).collect();
-            return Ok(Json(table::of(&found, &version)).into_response());
+        let (mut found, mut version) = self.listings.answer(namespace, &query.selector, deadline).await?;
+        if let Some(Continue { version: first, behind }) = &query.next {
+            found.retain(|object| object.place() > behind);
+            version.clone_from(first);
         }
-        let items: Vec<Value> = found.iter().map(|object| object.lease()).collect();
-        let metadata = json!({"resourceVersion": version});
-        let list =
-            json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION, "metadata": metadata, "items": items});
-        Ok(Json(list).into_response())
+        let rest = query.limit.map_or(0, |limit| found.len().saturating_sub(limit));
+        found.truncate(found.len() - rest);
+        let mut metadata = json!({"resourceVersion": version});
+        if let Some(last) = found.last().filter(|_| rest > 0) {
+            metadata["continue"] = Continue { version, behind: last.place().clone() }.text().into();
+            // As an API server, which does not count what a selector leaves out.
+            if query.selector.is_empty() {
+                metadata["remainingItemCount"] = rest.into();
+            }
+        }
+        let shown = if is_table {
+            let found: Vec<&Object> = found.iter().map(|object| &**object).collect();
+            table::of(&found, metadata)
+        } else {
+            let items: Vec<Value> = found.iter().map(|object| object.lease()).collect();
+            json!({"kind": format!("{KIND}List"), "apiVersion": API_VERSION, "metadata": metadata, "items": items})
+        };
+        Ok(Json(shown).into_response())
     }
 }
 
@@ -219,7 +232,11 @@ fn place(namespace: &str, name: &str) -> Place {
 }
 
 fn one(status: StatusCode, object: &Object, headers: &HeaderMap) -> Response {
-    let shown = if wants_table(headers) { table::of(&[object], object.resource_version()) } else { object.lease() };
+    let shown = if wants_table(headers) {
+        table::of(&[object], json!({"resourceVersion": object.resource_version()}))
+    } else {
+        object.lease()
+    };
     (status, Json(shown)).into_response()
 }
 

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::leases::Leases;
 use crate::object::Object;
 
-/// A table of Leases. The version is that of the listing.
-pub(crate) fn of(leases: &[&Object], version: &str) -> Value {
+/// A table of Leases, with the metadata of their listing.
+pub(crate) fn of(leases: &[&Object], metadata: Value) -> Value {
     let column = |name: &str, format: &str, description: &str| json!({"name": name, "type": "string", "format": format, "description": description, "priority": 0});
     let rows: Vec<_> = leases.iter().map(|object| row(object)).collect();
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
         "columnDefinitions": [
             column("Name", "name", "The name of the Lease"),
             column("Holder", "", "The identity of the holder"),
@@ -30,7 +30,7 @@ fn row(object: &Object) -> Value {
 
 /// The event of a watch.
 pub(crate) fn event(object: &Object) -> Value {
-    of(&[object], "")
+    of(&[object], json!({"resourceVersion": ""}))
 }
 
 /// The time since the Lease was created, in its largest unit.

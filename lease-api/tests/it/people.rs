@@ -52,6 +52,51 @@ async fn listings_have_the_leases_of_a_namespace_or_of_all() {
     assert_eq!(names(&list), ["\"default\"/\"a\""]);
 }
 
+#[tokio::test]
+async fn an_object_that_does_not_say_what_it_is_counts_as_a_lease() {
+    let api = Api::new();
+    for kind in [json!("Pod"), json!(7)] {
+        let mut other = lease("a");
+        other["kind"] = kind;
+        api.post(&other).await.is(400);
+    }
+    let mut silent = lease("a");
+    silent["kind"].take();
+    silent.as_object_mut().unwrap().remove("apiVersion");
+    let mut held = api.post(&silent).await.is(201);
+    held["kind"].take();
+    held["spec"]["renewTime"] = "2026-02-02T10:16:00.000000Z".into();
+    assert_eq!(api.put(&held).await.is(200)["kind"], "Lease");
+    api.send("POST", LEASES, "", "[]").await.is(400);
+}
+
+#[tokio::test]
+async fn a_listing_comes_in_parts_and_misses_nothing() {
+    let api = Api::new();
+    for name in ["a", "b", "c"] {
+        for namespace in ["default", "elsewhere"] {
+            let mut lease = lease(name);
+            lease["metadata"]["name"] = name.into();
+            api.send("POST", &LEASES.replace("default", namespace), "", lease.to_string()).await.is(201);
+        }
+    }
+    let (mut names, mut next, mut left, mut versions) = (Vec::new(), String::new(), Vec::new(), BTreeSet::new());
+    loop {
+        let list = api.send("GET", &format!("{ALL}?limit=4&continue={next}"), "", "").await.is(200);
+        names.extend(list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].to_string()));
+        left.push(list["metadata"]["remainingItemCount"].clone());
+        versions.insert(list["metadata"]["resourceVersion"].to_string());
+        let Some(token) = list["metadata"]["continue"].as_str() else { break };
+        next = token.to_owned();
+        // A watch from the first part's version tells of it.
+        api.send("POST", LEASES, "", lease("later").to_string()).await.is(201);
+    }
+    assert_eq!(names.concat(), r#""a""b""c""a""b""c""#);
+    assert_eq!(left, [json!(2), Value::Null]);
+    assert_eq!(versions.len(), 1, "{versions:?}");
+    api.send("GET", &format!("{ALL}?limit=4&continue=nonsense"), "", "").await.is(400);
+}
+
 /// Sends a request whose answer does not end.
 async fn watch(api: &LeaseApi, query: &str) -> impl Stream<Item = Value> + use<> {
     let target = format!("{LEASES}?watch=true&{query}");
