@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ class Driver:
             "go": [target / "go" / (f"{self.name}-shifted" if is_shifted else self.name)],
             "java": ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
                      f"{target}/fabric8/classes:{target}/fabric8/dependency/*", "comparison.Main"],
+            "python": ["env", f"PYTHONPATH={target}/python", sys.executable, DRIVERS / "python/candidate.py"],
         }
         return [str(each) for each in [*programs[self.language], *self.arguments, *options]]
 
@@ -57,6 +59,8 @@ class Contestant:
     key: str
     title: str
     drivers: tuple
+    # Takes part only if it is named, and has no place in the published page.
+    is_extra: bool = False
 
     @property
     def store(self):
@@ -94,6 +98,16 @@ CONTESTANTS = [
     Contestant("mixed-lease", "this library and client-go, one Lease", (OURS_LEASE, CLIENT_GO_LEASE)),
 ]
 
+# Electors for Leases, through `leaderelect lease-api` on S3, each candidate with a server of its own.
+CONTESTANTS += [
+    Contestant(f"{each.key}-api", f"{each.title.removesuffix(', Lease')}, through lease-api",
+               tuple(replace(driver, store="api") for driver in each.drivers), is_extra=True)
+    for each in [
+        *(each for each in CONTESTANTS if each.key in ("client-go-lease", "kube-leader-election", "kubert", "fabric8")),
+        Contestant("python", "Python", alike(Driver("python", "python", "api"))),
+    ]
+]
+
 # The contestants that nobody can measure here, and the reason.
 NEVER = {
     "s3lect": "the Go module proxy refuses github.com/podplane/s3lect and github.com/nadrama-com/s3lect",
@@ -119,7 +133,8 @@ class Builds:
             list(pool.map(self.build_one_by_one, chains))
 
     def build_one_by_one(self, names):
-        steps = {"rust": self.rust, "go": self.go, "java": self.java, "servers": self.servers}
+        steps = {"rust": self.rust, "go": self.go, "java": self.java, "servers": self.servers,
+                 "python": self.python, "leaderelect": self.leaderelect}
         for name in names:
             began = time.monotonic()
             # One write, because two builds go on.
@@ -175,6 +190,15 @@ class Builds:
         run(["mvn", "--quiet", "--batch-mode", "package", "-Dmaven.test.skip", f"-Dcomparison.target={self.target}/fabric8"],
             DRIVERS / "fabric8", {})
 
+    def python(self):
+        run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--require-hashes",
+             "--no-deps", "--only-binary=:all:", "--root-user-action=ignore", "--upgrade", "--target", self.target / "python",
+             "--requirement", DRIVERS / "python/requirements.txt"], ROOT, {})
+
+    def leaderelect(self):
+        run(["cargo", "build", "--release", "--quiet", "--package", "leaderelection-cli"], ROOT,
+            {"CARGO_TARGET_DIR": str(self.target / "rust")})
+
     def servers(self):
         folder = self.target / "servers"
         is_built = all((folder / name).exists() for name in ("etcd", "kube-apiserver"))
@@ -209,8 +233,12 @@ def reason(error):
     return f"the build failed: {error}"
 
 
+# What the stores need.
+NEEDED = {"kube": {"servers"}, "api": {"leaderelect"}}
+
+
 def skip_reason(contestant, builds):
     """The reason for which a contestant does not take part; None if it does."""
-    needed = contestant.languages | ({"servers"} if contestant.store == "kube" else set())
+    needed = contestant.languages | NEEDED.get(contestant.store, set())
     reasons = {builds.skipped[name] for name in needed if name in builds.skipped}
     return "; ".join(sorted(reasons)) or None

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from .entries import Log, next_leader
 from .history import History
-from .kube import kubeconfig
+from .kube import create_lease, kubeconfig
+from .lease_api import LeaseApi
 from .process import end_with_parent
 from .proxy import Proxy
 
@@ -49,14 +50,20 @@ class Fleet:
         self.log = Log(self.folder / "log")
         self.history = History(self.folder / "history")
         self.lock, self.secret = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
-        self.candidates, self.proxies, self.started = {}, {}, 0
+        self.candidates, self.proxies, self.apis, self.started = {}, {}, {}, 0
 
     async def start(self):
-        if any(driver.needs_lease for driver in self.contestant.drivers):
+        if self.contestant.store == "kube" and any(driver.needs_lease for driver in self.contestant.drivers):
             self.place.kube.create_lease(self.lock)
         for slot, driver in enumerate(self.contestant.drivers):
             if driver.store != "file":
                 self.proxies[slot] = await self.place.proxy(driver.store, functools.partial(self.history.begin, slot)).start()
+            if driver.store == "api":
+                folder = self.folder / f"api-{slot}"
+                api = await asyncio.to_thread(LeaseApi, self.place.target, self.place.seaweed, self.proxies[slot].url, folder)
+                self.apis[slot] = api
+                if driver.needs_lease and slot == 0:
+                    await asyncio.to_thread(create_lease, api.request, self.lock)
             await self.spawn(slot)
             # The first one leads, so that the fleets of all contestants begin alike.
             if slot == 0:
@@ -69,7 +76,7 @@ class Fleet:
         options = ["--lock", self.url(driver, proxy), "--identity", identity, "--log", self.log.path, *self.times(driver)]
         command = driver.command(self.place.target, options, is_shifted=bool(self.shifts[slot]))
         command = [self.secret if each == "{secret}" else each for each in command]
-        environment = {**os.environ, **self.environment(driver, proxy), **driver.clock(self.shifts[slot]), "RUST_LOG": "off"}
+        environment = {**os.environ, **self.environment(slot, driver, proxy), **driver.clock(self.shifts[slot]), "RUST_LOG": "off"}
         with open(self.folder / f"{identity}.log", "wb") as output:
             process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output,
                                        preexec_fn=end_with_parent)
@@ -89,12 +96,13 @@ class Fleet:
             return f"s3://bucket/{self.lock}?endpoint={proxy.url}"
         return f"lease://default/{self.lock}"
 
-    def environment(self, driver, proxy):
+    def environment(self, slot, driver, proxy):
         if driver.store == "s3":
             return {**self.place.seaweed.environment(), "COMPARISON_S3": proxy.url}
-        if driver.store == "kube":
-            path = self.folder / f"kubeconfig-{proxy.url.rsplit(':', 1)[1]}"
-            path.write_text(kubeconfig(proxy.url))
+        if driver.store in ("kube", "api"):
+            url = proxy.url if driver.store == "kube" else self.apis[slot].url
+            path = self.folder / f"kubeconfig-{url.rsplit(':', 1)[1]}"
+            path.write_text(kubeconfig(url))
             return {"KUBECONFIG": str(path)}
         return {}
 
@@ -179,6 +187,8 @@ class Fleet:
         for candidate in self.candidates.values():
             candidate.signal(signal.SIGKILL)
             candidate.process.wait()
+        for api in self.apis.values():
+            api.stop()
         for proxy in self.proxies.values():
             await proxy.stop()
         self.log.close()

@@ -91,14 +91,18 @@ class Kube:
 
     def create_lease(self, name):
         """Creates a Lease without a holder, for electors that need one."""
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": {}}
-        status = self.request("POST", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases", lease)
-        if status != 201:
-            raise RuntimeError(f"the Lease {name} was not created: status {status}")
+        create_lease(self.request, name)
 
     def stop(self):
         for server in reversed(self.servers):
             server.stop()
+
+
+def create_lease(request, name):
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": {}}
+    status = request("POST", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases", lease)
+    if status != 201:
+        raise RuntimeError(f"the Lease {name} was not created: status {status}")
 
 
 def kubeconfig(url, token=None, ca=None):

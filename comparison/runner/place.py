@@ -20,14 +20,14 @@ class Place:
         self.seaweed = self.kube = None
 
     def start(self, stores):
-        if "s3" in stores:
+        if {"s3", "api"} & stores:
             self.seaweed = seaweed.Seaweed(seaweed.install(self.target), self.folder / "seaweedfs")
         if "kube" in stores:
             self.kube = Kube(self.target / "servers", self.folder / "kube")
 
     def proxy(self, store, begin):
         """A way to the server. The proxy adds the latency of a region, and speaks plain HTTP with the candidate."""
-        if store == "s3":
+        if store in ("s3", "api"):
             return Proxy(self.seaweed.url, self.latency, begin=begin)
         return Proxy(self.kube.url, self.latency, self.kube.context, self.kube.token, begin)
 

@@ -20,6 +20,8 @@ def absent(trials, idle):
     """The parts of a whole comparison that were not measured, in words."""
     parts = []
     for each in CONTESTANTS:
+        if each.is_extra:
+            continue
         left = len(missing(trials, each, FAULTS, TRIALS))
         if left:
             parts.append(f"{left} trials of {each.key}")
@@ -119,7 +121,7 @@ def skipped(trials, facts):
     lines = [f"- Skipped: {name}, because {why}." for name, why in sorted((NEVER | facts.values["skipped"]).items())]
     reasons = {}
     for each in CONTESTANTS:
-        if each.key in facts.values["skipped"]:
+        if each.key in facts.values["skipped"] or each.is_extra and not trials.of(each.key):
             continue
         if not trials.of(each.key):
             lines.append(f"- Skipped: {each.title}, because this run did not include it.")

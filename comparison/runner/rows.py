@@ -17,7 +17,7 @@ FOLLOWERS = 2
 LONG_WAIT = 2
 
 # A contestant that stands for this library on each store.
-OURS = {"file": "ours-file", "s3": "ours-s3", "kube": "ours-lease"}
+OURS = {"file": "ours-file", "s3": "ours-s3", "kube": "ours-lease", "api": "ours-s3"}
 
 
 @dataclass(frozen=True)
