@@ -99,7 +99,7 @@ impl Peers {
     /// a server.
     #[must_use]
     pub fn listens_at(&self) -> Option<SocketAddr> {
-        self.serving.as_ref().map(|serving| serving.address())
+        self.serving.as_ref().and_then(|serving| serving.address())
     }
 
     /// Ends the server in good order, so that followers still get the report of the end of a term: open answers get

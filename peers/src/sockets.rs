@@ -10,4 +10,5 @@ mod seat;
 mod serving;
 
 pub use connections::Connections;
+pub use listener::Socket;
 pub use serving::Serving;

@@ -12,8 +12,9 @@ use axum::routing::get;
 use axum::{Json, Router};
 use leaderelection_lease_api::{LeaseApi, Namespaces};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::args::timing::pause;
+use crate::args::timing::{duration, pause};
 use crate::commands::serve::metrics;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
@@ -34,6 +35,10 @@ pub(crate) struct Args {
     /// The pause between two listings of the store while somebody watches Leases
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = pause)]
     watch_interval: Duration,
+    /// The time for which everything is answered after SIGTERM while /readyz fails, so that clients find another server. A
+    /// second signal ends it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    drain: Duration,
     #[command(flatten)]
     access: AccessArgs,
 }
@@ -76,7 +81,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         store.await.map_err(|error| Failure::new(Exit::Internal, format!("cannot open the store: {error}")))??;
     let api = LeaseApi::new(store, folder_of(args.store.prefix())).with_watch_interval(args.watch_interval);
     if let Some(path) = &args.kubeconfig {
-        write(path, &kubeconfig(&server.url(), &args.access, token.as_ref()))?;
+        if !server.url().starts_with("http") {
+            return Err(Failure::usage(
+                "--kubeconfig needs --listen with an address: clients of Kubernetes open no socket",
+            ));
+        }
+        write(path, &kubeconfig(server.url(), &args.access, token.as_ref()))?;
     }
     output.say(format_args!("serving {}", server.url()));
     output.say(format_args!("the Leases are those of {}", args.store));
@@ -86,15 +96,37 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
     let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];
     let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
+    let draining = CancellationToken::new();
     let routes = routes.merge(api.routes()).layer(from_fn_with_state(token, only_with_token));
+    let routes = routes.layer(from_fn_with_state(draining.clone(), unready_while_draining));
     let running = server.start(framed(routes))?;
     let result = tokio::select! {
         biased;
-        () = ending.told() => Ok(Exit::Done),
+        () = drained(&mut ending, &draining, args.drain, output) => Ok(Exit::Done),
         failure = running.failed() => Err(failure),
     };
     running.finish().await;
     result
+}
+
+/// Completes when the server should end.
+async fn drained(ending: &mut Ending, draining: &CancellationToken, drain: Duration, output: &Output) {
+    ending.told().await;
+    draining.cancel();
+    let time = humantime::format_duration(drain);
+    output
+        .say(format_args!("answering for another {time}, so that clients find another server; once more to stop now"));
+    tokio::select! {
+        () = ending.told() => {}
+        () = tokio::time::sleep(drain) => {}
+    }
+}
+
+async fn unready_while_draining(State(draining): State<CancellationToken>, request: Request, next: Next) -> Response {
+    if draining.is_cancelled() && request.uri().path() == "/readyz" {
+        return (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n").into_response();
+    }
+    next.run(request).await
 }
 
 /// The prefix of a folder.
@@ -128,7 +160,7 @@ async fn only_with_token(State(token): State<Option<Token>>, mut request: Reques
 fn kubeconfig(url: &str, access: &AccessArgs, token: Option<&Token>) -> Value {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
     let mut cluster = json!({"server": url.trim_end_matches('/')});
-    if let Some((cert, _)) = access.tls() {
+    if let Some(cert) = access.certificate() {
         cluster["certificate-authority"] = absolute(cert).into();
     }
     let mut user = json!({});

@@ -1,9 +1,11 @@
 //! `leaderelect serve`: competes, and serves the current leader over HTTP.
 
+mod events;
 mod facts;
 mod latency;
 pub(crate) mod metrics;
 mod page;
+mod program;
 mod site;
 mod snapshot;
 #[cfg(unix)]
@@ -16,11 +18,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{OptionFuture, join_all, select_all};
+use leaderelection::lock::JobId;
 use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
+use self::program::Program;
 use crate::args::also::Also;
 use crate::args::following::Following;
 use crate::args::peers::{Connected, PeerArgs};
@@ -52,6 +56,18 @@ pub(crate) struct Args {
     /// without a token, for Kubernetes and Prometheus. They name the lock, and contain no secret
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
     probe_listen: Option<Addresses>,
+    /// Lead only for a job with this name, such as a date, that has to be done once by one of many hosts. The program says
+    /// `done` in POST /term. Then no host leads for this name again, and jobDone is true in /leader. The lock remembers the
+    /// last 16 names
+    #[arg(long, value_name = "NAME", conflicts_with = "take_back")]
+    once_for: Option<JobId>,
+    /// End a term in which the program has not said `running` in POST /term for this long
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    ping_within: Option<Duration>,
+    /// End, and release the lease at once, when standard input ends: a program that starts this process with a pipe takes it
+    /// along, however the program ends
+    #[arg(long)]
+    end_with_stdin: bool,
     #[cfg(unix)]
     #[command(flatten)]
     notify: NotifyArgs,
@@ -75,14 +91,22 @@ Serves
   /         a page for people
   /leader   JSON: {\"name\": \"…\"}, empty if nobody is known to lead
             ?wait=30s&after=TOKEN waits until the fencing token is another
+  /events   the same, at once and at each change: server-sent events
+  /term     POST JSON: {\"token\": TOKEN, \"work\": \"running\"}, or \"done\",
+            \"failed\" or \"stopped\", which release the lease; 409 if the
+            term with this token is over
   /leading  200 while this process leads, else 503
   /readyz   200 if the store has answered within a lease, else 503
   /healthz  200 unless a leader has stopped renewing, else 500
   /metrics  for Prometheus
+  /openapi.json
 
 An answer is true at the moment of the answer, and a program that acts on it may act a little late. No answer \
 means: not leading. Let the program pass the fencing token of /leader to every resource that it writes to, and \
 let those resources refuse smaller tokens.
+
+A program that has said `running` in a term works until it says otherwise: after a loss, or SIGTERM, the lease is kept for \
+its work as long as the lease lasts, and released as soon as the work has ended.
 
 At SIGTERM or SIGINT, /readyz and /leading fail for the time of --drain. Then leadership ends, the lease is \
 released, and the exit code is 0. A second signal ends the drain early. SIGHUP reads the TLS certificate and key, \
@@ -123,7 +147,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.also.join(&args.lock, args.lock.open_through(&identity, timed).await?, &identity).await?;
     let locks = args.also.with(&args.lock).to_string();
     let timings = args.timing.timings()?;
-    let config = LeaderElectionConfig::builder(lock, callbacks(output))
+    let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
+    let config = LeaderElectionConfig::builder(lock, callbacks(output, &program))
         .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
@@ -136,6 +161,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let facts = Arc::new(Facts {
         lock: locks.clone(),
         handle: elector.handle(),
+        program: Arc::clone(&program),
         timings,
         latencies,
         health: elector.health_check(TOLERATED_DELAY),
@@ -163,7 +189,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let probes = probes.map(|probes| probes.start(site::probes(Arc::clone(&facts)))).transpose()?;
     let mut running = vec![server.start(site::routes(facts, token))?];
     running.extend(probes);
-    let mut campaign = std::pin::pin!(elector.campaign(shutdown.clone()));
+    let gone = program.gone.clone();
+    if args.end_with_stdin {
+        watch_stdin(gone.clone())?;
+    }
+    let campaign = program.lead(&elector, args.once_for.as_ref(), timings.lease_duration(), &shutdown, output);
+    let mut campaign = std::pin::pin!(campaign);
     let (end, failure) = tokio::select! {
         biased;
         end = &mut campaign => (end, None),
@@ -171,9 +202,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             shutdown.cancel();
             (campaign.await, Some(failure))
         }
-        () = stop.due() => {
+        () = async { tokio::select! { () = stop.due() => {}, () = gone.cancelled() => {} } } => {
             shutdown.cancel();
-            running.iter().for_each(Running::stop_accepting);
+            // A program at work still says that it has stopped.
             (campaign.await, None)
         }
     };
@@ -192,9 +223,21 @@ async fn first_failure(running: &[Running]) -> Failure {
     select_all(running.iter().map(|running| running.failed().boxed())).await.0
 }
 
-fn callbacks(output: &Output) -> LeaderCallbacks {
-    let (elected, stopped) = (output.clone(), output.clone());
+/// Cancels `gone` when standard input ends.
+fn watch_stdin(gone: CancellationToken) -> Result<(), Failure> {
+    let watch = move || {
+        // An input that cannot be read has no other end.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        gone.cancel();
+    };
+    let started = std::thread::Builder::new().name("stdin".to_owned()).spawn(watch);
+    started.map(drop).map_err(|error| Failure::new(Exit::Internal, format!("cannot start a thread: {error}")))
+}
+
+fn callbacks(output: &Output, program: &Arc<Program>) -> LeaderCallbacks {
+    let (elected, stopped, program) = (output.clone(), output.clone(), Arc::clone(program));
     LeaderCallbacks::new()
+        .on_start_leading(move |leadership| Arc::clone(&program).work(leadership))
         .on_new_leader(move |leader| elected.say(format_args!("{leader} leads")))
         .on_stop_leading(move || stopped.say("stopped leading"))
 }

@@ -6,6 +6,8 @@ mod host;
 mod server;
 mod signals;
 mod site;
+#[cfg(unix)]
+mod socket;
 pub(crate) mod thread;
 mod tls;
 

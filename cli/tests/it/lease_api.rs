@@ -1,5 +1,7 @@
 //! `leaderelect lease-api`: the real program, asked over real sockets, beside candidates on the same lock.
 
+mod clients;
+
 use std::process::{Command, Stdio};
 
 use reqwest::{Client, Method};
@@ -95,4 +97,15 @@ async fn tokens_open_namespaces_and_the_kubeconfig_has_no_secret() {
     assert!(!written.contains(all) && !written.contains(one), "{written}");
     let written: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["clusters"][0]["cluster"]["server"], server.url());
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_end_answers_while_clients_find_another() {
+    let place = Place::new();
+    let mut server = Sidecar::spawn(lease_api(&place, "127.0.0.1:0").args(["--drain", "1h"])).await;
+    server.signal(Signal::TERM);
+    server.answers("/readyz", reqwest::StatusCode::SERVICE_UNAVAILABLE).await;
+    assert_eq!(send(&server, Method::POST, LEASES, "", &lease("a")).await.0, 201);
+    server.signal(Signal::TERM);
+    assert_eq!(server.ended().await.code(), Some(0), "{}", server.said());
 }

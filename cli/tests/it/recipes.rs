@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::notify::Systemd;
-use crate::support::{PROGRAM, Place, Running, TIMINGS, end};
+use crate::support::{PROGRAM, Place, Running, end};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -239,24 +239,45 @@ fn the_service_is_ready_when_it_competes_and_stops_in_good_order() {
     }
 }
 
+/// The recipe of `docs/any-language.md` for a tool, with a lock of this machine.
+fn recipe(machines: &Machines, tool: &str) -> Command {
+    let page = fs::read_to_string(repository().join("docs/any-language.md")).unwrap();
+    let line = page
+        .lines()
+        .find_map(|line| line.split_once("| `leaderelect ")?.1.strip_suffix("` |").filter(|line| line.contains(tool)));
+    let here = line.unwrap().replace("s3://bucket/", &machines.place.prefix());
+    let mut command = crate::support::leaderelect(here.split(' '));
+    let path = format!("{}:{}", machines.programs.display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).current_dir(machines.place.path(""));
+    command
+}
+
 #[test]
-fn a_program_in_another_language_works_beside_the_sidecar_that_leads() {
-    let place = Place::new();
-    let [program] = blocks("A program beside the sidecar", "python").try_into().unwrap();
-    let path = place.path("importer.py");
-    fs::write(&path, program).unwrap();
-    let machine = |identity| {
-        let lock = place.lock("importer");
-        let args = ["serve", "--lock", &lock, "--identity", identity, "--listen", "127.0.0.1:0"];
-        let mut sidecar = Running::start(&[&args[..], &TIMINGS].concat());
-        let url = sidecar.wait_for_note("leaderelect: serving ");
-        let mut program = Command::new("python3");
-        program.arg(&path).env("SIDECAR", url.trim_end_matches('/'));
-        (sidecar, Running::of(program))
+fn services_of_other_tools_run_on_one_of_two_hosts() {
+    for (tool, arguments) in [("celery", "--app tasks beat"), ("kopf", "run --standalone operator.py")] {
+        let machines = Machines::new();
+        machines.program(tool, r#"echo "up $*"; exec sleep 1000"#);
+        let mut first = Running::of(recipe(&machines, tool));
+        first.wait_for(&format!("up {arguments}"));
+        let mut second = Running::of(recipe(&machines, tool));
+        second.wait_for_note("waiting: ");
+        first.signal(Signal::TERM);
+        second.wait_for(&format!("up {arguments}"));
+    }
+}
+
+#[test]
+fn terraform_applies_on_two_hosts_in_turn() {
+    let machines = Machines::new();
+    let folder = machines.place.path("");
+    fs::write(folder.join("main.tf"), "resource \"terraform_data\" \"network\" { input = 1 }\n").unwrap();
+    let Ok(init) = Command::new("terraform").arg("init").current_dir(&folder).output() else {
+        return println!("skipped: terraform is not installed");
     };
-    let (first, mut program_of_first) = machine("first");
-    program_of_first.wait_for("an item with token 0");
-    let (_second, mut program_of_second) = machine("second");
-    first.signal(Signal::KILL);
-    program_of_second.wait_for("an item with token 1");
+    assert!(init.status.success(), "{init:?}");
+    let ends = both(|| recipe(&machines, "terraform"));
+    assert_eq!(ends.each_ref().map(|(code, _)| *code), [Some(0); 2], "{ends:?}");
+    // Without the lock, one of them would have been refused the state, or both would have added the resource.
+    let added = |said: &str| said.contains("1 added");
+    assert_eq!(ends.iter().filter(|(_, said)| added(said)).count(), 1, "{ends:?}");
 }

@@ -11,3 +11,4 @@ pub(crate) mod process;
 mod refusals;
 pub(crate) mod sidecar;
 mod telling;
+mod term;

@@ -9,27 +9,84 @@ use std::task::{Context, Poll};
 use axum_server::{AddrListener, Address};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+use tokio_util::either::Either;
 
 use super::connections::Connections;
 use super::patience::Patient;
-use super::seat::Seat;
+use super::seat::{Seat, Stream};
+
+/// A socket that listens.
+#[derive(Debug)]
+pub enum Socket {
+    /// Over the network.
+    Tcp(std::net::TcpListener),
+    /// Within this machine, at a path of its file system.
+    #[cfg(unix)]
+    Unix(std::os::unix::net::UnixListener),
+}
+
+impl From<std::net::TcpListener> for Socket {
+    fn from(listener: std::net::TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
 
 /// A listening socket whose connections count in a budget.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    listener: TcpListener,
+    kind: Kind,
     connections: Connections,
 }
 
 impl Listener {
-    pub(super) fn new(listener: TcpListener, connections: Connections) -> Self {
-        Self { listener, connections }
+    pub(super) fn new(socket: Socket, connections: Connections) -> io::Result<Self> {
+        let kind = match socket {
+            Socket::Tcp(listener) => {
+                listener.set_nonblocking(true)?;
+                Kind::Tcp(TcpListener::from_std(listener)?)
+            }
+            #[cfg(unix)]
+            Socket::Unix(listener) => {
+                listener.set_nonblocking(true)?;
+                Kind::Unix(UnixListener::from_std(listener)?)
+            }
+        };
+        Ok(Self { kind, connections })
+    }
+
+    /// The address; `None` if the socket is one within the machine.
+    pub(super) fn address(&self) -> io::Result<Option<SocketAddr>> {
+        match &self.kind {
+            Kind::Tcp(listener) => listener.local_addr().map(Some),
+            #[cfg(unix)]
+            Kind::Unix(_) => Ok(None),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
+        match &self.kind {
+            Kind::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok((Either::Left(stream), Some(address)))
+            }
+            #[cfg(unix)]
+            Kind::Unix(listener) => Ok((Either::Right(listener.accept().await?.0), None)),
+        }
     }
 }
 
-/// The address of a connection's other end.
+/// The address of a connection's other end; `None` within the machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller(SocketAddr);
+pub(crate) struct Caller(Option<SocketAddr>);
 
 impl Address for Caller {
     type Stream = Patient<Connection>;
@@ -38,18 +95,19 @@ impl Address for Caller {
 
 impl AddrListener<Patient<Connection>, Caller> for Listener {
     async fn bind_to(Caller(address): Caller) -> io::Result<Self> {
-        Ok(Self::new(TcpListener::bind(address).await?, Connections::of_process()))
+        let address = address.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process())
     }
 
     async fn accept_stream(&self) -> io::Result<(Patient<Connection>, Caller)> {
-        let (stream, address) = self.listener.accept().await?;
+        let (stream, address) = self.accept().await?;
         let seat = Arc::new(Seat::new(stream));
         let number = self.connections.admit(Arc::clone(&seat));
         Ok((Patient::new(Connection::new(seat, number, self.connections.clone())), Caller(address)))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
-        self.listener.local_addr().map(Caller)
+        self.address().map(Caller)
     }
 }
 
@@ -119,12 +177,13 @@ mod tests {
     use super::*;
 
     async fn listener(most: usize) -> Listener {
-        Listener::new(TcpListener::bind("127.0.0.1:0").await.unwrap(), Connections::at_most(most))
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Listener::new(socket.into(), Connections::at_most(most)).unwrap()
     }
 
     async fn pair(listener: &Listener) -> (Patient<Connection>, TcpStream) {
         let Caller(address) = listener.get_local_addr().unwrap();
-        let theirs = TcpStream::connect(address).await.unwrap();
+        let theirs = TcpStream::connect(address.unwrap()).await.unwrap();
         (listener.accept_stream().await.unwrap().0, theirs)
     }
 

@@ -7,6 +7,12 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::net::TcpStream;
 
+/// The socket of a connection over the network or, where the system has them, within the machine.
+#[cfg(unix)]
+pub(super) type Stream = tokio_util::either::Either<TcpStream, tokio::net::UnixStream>;
+#[cfg(not(unix))]
+pub(super) type Stream = tokio_util::either::Either<TcpStream, TcpStream>;
+
 /// The socket of a connection, which the budget can close.
 #[derive(Debug)]
 pub(super) struct Seat(Mutex<Taken>);
@@ -14,13 +20,13 @@ pub(super) struct Seat(Mutex<Taken>);
 #[derive(Debug)]
 struct Taken {
     /// `None` once the budget has closed the connection.
-    stream: Option<TcpStream>,
+    stream: Option<Stream>,
     /// The task that waits for the socket.
     waker: Option<Waker>,
 }
 
 impl Seat {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: Stream) -> Self {
         Self(Mutex::new(Taken { stream: Some(stream), waker: None }))
     }
 
@@ -39,7 +45,7 @@ impl Seat {
     pub(super) fn poll<T>(
         &self,
         context: &mut Context<'_>,
-        poll: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        poll: impl FnOnce(Pin<&mut Stream>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let mut taken = self.taken();
         let Some(stream) = &mut taken.stream else { return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) };

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,7 +13,7 @@ use tokio::runtime;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::listener::{Caller, Listener};
+use super::listener::{Caller, Listener, Socket};
 
 /// The largest request, and the part of an answer that waits for a client who does not read.
 const BUFFER: usize = 16 * 1024;
@@ -21,7 +21,7 @@ const BUFFER: usize = 16 * 1024;
 /// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Serving {
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     handle: Handle<Caller>,
     /// Has the problem if the server has failed, and closes when the server has ended.
     problem: watch::Receiver<Option<String>>,
@@ -35,17 +35,16 @@ impl Serving {
     ///
     /// Outside a tokio runtime, and if the system refuses the socket.
     pub fn start(
-        listener: TcpListener,
+        socket: impl Into<Socket>,
         tls: Option<RustlsConfig>,
         routes: Router,
         patience: Duration,
     ) -> io::Result<Self> {
         let runtime = runtime::Handle::try_current().map_err(io::Error::other)?;
-        let address = listener.local_addr()?;
-        listener.set_nonblocking(true)?;
+        let listener = Listener::new(socket.into(), Connections::of_process())?;
+        let address = listener.address()?;
         let (failed, problem) = watch::channel(None);
         let handle = Handle::new();
-        let listener = Listener::new(tokio::net::TcpListener::from_std(listener)?, Connections::of_process());
         let mut server: Server<Caller> = Server::from_listener(listener).handle(handle.clone());
         let mut http = server.http_builder().http1();
         http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
@@ -60,9 +59,10 @@ impl Serving {
         Ok(Self { address, handle, problem })
     }
 
-    /// The address of the server, with the port that the system has chosen for port 0.
+    /// The address of the server, with the port that the system has chosen for port 0; `None` for a socket within the
+    /// machine.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 

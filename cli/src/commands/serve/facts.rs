@@ -9,12 +9,15 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::latency::Latencies;
+use super::program::Program;
+use super::snapshot::{Snapshot, Told};
 
 #[derive(Debug)]
 pub(super) struct Facts {
     /// The URL of the lock, without secrets.
     pub(super) lock: String,
     pub(super) handle: LeaderHandle,
+    pub(super) program: Arc<Program>,
     pub(super) timings: Timings,
     pub(super) latencies: Latencies,
     pub(super) health: HealthCheck,
@@ -29,4 +32,15 @@ pub(super) struct Facts {
     pub(super) metrics: PrometheusHandle,
     /// The connection with the peers, if there is one.
     pub(super) peers: Option<Arc<Attached>>,
+}
+
+impl Facts {
+    /// The answer of /leader now.
+    pub(super) fn told(&self) -> Told {
+        self.told_of(Snapshot::take(&self.handle))
+    }
+
+    pub(super) fn told_of(&self, snapshot: Snapshot) -> Told {
+        Told { snapshot, draining: self.draining.is_cancelled(), job_done: self.program.job_done() }
+    }
 }

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 
+use super::events;
 use super::facts::Facts;
 use super::page;
+use super::program::{Report, Work};
 use super::snapshot::Snapshot;
 use super::wait::Wait;
 use crate::cause::Cause;
@@ -20,20 +23,40 @@ use crate::pages::http::{Token, framed, site};
 
 type SharedFacts = State<Arc<Facts>>;
 
+/// The description of all answers, for generators of clients.
+const OPENAPI: &str = include_str!("openapi.json");
+
+type Routes<const N: usize> = [(&'static str, MethodRouter<Arc<Facts>>); N];
+
 /// Creates the routes, with and without access control.
 pub(super) fn routes(facts: Arc<Facts>, token: Option<Token>) -> Router {
-    let guarded = Router::new().route("/", get(status)).route("/leader", get(leader)).route("/metrics", get(metrics));
-    site(guarded.with_state(Arc::clone(&facts)), open().with_state(facts), token)
+    let guarded = router(guarded()).with_state(Arc::clone(&facts));
+    site(guarded, router(open()).with_state(facts), token)
 }
 
 /// Creates the routes of --probe-listen, which everybody may ask.
 pub(super) fn probes(facts: Arc<Facts>) -> Router {
-    framed(open().route("/metrics", get(metrics)).with_state(facts))
+    framed(router(open()).route("/metrics", get(metrics)).with_state(facts))
+}
+
+fn router<const N: usize>(routes: Routes<N>) -> Router<Arc<Facts>> {
+    routes.into_iter().fold(Router::new(), |router, (path, route)| router.route(path, route))
+}
+
+fn guarded() -> Routes<6> {
+    [
+        ("/", get(status)),
+        ("/leader", get(leader)),
+        ("/events", get(changes)),
+        ("/term", post(term)),
+        ("/metrics", get(metrics)),
+        ("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], OPENAPI))),
+    ]
 }
 
 /// Probes and load balancers can seldom present a token, and these answers contain little information.
-fn open() -> Router<Arc<Facts>> {
-    Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz)).route("/leading", get(leading))
+fn open() -> Routes<3> {
+    [("/healthz", get(healthz)), ("/readyz", get(readyz)), ("/leading", get(leading))]
 }
 
 async fn status(State(facts): SharedFacts) -> Response {
@@ -42,9 +65,38 @@ async fn status(State(facts): SharedFacts) -> Response {
 
 async fn leader(State(facts): SharedFacts, query: Result<Query<Wait>, QueryRejection>) -> Response {
     match query {
-        Ok(Query(wait)) => Json(wait.leader(&facts.handle, &facts.shutdown).await).into_response(),
+        Ok(Query(wait)) => {
+            let snapshot = wait.leader(&facts.handle, &facts.shutdown).await;
+            Json(facts.told_of(snapshot)).into_response()
+        }
         Err(error) => (StatusCode::BAD_REQUEST, format!("{}\n", error.body_text())).into_response(),
     }
+}
+
+async fn changes(State(facts): SharedFacts) -> impl IntoResponse {
+    Sse::new(events::stream(facts)).keep_alive(KeepAlive::default())
+}
+
+/// The program reports about its work. A page of another site cannot: only JSON is read.
+async fn term(State(facts): SharedFacts, report: Result<Json<Report>, JsonRejection>) -> Response {
+    let Json(report) = match report {
+        Ok(report) => report,
+        Err(error) => return (error.status(), format!("{}\n", error.body_text())).into_response(),
+    };
+    if !facts.program.hears(&report, &facts.handle).await {
+        return (StatusCode::CONFLICT, Json(facts.told())).into_response();
+    }
+    if report.work != Work::Running {
+        // The release may fail, and then nobody leads before the end of the lease.
+        let _late = tokio::time::timeout(facts.timings.lease_duration(), released(&facts)).await;
+    }
+    Json(facts.told()).into_response()
+}
+
+/// Completes when this process does not hold the lease.
+async fn released(facts: &Facts) {
+    let mut handle = facts.handle.clone();
+    while handle.holder().is_some_and(|holder| holder == handle.identity()) && handle.changed().await.is_ok() {}
 }
 
 async fn metrics(State(facts): SharedFacts) -> impl IntoResponse {

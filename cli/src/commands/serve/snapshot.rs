@@ -58,6 +58,29 @@ pub(super) struct Snapshot {
     pub(super) trouble: Option<LastError>,
 }
 
+/// A snapshot, with the state of this process.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Told {
+    #[serde(flatten)]
+    pub(super) snapshot: Snapshot,
+    /// This process stops: the work should end, and POST /term should say so.
+    pub(super) draining: bool,
+    /// The job of --once-for is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) job_done: Option<bool>,
+}
+
+/// All that an event is about.
+pub(super) type Essence = (String, Option<u64>, bool, bool, Option<bool>);
+
+impl Told {
+    pub(super) fn essence(&self) -> Essence {
+        let Self { snapshot, draining, job_done } = self;
+        (snapshot.name.clone(), snapshot.fencing_token, snapshot.leading, *draining, *job_done)
+    }
+}
+
 impl Snapshot {
     /// Takes one snapshot of the status, so that all parts of the answer agree.
     pub(super) fn take(handle: &LeaderHandle) -> Self {

@@ -13,7 +13,7 @@ use leaderelection::LeaderHandle;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The pause between two looks at the clock: nothing tells of a lease that runs out, or that is renewed after that.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// The query of /leader.
 #[derive(Clone, Debug, Default, Deserialize)]

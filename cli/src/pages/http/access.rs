@@ -16,6 +16,7 @@ use leaderelection_peers::secret;
 use subtle::ConstantTimeEq as _;
 
 use super::host::HostArgs;
+use super::tls::Files;
 use crate::exit::{Exit, Failure};
 
 /// The address that a server listens on.
@@ -34,15 +35,20 @@ const LARGEST_FILE: u64 = 256 * 1024;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct AccessArgs {
-    /// The address to listen on. The default serves only this machine; other machines need TLS and a token
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses, default_value = DEFAULT)]
-    listen: Addresses,
+    /// The address to listen on, or unix:PATH for a socket that only processes of this user open. The default serves only
+    /// this machine; other machines need TLS and a token
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
+    listen: Listen,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The private key of --tls-cert, in PEM
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Demand a certificate of this authority, in PEM, of every client. Then a token is not needed. Probes have none: see
+    /// --probe-listen of serve
+    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
     /// Require a token of this file, which has one per line: as `Authorization: Bearer …`, or as the password of any
     /// user (for browsers). /healthz, /readyz and /leading stay open. The default is the token in
     /// LEADERELECTION_HTTP_TOKEN, if that variable is set. SIGHUP reads the file again
@@ -53,6 +59,37 @@ pub(crate) struct AccessArgs {
     insecure: bool,
     #[command(flatten)]
     hosts: HostArgs,
+}
+
+/// The place at which a server listens.
+#[derive(Clone, Debug)]
+pub(crate) enum Listen {
+    At(Addresses),
+    #[cfg(unix)]
+    Socket(PathBuf),
+}
+
+impl Listen {
+    fn parse(text: &str) -> Result<Self, String> {
+        #[cfg(unix)]
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() {
+                Err("name the path, such as unix:/run/leader.sock".to_owned())
+            } else {
+                Ok(Self::Socket(path.into()))
+            };
+        }
+        addresses(text).map(Self::At)
+    }
+
+    /// The addresses that other machines may reach.
+    fn exposed(&self) -> Option<&SocketAddr> {
+        match self {
+            Self::At(addresses) => addresses.all.iter().find(|address| !address.ip().is_loopback()),
+            #[cfg(unix)]
+            Self::Socket(_) => None,
+        }
+    }
 }
 
 /// The addresses of a host and a port.
@@ -95,8 +132,8 @@ pub(crate) fn addresses(text: &str) -> Result<Addresses, String> {
 }
 
 impl AccessArgs {
-    /// The addresses to listen on, tried in order until one works.
-    pub(super) fn addresses(&self) -> &Addresses {
+    /// The place to listen at.
+    pub(crate) fn listen(&self) -> &Listen {
         &self.listen
     }
 
@@ -105,9 +142,15 @@ impl AccessArgs {
         &self.hosts
     }
 
-    /// The files of the certificate and its key.
-    pub(crate) fn tls(&self) -> Option<(&Path, &Path)> {
-        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    /// The files for TLS.
+    pub(crate) fn tls(&self) -> Option<Files> {
+        let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
+        Some(Files { cert, key, client_ca: self.client_ca.clone() })
+    }
+
+    /// The file of the certificate.
+    pub(crate) fn certificate(&self) -> Option<&Path> {
+        self.tls_cert.as_deref()
     }
 
     /// Returns the required tokens, if there are any. Fails if other machines could read the traffic, or send
@@ -117,11 +160,11 @@ impl AccessArgs {
             Some(path) => Some(Token::in_file(path)?),
             None => Token::from_environment()?,
         };
-        let exposed = self.listen.all.iter().find(|address| !address.ip().is_loopback());
-        let missing = match (self.tls().is_some(), token.is_some()) {
+        let exposed = self.listen.exposed();
+        let missing = match (self.tls_cert.is_some(), token.is_some() || self.client_ca.is_some()) {
             (true, true) => return Ok(token),
             (false, true) => "--tls-cert and --tls-key",
-            (true, false) => "--token-file",
+            (true, false) => "--token-file or --client-ca",
             (false, false) => "--tls-cert, --tls-key and --token-file",
         };
         match exposed {

@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use axum::Router;
-use leaderelection_peers::sockets::Serving;
+use leaderelection_peers::sockets::{Serving, Socket};
 use tokio::net::TcpSocket;
 
-use super::access::{AccessArgs, Addresses, Token};
+use super::access::{AccessArgs, Addresses, Listen, Token};
 use super::host::Hosts;
 use super::thread;
 use super::tls::Tls;
@@ -27,8 +27,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A bound socket that accepts no connections yet.
 #[derive(Debug)]
 pub(crate) struct Server {
-    listener: TcpListener,
-    address: SocketAddr,
+    socket: Socket,
+    /// The address for people; that of a socket in the file system begins with `unix:`.
+    address: String,
     tls: Option<Tls>,
     /// `None` if a certificate or a token keeps pages of other sites from reading.
     hosts: Option<Hosts>,
@@ -38,9 +39,17 @@ impl Server {
     /// Binds the socket for people and programs, who show the token if there is one.
     pub(crate) fn bind(access: &AccessArgs, token: Option<&Token>, hosts: &Hosts) -> Result<Self, Failure> {
         raise_limit_of_files();
-        let tls = access.tls().map(|(cert, key)| Tls::load(cert, key)).transpose()?;
+        let tls = access.tls().map(Tls::load).transpose()?;
         let hosts = (tls.is_none() && token.is_none()).then_some(hosts);
-        Self::bind_to(access.addresses(), tls, hosts, "--listen")
+        match access.listen() {
+            Listen::At(addresses) => Self::bind_to(addresses, tls, hosts, "--listen"),
+            #[cfg(unix)]
+            Listen::Socket(path) => {
+                let socket = Socket::Unix(super::socket::listen(path)?);
+                // No page of another site reaches it.
+                Ok(Self { socket, address: format!("unix:{}", path.display()), tls, hosts: None })
+            }
+        }
     }
 
     /// Binds a socket that the option `flag` names, for answers that are open to everybody.
@@ -52,16 +61,16 @@ impl Server {
         let hosts = hosts.map(|hosts| hosts.and(addresses.text()));
         let addresses = addresses.all();
         let bound = listen(addresses).and_then(|listener| {
-            let address = listener.local_addr()?;
-            Ok(Self { listener, address, tls, hosts })
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            let address = format!("{scheme}://{}/", listener.local_addr()?);
+            Ok(Self { socket: listener.into(), address, tls, hosts })
         });
         bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
     }
 
     /// The URL of the page.
-    pub(crate) fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}/", self.address)
+    pub(crate) fn url(&self) -> &str {
+        &self.address
     }
 
     /// The TLS settings, if TLS is used.
@@ -77,7 +86,7 @@ impl Server {
             Some(hosts) => hosts.guard(routes),
             None => routes,
         };
-        let serving = Serving::start(self.listener, tls, routes, CLIENT_PATIENCE);
+        let serving = Serving::start(self.socket, tls, routes, CLIENT_PATIENCE);
         serving.map(Running).map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))
     }
 }
@@ -135,12 +144,7 @@ impl Running {
         Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
     }
 
-    /// Refuses new connections, and new requests on existing connections.
-    pub(crate) fn stop_accepting(&self) {
-        self.0.stop_accepting(GRACE);
-    }
-
-    /// Waits until all unfinished answers are complete.
+    /// Refuses new connections and new requests, and waits until all unfinished answers are complete.
     pub(crate) async fn finish(self) {
         self.0.finish(GRACE).await;
     }

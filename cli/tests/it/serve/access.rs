@@ -222,3 +222,39 @@ async fn a_token_that_everybody_may_change_is_refused_and_one_that_everybody_may
     let taken = Sidecar::spawn(&mut with_mode(0o644)).await;
     assert_eq!(taken.said().matches("chmod o-r").count(), 1, "{}", taken.said());
 }
+
+#[tokio::test]
+async fn a_client_without_a_certificate_of_the_authority_is_told_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let identity = Identity::in_directory(directory.path());
+    identity.renew();
+    let authority = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&authority).unwrap();
+    let ca = directory.path().join("ca.pem");
+    std::fs::write(&ca, certificate.pem()).unwrap();
+    let issuer = rcgen::Issuer::new(params, authority);
+    let of = |issuer: Option<&rcgen::Issuer<'_, KeyPair>>| {
+        let (key, params) = (KeyPair::generate().unwrap(), CertificateParams::new(["client".to_owned()]).unwrap());
+        let certificate = match issuer {
+            Some(issuer) => params.signed_by(&key, issuer),
+            None => params.self_signed(&key),
+        };
+        reqwest::Identity::from_pem(format!("{}{}", key.serialize_pem(), certificate.unwrap().pem()).as_bytes())
+            .unwrap()
+    };
+    let trusted = Certificate::from_pem(&std::fs::read(&identity.cert).unwrap()).unwrap();
+    let client = |own: Option<reqwest::Identity>| {
+        let builder = Client::builder().tls_certs_only([trusted.clone()]);
+        own.into_iter().fold(builder, reqwest::ClientBuilder::identity).build().unwrap()
+    };
+    // With certificates, other machines need no token.
+    let mut command = serve_at("0.0.0.0:0", &lock_in(directory.path()), "alpha");
+    let sidecar = Sidecar::spawn(identity.serve_with(&mut command).arg("--client-ca").arg(&ca)).await;
+    let url = format!("{}/leader", sidecar.url().replace("0.0.0.0", "127.0.0.1"));
+    assert_eq!(client(Some(of(Some(&issuer)))).get(&url).send().await.unwrap().status(), StatusCode::OK);
+    for stranger in [None, Some(of(None))] {
+        assert!(client(stranger).get(&url).send().await.is_err());
+    }
+}

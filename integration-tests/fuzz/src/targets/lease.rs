@@ -51,7 +51,7 @@ impl World {
             async move |method: Method, body: Bytes| reply(&answer, &method, &body)
         });
         let server = Serving::start(listener, None, routes, Duration::from_secs(60)).unwrap();
-        let url = format!("http://{}", server.address()).parse().unwrap();
+        let url = format!("http://{}", server.address().unwrap()).parse().unwrap();
         let store = LeaseStore::new(kube::Config::new(url), "default").unwrap();
         Self { store, answer, _server: server }
     }

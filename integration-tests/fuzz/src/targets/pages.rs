@@ -66,7 +66,7 @@ impl World {
         });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Serving::start(listener, None, Hosts::default().guard(routes), PATIENCE).unwrap();
-        Self { address: server.address(), answered, _server: server }
+        Self { address: server.address().unwrap(), answered, _server: server }
     }
 
     /// Sends all bytes, and reads all that comes back.

@@ -10,6 +10,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio_util::sync::CancellationToken;
 
 use super::super::latency::Latencies;
+use super::super::program::Program;
 use super::*;
 
 /// A clock that a test advances.
@@ -40,6 +41,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
     let facts = State(Arc::new(Facts {
         lock: "memory:lock".to_owned(),
         handle: elector.handle(),
+        program: Arc::new(Program::new(None, None)),
         timings: Timings::default(),
         latencies: Latencies::default(),
         health: elector.health_check(Duration::from_secs(20)),
@@ -79,4 +81,17 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
     let (status, text) = healthz(facts).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert!(text.starts_with("failed to renew leadership of "), "{text}");
+}
+
+#[test]
+fn the_description_has_every_route_and_no_other() {
+    let description: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+    let mut described: Vec<_> = description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    let mut routes: Vec<_> =
+        guarded().iter().map(|(path, _)| *path).chain(open().iter().map(|(path, _)| *path)).collect();
+    described.sort_unstable();
+    routes.sort_unstable();
+    assert_eq!(described, routes);
+    let is_open = |path: &str| description["paths"][path]["get"]["security"].is_array();
+    assert!(open().iter().all(|(path, _)| is_open(path)) && !guarded().iter().any(|(path, _)| is_open(path)));
 }

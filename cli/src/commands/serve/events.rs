@@ -1,0 +1,34 @@
+//! The changes of the leader, as server-sent events.
+
+use std::sync::Arc;
+
+use axum::response::sse::Event;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+
+use super::facts::Facts;
+use super::wait::TICK;
+
+/// Returns the answer of /leader now, and again at each change of the leader, of the token, or of the state of this process.
+pub(super) fn stream(facts: Arc<Facts>) -> impl Stream<Item = Result<Event, axum::Error>> {
+    unfold((facts.handle.clone(), None), move |(mut handle, known)| {
+        let facts = Arc::clone(&facts);
+        async move {
+            loop {
+                let told = facts.told();
+                let essence = told.essence();
+                if known.as_ref() != Some(&essence) {
+                    return Some((Event::default().event("leader").json_data(&told), (handle, Some(essence))));
+                }
+                tokio::select! {
+                    biased;
+                    changed = handle.changed() => changed.ok()?,
+                    () = facts.draining.cancelled(), if !told.draining => {}
+                    () = facts.shutdown.cancelled() => return None,
+                    // Nothing tells of a lease that runs out.
+                    () = tokio::time::sleep(TICK) => {}
+                }
+            }
+        }
+    })
+}

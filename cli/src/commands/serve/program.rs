@@ -1,0 +1,199 @@
+//! The program beside the sidecar, and what it says about its work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::lock::{JobId, JobOutcome};
+use leaderelection::store::StoreUnfit;
+use leaderelection::{DefaultLeaderElector, LeaderHandle, Leadership, RunError};
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::output::Output;
+
+/// The longest time between the beginning of a term and that of its work, on however busy a machine.
+const BEGINNING: Duration = Duration::from_secs(2);
+
+/// The body of POST /term.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Report {
+    /// The fencing token of the term that the program means.
+    pub(super) token: u64,
+    pub(super) work: Work,
+}
+
+/// The state of the work, as the program says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Work {
+    Running,
+    /// The work is done, and so is the job of `--once-for`.
+    Done,
+    /// The work has ended, and another candidate may do better.
+    Failed,
+    /// The work has ended before it was done.
+    Stopped,
+}
+
+/// The program beside the sidecar.
+#[derive(Debug)]
+pub(super) struct Program {
+    term: watch::Sender<Term>,
+    /// The longest time between two reports.
+    silence: Option<Duration>,
+    /// Cancelled when the program has ended.
+    pub(super) gone: CancellationToken,
+    /// Says whether the job is done; `None` without one.
+    job: Option<watch::Sender<bool>>,
+}
+
+/// The current term, and the last report about it.
+#[derive(Clone, Debug, Default)]
+struct Term {
+    leadership: Option<Leadership>,
+    said: Option<(Work, LocalInstant)>,
+}
+
+impl Program {
+    pub(super) fn new(silence: Option<Duration>, job: Option<&JobId>) -> Self {
+        let job = job.map(|_| watch::Sender::new(false));
+        Self { term: watch::Sender::default(), silence, gone: CancellationToken::new(), job }
+    }
+
+    /// Returns whether the job is done; `None` without one.
+    pub(super) fn job_done(&self) -> Option<bool> {
+        self.job.as_ref().map(|job| *job.borrow())
+    }
+
+    /// Takes a report. Returns `false` if its term is over.
+    pub(super) async fn hears(&self, report: &Report, handle: &LeaderHandle) -> bool {
+        if handle.fencing_token() == Some(report.token) {
+            // The term of the status begins a moment before its work.
+            let mut term = self.term.subscribe();
+            let begun =
+                term.wait_for(|term| term.leadership.as_ref().map(Leadership::fencing_token) == Some(report.token));
+            let _late = tokio::time::timeout(BEGINNING, begun).await;
+        }
+        self.term.send_if_modified(|term| {
+            let Some(leadership) = &term.leadership else { return false };
+            let has_ended = matches!(term.said, Some((Work::Done | Work::Failed | Work::Stopped, _)));
+            // The end of the work is of use after the end of leadership, too: nobody leads before the work has ended.
+            let may_report = leadership.is_valid() || report.work != Work::Running && term.said.is_some();
+            let is_heard = leadership.fencing_token() == report.token && may_report && !has_ended;
+            if is_heard {
+                term.said = Some((report.work, SystemClock.now()));
+            }
+            is_heard
+        })
+    }
+
+    /// Competes and leads until `shutdown`, in every term or until the job is done.
+    pub(super) async fn lead(
+        self: &Arc<Self>,
+        elector: &DefaultLeaderElector,
+        job: Option<&JobId>,
+        cool_down: Duration,
+        shutdown: &CancellationToken,
+        output: &Output,
+    ) -> Result<(), StoreUnfit> {
+        let Some(job) = job else { return elector.campaign(shutdown.clone()).await };
+        while !shutdown.is_cancelled() {
+            let program = Arc::clone(self);
+            let work = async move |leadership: Leadership| match program.end_of_work(&leadership).await {
+                Work::Done => Ok(()),
+                _ => Err(()),
+            };
+            match elector.run_once(shutdown.clone(), job, work).await {
+                Ok(JobOutcome::AlreadyDone | JobOutcome::Done(())) => {
+                    output.say(format_args!("{job} is done"));
+                    break;
+                }
+                Ok(JobOutcome::Unmarked(())) => {
+                    output
+                        .say(format_args!("{job} is done, and the lock does not say so; another host may do it again"));
+                    break;
+                }
+                Ok(JobOutcome::Failed(())) => tokio::select! {
+                    () = shutdown.cancelled() => {}
+                    () = tokio::time::sleep(cool_down) => {}
+                },
+                Err(RunError::StoreUnfit(unfit)) => return Err(unfit),
+                _ => {}
+            }
+        }
+        if let Some(job) = self.job.as_ref().filter(|_| !shutdown.is_cancelled()) {
+            job.send_replace(true);
+            // The program still asks.
+            shutdown.cancelled().await;
+        }
+        Ok(())
+    }
+
+    /// The work of a term of a campaign.
+    pub(super) async fn work(self: Arc<Self>, leadership: Leadership) -> Result<(), &'static str> {
+        match self.end_of_work(&leadership).await {
+            Work::Failed => Err("the program says so, or says nothing"),
+            _ => {
+                leadership.step_down();
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns how the work of a term has ended. A program that reports nothing works only while the term is valid.
+    async fn end_of_work(&self, leadership: &Leadership) -> Work {
+        let mut term = self.term.subscribe();
+        let began = SystemClock.now();
+        let _open = Open::new(&self.term, leadership);
+        loop {
+            let said = term.borrow_and_update().said;
+            let is_valid = leadership.is_valid();
+            match said {
+                Some((Work::Running, _)) => {}
+                Some((end, _)) => return end,
+                None if !is_valid => return Work::Stopped,
+                None => {}
+            }
+            let heard = said.map_or(began, |(_, at)| at);
+            let silence = async {
+                match self.silence.filter(|_| is_valid) {
+                    Some(silence) => SystemClock.sleep_until(heard + silence).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.gone.cancelled() => return Work::Stopped,
+                _ = term.changed() => {}
+                () = leadership.lost(), if is_valid => {}
+                _ = silence => {
+                    tracing::warn!("the program has not said that it works within the time of --ping-within");
+                    if said.is_none() {
+                        return Work::Failed;
+                    }
+                    // It may be at work, so the lease is kept until it says otherwise, or for as long as a lost one.
+                    leadership.step_down();
+                }
+            }
+        }
+    }
+}
+
+/// A term about which the program may report, until this value is dropped.
+struct Open<'a>(&'a watch::Sender<Term>);
+
+impl<'a> Open<'a> {
+    fn new(term: &'a watch::Sender<Term>, leadership: &Leadership) -> Self {
+        term.send_replace(Term { leadership: Some(leadership.clone()), said: None });
+        Self(term)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(Term::default());
+    }
+}

@@ -1,0 +1,35 @@
+//! A socket at a path of the file system.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use crate::exit::{Exit, Failure};
+
+/// Listens at a path that only this user may open. A socket that a dead process has left there makes room.
+pub(super) fn listen(path: &Path) -> Result<UnixListener, Failure> {
+    let failure = |problem: &str| {
+        let problem = format!("cannot listen on unix:{}: {problem}; name another path with --listen", path.display());
+        Failure::new(Exit::Internal, problem)
+    };
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(failure("there is something that is no socket")),
+        Ok(_) if UnixStream::connect(path).is_ok() => Err(failure("another process listens there")),
+        _ => bind(path).map_err(|error| failure(&error.to_string())),
+    }
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    // Others cannot open the socket before it has its name: by then it has its permissions.
+    let mut unnamed = path.as_os_str().to_owned();
+    unnamed.push(format!(".{}", std::process::id()));
+    let _ = fs::remove_file(&unnamed);
+    let listener = UnixListener::bind(&unnamed)?;
+    let named = fs::set_permissions(&unnamed, Permissions::from_mode(0o600)).and_then(|()| fs::rename(&unnamed, path));
+    if named.is_err() {
+        let _ = fs::remove_file(&unnamed);
+    }
+    named.map(|()| listener)
+}
