@@ -27,7 +27,7 @@ pub fn at_the_border(bytes: &mut Vec<u8>, seed: u64) {
     }
 }
 
-/// Whether these bytes look like a duration: a digit first, and a letter last.
+/// Returns `true` if these bytes look like a duration: a digit first, and a letter last.
 fn is_duration(run: &[u8]) -> bool {
     matches!(run, [b'0'..=b'9', .., last] if last.is_ascii_lowercase())
 }

@@ -78,7 +78,7 @@ impl<S: ConditionalStore> World<S> {
             async move || answer.lock().unwrap().clone()
         });
         let server = Serving::start(listener, None, routes, Duration::from_secs(60)).unwrap();
-        let store = store(format!("http://{}", server.address())).await;
+        let store = store(format!("http://{}", server.address().unwrap())).await;
         Self { store, answer, _server: server }
     }
 
