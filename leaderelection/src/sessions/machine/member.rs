@@ -19,7 +19,7 @@ use super::released::Released;
 use super::rules::Rules;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Term};
+use crate::election::{self, BackOff, Term};
 use crate::term::RunOutcome;
 
 /// One process that leads locks through sessions: its own session, what it knows about other sessions, and its locks.
@@ -38,6 +38,9 @@ pub struct Member {
     pub(super) flights: BTreeMap<u32, Flight>,
     /// The moment of the next try to open a session. Like every request for the own session, it waits for no other request.
     pub(super) open_at: Option<LocalInstant>,
+    /// The creations in a row that have opened no session, and the moment before which no other is sent.
+    pub(super) opening: BackOff,
+    pub(super) open_after: LocalInstant,
     pub(super) housekeeping: Agenda<Housekeeping>,
     pub(super) due_locks: Agenda<u32>,
     /// The ends of the time that work has to stop, and of the wait for a release, for terms that end before their session.
@@ -107,6 +110,8 @@ impl Member {
             vacant: BTreeSet::new(),
             flights: BTreeMap::new(),
             open_at: None,
+            opening: BackOff::default(),
+            open_after: LocalInstant::default(),
             housekeeping: Agenda::default(),
             due_locks: Agenda::default(),
             drop_by: Agenda::default(),

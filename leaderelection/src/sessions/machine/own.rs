@@ -15,7 +15,7 @@ use super::peer::{self, Peer, Sight};
 use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{self, Election, Input, Purpose, Request, Write};
+use crate::election::{self, BackOff, Election, Input, Purpose, Request, Write};
 use crate::term::{EndReason, Ending, WorkEnd};
 
 /// The number of own sessions of the past that a member remembers, whose objects may still look alive.
@@ -56,7 +56,7 @@ impl Member {
         own.election.handle(now, input, draw);
         while let Some(own) = &mut self.own {
             if let Some(effect) = own.election.next() {
-                self.carry_out(now, effect);
+                self.carry_out(now, effect, draw);
             } else if own.ended.is_some() && self.at_work == 0 && !own.concluded {
                 // The work of the session is that of all its locks.
                 own.concluded = true;
@@ -67,13 +67,13 @@ impl Member {
         }
     }
 
-    fn carry_out(&mut self, now: LocalInstant, effect: election::Effect) {
+    fn carry_out(&mut self, now: LocalInstant, effect: election::Effect, draw: &mut impl DrawSession) {
         let Some(own) = &mut self.own else { return };
         match effect {
             election::Effect::Send(Request::Write(write)) if write.purpose == Purpose::Acquire => {
                 // One write creates an ID. If its outcome is not what was hoped for, another ID is used (rule S1).
                 if write.expected.is_some() || std::mem::replace(&mut own.created, true) {
-                    return self.close(now);
+                    return self.close(now, draw);
                 }
                 self.send_own(now, Request::Write(write));
             }
@@ -81,6 +81,7 @@ impl Member {
             election::Effect::Start { term, .. } => {
                 (own.term, own.opened_at) = (Some(term), now);
                 let session = own.id.clone();
+                self.opening = BackOff::default();
                 self.tell(Fact::Opened { session });
                 self.on_opened(now);
             }
@@ -97,7 +98,7 @@ impl Member {
             }
             election::Effect::DropWork => self.drop_all_work(),
             election::Effect::Abandon => self.forsake_all_work(),
-            election::Effect::Finished(_) => self.close(now),
+            election::Effect::Finished(_) => self.close(now, draw),
             election::Effect::Fact(fact) => self.tell(Fact::Own(fact)),
         }
     }
@@ -155,7 +156,7 @@ impl Member {
     }
 
     /// Forgets the session, which is over for good, and opens another.
-    fn close(&mut self, now: LocalInstant) {
+    fn close(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
         let Some(own) = self.own.take() else { return };
         let lease = self.rules.election.lease_duration;
         if own.created {
@@ -172,6 +173,10 @@ impl Member {
                 self.past.remove(0);
             }
             self.past.push(own.id.clone());
+        }
+        if own.ended.is_none() {
+            // The next ID is the next try of one creation, which goes on with the back-off (rule 6).
+            self.open_after = now + self.opening.next(&self.rules.election, draw.jitter());
         }
         self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended });
         for index in 0..self.locks.len() {
@@ -192,7 +197,13 @@ impl Member {
         if self.stop_asked {
             self.end(now);
         } else {
-            self.open_at = Some(now);
+            self.open_soon(now);
+        }
+    }
+
+    pub(super) fn open_soon(&mut self, now: LocalInstant) {
+        if self.begun && self.own.is_none() && !self.stop_asked {
+            self.open_at = Some(now.max(self.open_after));
         }
     }
 }

@@ -23,6 +23,7 @@ impl Member {
         if let Some(open_at) = &mut self.open_at {
             visitor.pause(open_at);
         }
+        visitor.pause(&mut self.open_after);
         self.housekeeping.visit(|at| visitor.pause(at));
         self.due_locks.visit(|at| visitor.pause(at));
         self.drop_by.visit(|at| visitor.timer(at));

@@ -356,12 +356,6 @@ impl Member {
         self.open_soon(now);
     }
 
-    fn open_soon(&mut self, now: LocalInstant) {
-        if self.begun && self.own.is_none() && !self.stop_asked {
-            self.open_at = Some(now);
-        }
-    }
-
     /// Returns `true` if a request about this session was in flight.
     fn answered(&mut self, now: LocalInstant, id: &SessionId, failure: Option<Failure>) -> bool {
         self.obey(now, failure);

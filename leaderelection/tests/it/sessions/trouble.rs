@@ -361,3 +361,24 @@ async fn lost_answers_of_every_kind_of_request_are_resolved() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_every_session_is_asked_less_and_less_often() {
+    for kind in [StoreErrorKind::Rejected, StoreErrorKind::Ambiguous, StoreErrorKind::Conflict] {
+        let store = Faulty::default();
+        store.fail(move |call, _, _| (call == Call::Put).then_some(Fault::Refuse(kind)));
+        let session = session(&store, "a");
+        let cancel = CancellationToken::new();
+        let _running = run(&session, &cancel);
+        sleep(RETRY * 10).await;
+        store.take_calls();
+        sleep(RETRY * 100).await;
+        // The pauses are up to a retry period long, half of that in the mean.
+        let creations = store.take_writes().len();
+        assert!((50..=300).contains(&creations), "{creations} creations in {:?}, {kind:?}", RETRY * 100);
+        store.recover();
+        let (electors, _tasks) = campaigns(&session, 1, &cancel, quiet);
+        until(|| led(&electors) == 1).await;
+        cancel.cancel();
+    }
+}
