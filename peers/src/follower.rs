@@ -33,9 +33,9 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(line: PeerLine, lock: String, caller: Arc<Caller>, status: SharedStatus) -> Self {
+    pub(crate) fn new(line: PeerLine, lock: impl Into<String>, caller: Arc<Caller>, status: SharedStatus) -> Self {
         let report = PeerReport::new(line.name(), status, line.saved_reads());
-        Self { line, lock, caller, report, failures: 0 }
+        Self { line, lock: lock.into(), caller, report, failures: 0 }
     }
 
     /// Follows until the elector is gone.
@@ -59,7 +59,7 @@ impl Follower {
     }
 
     /// Listens to the leader of a term, as often as it takes, and without end.
-    async fn listen(&mut self, term: &FollowedTerm, address: &str) -> std::convert::Infallible {
+    pub(crate) async fn listen(&mut self, term: &FollowedTerm, address: &str) -> std::convert::Infallible {
         loop {
             let Err(refusal) = self.hear(term, address).await else {
                 // The leader has said that its term is over. The store decides what comes next.
@@ -96,11 +96,14 @@ impl Follower {
             let mut bytes = &chunk[..];
             while let Some(said) = stream.next(&mut bytes, &term.holder, term.fencing_token)? {
                 let (holder, fencing_token) = (term.holder.clone(), term.fencing_token);
-                let Said::Landed { number, write_id, record } = said else {
+                let Said::Landed { number, write_id, record, releases } = said else {
                     self.line.hear(Heard::Ended { holder, fencing_token });
                     return Ok(());
                 };
                 self.line.hear(Heard::Landed { holder, fencing_token, write_id, number });
+                if let Some((count, locks)) = releases {
+                    self.line.hear(Heard::Released { count, locks });
+                }
                 self.report.heard(address, self.line.saved_reads());
                 silence = self.silence(&record);
                 patience = Instant::now() + silence;

@@ -63,6 +63,7 @@ mod events;
 pub mod expiry;
 mod follower;
 mod key;
+mod members;
 mod peers;
 mod refusal;
 mod renewal;
@@ -85,7 +86,7 @@ pub use allow::Allowed;
 pub use builder::{DEFAULT_PATH, PeersBuilder};
 pub use error::PeersError;
 pub use key::SharedKey;
-pub use peers::{Attached, Peers};
+pub use peers::{Attached, AttachedSession, Peers};
 pub use refusal::Refusal;
 pub use report::PeerStatus;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use leaderelection::DefaultLeaderElector;
 use leaderelection::peers::PeerLine;
+use leaderelection::{DefaultLeaderElector, Session};
 use tokio::runtime;
 use tokio::task::AbortHandle;
 
@@ -14,6 +14,7 @@ use crate::caller::Caller;
 use crate::error::PeersError;
 use crate::expiry;
 use crate::follower::Follower;
+use crate::members::{Members, Statuses};
 use crate::renewal::Renewal;
 use crate::report::{PeerStatus, SharedStatus};
 use crate::served::Served;
@@ -76,13 +77,37 @@ impl Peers {
         self.attach_line(elector.peer_line(), lock.into())
     }
 
-    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, PeersError> {
+    /// Connects a session to the other members of its fleet: each hears of the others' renewals, releases and ends at once, and
+    /// reads the store where what it heard and what it sees there differ. All members have to name the store's keys alike.
+    ///
+    /// The address that the others are to call is a setting of the session:
+    /// [`advertise`](leaderelection::SessionBuilder::advertise).
+    ///
+    /// # Errors
+    ///
+    /// [`PeersError`] outside a tokio runtime.
+    pub fn attach_session(&self, session: &Session) -> Result<AttachedSession, PeersError> {
+        let line = session.peer_line();
+        let (runtime, expiry) = self.watch(line.name())?;
+        let statuses = Statuses::default();
+        let members = Members::new(line, Arc::clone(&self.served), Arc::clone(&self.caller), statuses.clone());
+        let members = runtime.spawn(members.connect()).abort_handle();
+        Ok(AttachedSession { members, expiry, statuses })
+    }
+
+    /// Begins to watch the certificates of this process.
+    fn watch(&self, name: &str) -> Result<(runtime::Handle, AbortHandle), PeersError> {
         let runtime = runtime::Handle::try_current()
-            .map_err(|_| PeersError::new("lock", format!("({lock:?}) has to be attached in a tokio runtime")))?;
-        self.served.add(&lock, line.led())?;
+            .map_err(|_| PeersError::new("lock", format!("({name:?}) has to be attached in a tokio runtime")))?;
         self.renewal.start(&runtime);
-        let expiry = expiry::tell("peers", line.name().to_owned(), self.renewal.validity());
+        let expiry = expiry::tell("peers", name.to_owned(), self.renewal.validity());
         let expiry = runtime.spawn(expiry).abort_handle();
+        Ok((runtime, expiry))
+    }
+
+    fn attach_line(&self, line: PeerLine, lock: String) -> Result<Attached, PeersError> {
+        self.served.add(&lock, line.led())?;
+        let (runtime, expiry) = self.watch(line.name()).inspect_err(|_| self.served.remove(&lock))?;
         let status = SharedStatus::default();
         let follower = Follower::new(line, lock.clone(), Arc::clone(&self.caller), status.clone());
         let follower = runtime.spawn(follower.follow()).abort_handle();
@@ -115,6 +140,30 @@ impl Attached {
     #[must_use]
     pub fn status(&self) -> PeerStatus {
         self.status.get()
+    }
+}
+
+/// The connection of a session to the other members, in both directions. Drop it to end both.
+#[derive(Debug)]
+#[must_use = "the session is connected to the others only while this value lives"]
+pub struct AttachedSession {
+    members: AbortHandle,
+    expiry: AbortHandle,
+    statuses: Statuses,
+}
+
+impl AttachedSession {
+    /// Returns a snapshot of the messages of the other members so far. The reads that they save are not counted.
+    #[must_use]
+    pub fn status(&self) -> PeerStatus {
+        self.statuses.get()
+    }
+}
+
+impl Drop for AttachedSession {
+    fn drop(&mut self) {
+        self.members.abort();
+        self.expiry.abort();
     }
 }
 

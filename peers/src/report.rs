@@ -15,7 +15,7 @@ const SAVED: &str = "leader_election_peer_reads_saved_total";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerStatus {
-    /// `true` if the elector gets messages from the leader that it follows.
+    /// `true` if the elector gets messages from the leader that it follows, or a session from all others.
     pub hears: bool,
     /// The number of messages.
     pub heard: u64,
@@ -27,6 +27,20 @@ pub struct PeerStatus {
     pub reads_saved: u64,
     /// The reason for which the last attempt failed; `None` if nothing has failed since the last message.
     pub last_refusal: Option<Refusal>,
+}
+
+impl PeerStatus {
+    /// The messages of two followers.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            hears: self.hears && other.hears,
+            heard: self.heard + other.heard,
+            refused: self.refused + other.refused,
+            fallbacks: self.fallbacks + other.fallbacks,
+            reads_saved: self.reads_saved + other.reads_saved,
+            last_refusal: self.last_refusal.or(other.last_refusal),
+        }
+    }
 }
 
 /// The status, for the follower and for those who look at it.

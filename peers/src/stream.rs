@@ -29,6 +29,8 @@ pub enum Said {
         write_id: String,
         /// The record as written.
         record: Box<LeaderElectionRecord>,
+        /// The number of locks that a session has released, and the hashes of the names of the last ones, newest first.
+        releases: Option<(u64, Vec<u64>)>,
     },
     /// The term is over.
     Ended,
@@ -60,7 +62,12 @@ impl<'a> Stream<'a> {
         let record = message.record()?;
         let write_id = record.write_id.clone().ok_or_else(|| Refusal::not_a_peer("without a write id"))?;
         self.counter += 1;
-        Ok(Some(Said::Landed { number: message.number, write_id, record: Box::new(record) }))
+        Ok(Some(Said::Landed {
+            number: message.number,
+            write_id,
+            record: Box::new(record),
+            releases: message.releases(),
+        }))
     }
 
     /// The number of messages about writes so far.

@@ -48,6 +48,12 @@ pub(crate) struct Message {
     pub(crate) version: String,
     /// The record as written, without unknown fields if it is large.
     pub(crate) record: Box<RawValue>,
+    /// The number of locks that a session has released one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) released: Option<u64>,
+    /// The hashes of the names of the last of these locks, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) released_locks: Vec<String>,
     /// The number that the asker has drawn.
     pub(crate) nonce: String,
     /// The number of messages before this one in the same answer.
@@ -80,6 +86,8 @@ impl Message {
             number: write.number,
             version: write.version.as_str().to_owned(),
             record: raw(write)?,
+            released: term.releases.as_ref().map(|releases| releases.count),
+            released_locks: term.releases.iter().flat_map(|releases| &releases.locks).map(spell).collect(),
             nonce: place.nonce.to_owned(),
             counter: place.counter,
             mac: None,
@@ -113,10 +121,17 @@ impl Message {
             .map_err(|error| Refusal::not_a_peer(error.to_string()))
     }
 
-    fn fields<T>(&self, take: impl FnOnce([&[u8]; 9]) -> T) -> T {
+    /// The number of locks that a session has released, and the hashes of the last ones.
+    pub(crate) fn releases(&self) -> Option<(u64, Vec<u64>)> {
+        let hashes = self.released_locks.iter().map_while(|hash| u64::from_str_radix(hash, 16).ok());
+        Some((self.released?, hashes.collect()))
+    }
+
+    fn fields<T>(&self, take: impl FnOnce(&mut dyn Iterator<Item = &[u8]>) -> T) -> T {
         let numbers = [self.term, self.number, self.counter].map(u64::to_be_bytes);
-        take([
-            &[u8::from(self.leading)],
+        let (leading, released) = ([u8::from(self.leading)], self.released.map(u64::to_be_bytes));
+        let fields: [&[u8]; 9] = [
+            &leading,
             self.lock.as_bytes(),
             self.nonce.as_bytes(),
             self.holder.as_bytes(),
@@ -125,8 +140,15 @@ impl Message {
             &numbers[0],
             &numbers[1],
             &numbers[2],
-        ])
+        ];
+        let locks = self.released_locks.iter().map(String::as_bytes);
+        // Each field has its length before it, so that further fields are part of no other message.
+        take(&mut fields.into_iter().chain(released.iter().map(|count| &count[..])).chain(locks))
     }
+}
+
+fn spell(lock: &u64) -> String {
+    format!("{lock:016x}")
 }
 
 /// The JSON of a record. Unknown fields are left out if they make it large, because followers do not need them.
@@ -158,6 +180,8 @@ mod tests {
             number: 3,
             version: "v".to_owned(),
             record: RawValue::from_string(record.to_owned()).unwrap(),
+            released: Some(2),
+            released_locks: vec![spell(&1)],
             nonce: "n".to_owned(),
             counter: 2,
             mac: None,
@@ -173,6 +197,7 @@ mod tests {
         let json = serde_json::to_vec(&message(&key('a'))).unwrap();
         let read = Message::read(&json, &PLACE, Some(&key('a'))).unwrap();
         assert_eq!((read.record().unwrap().write_id.as_deref(), read.number), (Some("w"), 3));
+        assert_eq!(read.releases(), Some((2, vec![1])));
         assert_eq!(Message::read(&json, &PLACE, Some(&key('b'))).unwrap_err(), Refusal::WrongKey);
         for place in [Place { nonce: "m", ..PLACE }, Place { counter: 1, ..PLACE }, Place { counter: 3, ..PLACE }] {
             assert_eq!(Message::read(&json, &place, Some(&key('a'))).unwrap_err(), Refusal::Replayed);
@@ -194,7 +219,7 @@ mod tests {
     #[test]
     fn no_field_can_be_changed() {
         let key = key('a');
-        let changes: [fn(&mut Message); 11] = [
+        let changes: [fn(&mut Message); 14] = [
             |message| message.leading = false,
             |message| message.lock.push('x'),
             |message| message.holder.push('x'),
@@ -204,6 +229,9 @@ mod tests {
             |message| message.record = RawValue::from_string("{}".to_owned()).unwrap(),
             |message| message.nonce.push('x'),
             |message| message.counter += 1,
+            |message| message.released = Some(3),
+            |message| message.released = None,
+            |message| message.released_locks[0].push('x'),
             |message| message.mac = None,
             |message| message.mac = Some(String::new()),
         ];

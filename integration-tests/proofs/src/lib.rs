@@ -10,6 +10,7 @@ pub mod model;
 pub mod sequenced;
 pub mod sessions;
 pub mod simulation;
+pub mod switchboard;
 
 /// The models with their questions.
 pub fn models() -> Vec<kit::Asked> {

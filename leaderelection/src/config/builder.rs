@@ -11,7 +11,6 @@ use crate::config::common::{Common, common_setters};
 use crate::config::warning::ConfigWarning;
 use crate::election::Rules;
 use crate::lock::ObjectStoreBasedLock;
-use crate::lock::advertised;
 use crate::lock::bounded::TimeLimit;
 use crate::store::check::{Candidacy, StoreCheck, StoreUnfit};
 use crate::timings::Timings;
@@ -60,8 +59,6 @@ impl LeaderElectionConfig {
             rank: 0,
             take_back: false,
             settle_doublings: Rules::SETTLE_DOUBLINGS,
-            advertised: None,
-            advertised_to_clients: None,
             step_down_cool_down: None,
             follower_interval: None,
             infrequent_interval: Rules::INFREQUENT_INTERVAL,
@@ -138,8 +135,6 @@ pub struct LeaderElectionConfigBuilder {
     rank: u8,
     take_back: bool,
     settle_doublings: u8,
-    advertised: Option<String>,
-    advertised_to_clients: Option<String>,
     step_down_cool_down: Option<Duration>,
     follower_interval: Option<Duration>,
     infrequent_interval: Duration,
@@ -197,24 +192,6 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Writes `url` into the record while this candidate leads, so that others can reach the leader: see
-    /// [`LeaderHandle::leader_address`](crate::LeaderHandle::leader_address). The default is to write no address.
-    ///
-    /// The URL begins with `https://` or `http://`, and everyone who can read the lock can read it. It is bound to the
-    /// term, so no later leader carries it along. No decision of the election depends on it.
-    pub fn advertise(mut self, url: impl Into<String>) -> Self {
-        self.advertised = Some(url.into());
-        self
-    }
-
-    /// Does the same for the address that clients find: [`LeaderHandle::client_address`](crate::LeaderHandle::client_address).
-    /// The default is that of [`advertise`](Self::advertise), which peers use, too. It can be
-    /// [changed](crate::LeaderHandle::advertise_to_clients) while the elector runs.
-    pub fn advertise_to_clients(mut self, url: impl Into<String>) -> Self {
-        self.advertised_to_clients = Some(url.into());
-        self
-    }
-
     /// Sets the time for which `campaign` lets other candidates go first after a step-down, a panic, or an error of the
     /// work. The default is
     /// one lease duration.
@@ -259,9 +236,6 @@ impl LeaderElectionConfigBuilder {
         if self.infrequent_interval.is_zero() {
             return Err(ConfigError::new("infrequent_interval", "(0ns) must be greater than zero"));
         }
-        for (setting, url) in [("advertise", &self.advertised), ("advertise_to_clients", &self.advertised_to_clients)] {
-            url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
-        }
         if let Some(check) = &common.store_check
             && self.lock.object().is_none()
         {
@@ -284,8 +258,8 @@ impl LeaderElectionConfigBuilder {
                 rank: self.rank,
                 take_back: self.take_back,
                 settle_doublings: self.settle_doublings,
-                advertised: self.advertised,
-                advertised_to_clients: self.advertised_to_clients,
+                advertised: common.advertised.clone(),
+                advertised_to_clients: common.advertised_to_clients.clone(),
             }),
             timings,
             limit: common.limit(timings),

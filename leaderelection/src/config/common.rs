@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::lock::bounded::TimeLimit;
-use crate::lock::identity;
+use crate::lock::{advertised, identity};
 use crate::store::check::StoreCheck;
 use crate::timings::config_error::ConfigError;
 use crate::timings::{Timings, Unchecked};
@@ -19,6 +19,8 @@ pub(crate) struct Common {
     pub(crate) name: Option<String>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
+    pub(crate) advertised: Option<String>,
+    pub(crate) advertised_to_clients: Option<String>,
 }
 
 impl Default for Common {
@@ -30,6 +32,8 @@ impl Default for Common {
             name: None,
             clock: Arc::new(SystemClock),
             seed: None,
+            advertised: None,
+            advertised_to_clients: None,
         }
     }
 }
@@ -47,6 +51,9 @@ impl Common {
         let follower_interval = timings.check_for(longest, follower_interval)?;
         if let Some(problem) = identity::problem_with(identity) {
             return Err(ConfigError::new("identity", format!("({:?}) {problem}", identity::excerpt(identity))));
+        }
+        for (setting, url) in [("advertise", &self.advertised), ("advertise_to_clients", &self.advertised_to_clients)] {
+            url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
         }
         if self.name.as_deref() == Some("") {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
@@ -131,6 +138,26 @@ macro_rules! common_setters {
             /// session's prefix in its store.
             pub fn name(mut self, name: impl Into<String>) -> Self {
                 self.common.name = Some(name.into());
+                self
+            }
+
+            /// Writes `url` into the record while this candidate leads, so that others can reach the leader: see
+            /// [`LeaderHandle::leader_address`](crate::LeaderHandle::leader_address). The default is to write no address. A
+            /// session writes it into its own record, and into that of each lock that it takes.
+            ///
+            /// The URL begins with `https://` or `http://`, and everyone who can read the lock can read it. It is bound to the
+            /// term, so no later leader carries it along. No decision of the election depends on it.
+            pub fn advertise(mut self, url: impl Into<String>) -> Self {
+                self.common.advertised = Some(url.into());
+                self
+            }
+
+            /// Does the same for the address that clients find:
+            /// [`LeaderHandle::client_address`](crate::LeaderHandle::client_address). The default is that of
+            /// [`advertise`](Self::advertise), which peers use, too. An elector that is not a session's can
+            /// [change](crate::LeaderHandle::advertise_to_clients) it while it runs.
+            pub fn advertise_to_clients(mut self, url: impl Into<String>) -> Self {
+                self.common.advertised_to_clients = Some(url.into());
                 self
             }
 

@@ -1,40 +1,44 @@
-//! Rules 15 and 16: the messages of a leader, and the reads that confirm or contradict them.
+//! Rules 15 and 16: the messages of a leader, and the reads that confirm or contradict them. Members of sessions hear each
+//! other in the same way (rule S10).
 //!
 //! A message dates a write that the store shows, and does nothing else for a takeover: every write of a candidate
 //! replaces a version that a read has shown. The id of a write is drawn when the write is sent, and nobody can name it
 //! before that.
 
+use std::mem::replace;
+
+use super::input::Unheard;
 use super::visitor::Visitor;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 
 /// The messages of the leader of the term that the last read showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Hearing {
+pub(crate) struct Hearing {
     /// The newest write that a message has reported.
-    pub(super) newest: Option<HeardWrite>,
+    pub(crate) newest: Option<HeardWrite>,
     /// The moment until which messages postpone reads; `None` unless the last read confirmed the newest of them.
-    pub(super) spares_until: Option<LocalInstant>,
+    pub(crate) spares_until: Option<LocalInstant>,
     /// `true` if the read in flight was sent after a message that no read had answered. Later messages do not change
     /// that.
     pub(super) is_asked: bool,
     /// `true` if nothing counts for the rest of the term: the store contradicted the peer, or the peer said that the term
     /// is over.
-    pub(super) is_closed: bool,
+    pub(crate) is_closed: bool,
 }
 
 /// A write that a message has reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct HeardWrite {
-    pub(super) write_id: String,
-    pub(super) number: u64,
-    pub(super) at: LocalInstant,
+pub(crate) struct HeardWrite {
+    pub(crate) write_id: String,
+    pub(crate) number: u64,
+    pub(crate) at: LocalInstant,
     pub(super) proof: Proof,
 }
 
 /// The state of the read that confirms or contradicts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// No read was sent after this message.
     Unasked,
     /// A read was sent after this message; its answer has not arrived.
@@ -43,9 +47,73 @@ pub(super) enum Proof {
     Answered,
 }
 
+/// The result of a read beside the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// The read shows the newest write that a message has reported, for the first time.
+    Confirmed,
+    /// The read was sent after a message, and shows the write that was known before.
+    Contradicted,
+    /// The read says nothing about the messages.
+    Neither,
+}
+
 impl Hearing {
+    /// Takes a message about a write. Only a newer write counts, because a leader that cannot write any more repeats its last
+    /// message. `was_shown` is `true` if a read has shown this write.
+    pub(crate) fn hear(&mut self, heard: HeardWrite, was_shown: bool) -> Result<(), Unheard> {
+        if self.is_closed {
+            return Err(Unheard::Closed);
+        }
+        if was_shown {
+            // The number tells which of the later messages are older. It replaces no message that a read may still
+            // contradict.
+            self.newest.get_or_insert(HeardWrite { proof: Proof::Answered, ..heard });
+            return Err(Unheard::NotNewer);
+        }
+        if self.newest.as_ref().is_some_and(|last| heard.number <= last.number || heard.write_id == last.write_id) {
+            return Err(Unheard::NotNewer);
+        }
+        self.newest = Some(heard);
+        Ok(())
+    }
+
+    /// Takes a message about the write that the last read has shown. Returns `true` if it is the first one about this write, and no
+    /// other message waits for a read: the store and the session agree (rule S10).
+    #[cfg(feature = "sessions")]
+    pub(crate) fn agrees(&mut self, heard: HeardWrite) -> bool {
+        let is_next = |last: &HeardWrite| {
+            last.proof == Proof::Answered && heard.number > last.number && heard.write_id != last.write_id
+        };
+        let agrees = !self.is_closed && self.newest.as_ref().is_none_or(is_next);
+        if agrees {
+            self.newest = Some(HeardWrite { proof: Proof::Answered, ..heard });
+        }
+        agrees
+    }
+
+    /// Compares the messages with a read; `None` shows no record. `is_same_write` is `true` if the read shows the write that
+    /// the read before has shown.
+    pub(crate) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> Compared {
+        self.spares_until = None;
+        let was_asked = replace(&mut self.is_asked, false);
+        let Some(newest) = &mut self.newest else { return Compared::Neither };
+        if found.is_some_and(|found| newest.wrote(found)) {
+            let is_confirmed = replace(&mut newest.proof, Proof::Answered) != Proof::Answered;
+            return if is_confirmed && !self.is_closed { Compared::Confirmed } else { Compared::Neither };
+        }
+        if was_asked && is_same_write {
+            (self.is_closed, newest.proof) = (true, Proof::Answered);
+            return Compared::Contradicted;
+        }
+        if newest.proof == Proof::Asked {
+            newest.proof = Proof::Answered;
+        }
+        Compared::Neither
+    }
+
     /// Remembers that a read is sent.
-    pub(super) fn asked(&mut self) {
+    pub(crate) fn asked(&mut self) {
         self.is_asked = self.unanswered_since().is_some();
         if let Some(newest) = &mut self.newest
             && newest.proof == Proof::Unasked
@@ -55,16 +123,16 @@ impl Hearing {
     }
 
     /// The moment at which a message reported the write of `record`, if one did.
-    pub(super) fn date_of(&self, record: &LeaderElectionRecord) -> Option<LocalInstant> {
+    pub(crate) fn date_of(&self, record: &LeaderElectionRecord) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.wrote(record)).map(|newest| newest.at)
     }
 
     /// The moment of the newest message, if no read has answered it so far.
-    pub(super) fn unanswered_since(&self) -> Option<LocalInstant> {
+    pub(crate) fn unanswered_since(&self) -> Option<LocalInstant> {
         self.newest.as_ref().filter(|newest| newest.proof != Proof::Answered).map(|newest| newest.at)
     }
 
-    pub(super) fn visit(&mut self, visitor: &mut impl Visitor) {
+    pub(crate) fn visit(&mut self, visitor: &mut impl Visitor) {
         if let Some(newest) = &mut self.newest {
             visitor.number(&mut newest.number);
             visitor.moment(&mut newest.at);
@@ -76,7 +144,11 @@ impl Hearing {
 }
 
 impl HeardWrite {
-    pub(super) fn wrote(&self, record: &LeaderElectionRecord) -> bool {
+    pub(crate) fn new(write_id: String, number: u64, at: LocalInstant) -> Self {
+        Self { write_id, number, at, proof: Proof::Unasked }
+    }
+
+    pub(crate) fn wrote(&self, record: &LeaderElectionRecord) -> bool {
         record.write_id.as_ref() == Some(&self.write_id)
     }
 }

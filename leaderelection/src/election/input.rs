@@ -78,6 +78,13 @@ pub enum Heard {
         /// The token of the term.
         fencing_token: u64,
     },
+    /// A session has released locks, one by one (rule S10).
+    Released {
+        /// The number of locks that the session has released so far.
+        count: u64,
+        /// The hashes of the names of the last ones, newest first.
+        locks: Vec<u64>,
+    },
     /// The peer is silent, refuses to answer, or cannot be reached.
     Nothing,
 }

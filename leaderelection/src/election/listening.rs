@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::candidate::SPREAD;
 use super::effect::Fact;
-use super::hearing::{HeardWrite, Proof};
+use super::hearing::{Compared, HeardWrite};
 use super::input::{Heard, Jitter, Unheard};
 use super::machine::Election;
 use super::pacing::mean_pause;
@@ -40,6 +40,8 @@ impl Election {
                 self.lease_of_term(&holder, fencing_token).and_then(|_| self.hear_of_end(now)).map(|()| Fact::HeardEnd)
             }
             Heard::Nothing => return self.hear_nothing(now),
+            // No lease is the lock of a session.
+            Heard::Released { .. } => return,
         };
         self.tell(counts.unwrap_or_else(Fact::NotHeard));
     }
@@ -60,8 +62,7 @@ impl Election {
         }
     }
 
-    /// Handles a message about a write of the term. Only a newer write counts, because a leader that cannot write any
-    /// more repeats its last message.
+    /// Handles a message about a write of the term.
     fn hear_of_write(
         &mut self,
         now: LocalInstant,
@@ -70,23 +71,11 @@ impl Election {
         write_id: String,
         number: u64,
     ) -> Result<(), Unheard> {
-        let heard = HeardWrite { write_id, number, at: now, proof: Proof::Unasked };
+        let heard = HeardWrite::new(write_id, number, now);
         let was_shown =
             self.sight.as_ref().and_then(|sight| sight.found.as_ref()).is_some_and(|found| heard.wrote(&found.record));
         let hearing = self.hearing.get_or_insert_default();
-        if hearing.is_closed {
-            return Err(Unheard::Closed);
-        }
-        if was_shown {
-            // The number tells which of the later messages are older. It replaces no message that a read may still
-            // contradict.
-            hearing.newest.get_or_insert(HeardWrite { proof: Proof::Answered, ..heard });
-            return Err(Unheard::NotNewer);
-        }
-        if hearing.newest.as_ref().is_some_and(|last| heard.number <= last.number || heard.write_id == last.write_id) {
-            return Err(Unheard::NotNewer);
-        }
-        hearing.newest = Some(heard);
+        hearing.hear(heard, was_shown)?;
         if let Some(spares_until) = hearing.spares_until {
             self.pacing.put_off(spares_until.min(now + patience));
         }
@@ -123,23 +112,17 @@ impl Election {
             return false;
         }
         let Some(hearing) = &mut self.hearing else { return true };
-        hearing.spares_until = None;
-        let was_asked = replace(&mut hearing.is_asked, false);
-        let Some(newest) = &mut hearing.newest else { return true };
-        if newest.wrote(&found.record) {
-            let is_confirmed = replace(&mut newest.proof, Proof::Answered) != Proof::Answered;
-            if is_confirmed && !hearing.is_closed {
+        match hearing.compare(Some(&found.record), is_same_write(before, found)) {
+            Compared::Confirmed => {
                 let interval = self.rules.infrequent_interval;
                 let spares_until = now + (interval - jitter.of(interval / SHORTENING));
-                let silent_at = newest.at + patience(&self.rules, &found.record);
+                let heard_at = hearing.newest.as_ref().map_or(now, |newest| newest.at);
+                let silent_at = heard_at + patience(&self.rules, &found.record);
                 hearing.spares_until = Some(spares_until);
                 self.pacing.put_off(spares_until.min(silent_at));
             }
-        } else if was_asked && is_same_write(before, found) {
-            (hearing.is_closed, newest.proof) = (true, Proof::Answered);
-            self.tell(Fact::Contradicted);
-        } else if newest.proof == Proof::Asked {
-            newest.proof = Proof::Answered;
+            Compared::Contradicted => self.tell(Fact::Contradicted),
+            Compared::Neither => {}
         }
         true
     }
@@ -154,7 +137,7 @@ impl Election {
 }
 
 /// The time after a message of the leader at which the leader counts as silent (rule 16).
-fn patience(rules: &Rules, record: &LeaderElectionRecord) -> Duration {
+pub(crate) fn patience(rules: &Rules, record: &LeaderElectionRecord) -> Duration {
     let retry_period = record.leader_retry_period().unwrap_or(rules.retry_period);
     record.lease_duration.min(retry_period.saturating_mul(2))
 }

@@ -65,7 +65,11 @@ mod visitor;
 pub(crate) use back_off::{BackOff, SLOW};
 pub use clash::ClashWatch;
 pub use effect::{Effect, Fact, Operation, Purpose, Request, Term, Write};
+#[cfg(feature = "sessions")]
+pub(crate) use hearing::{Compared, HeardWrite, Hearing};
 pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
+#[cfg(feature = "sessions")]
+pub(crate) use listening::patience;
 pub use machine::Election;
 #[cfg(feature = "migration")]
 pub(crate) use phase::is_annotation;

@@ -1,6 +1,6 @@
 //! The connection of an elector to its peers: the messages that a follower gets, and the writes that a leader reports.
 
-mod inbox;
+pub(crate) mod inbox;
 mod saved;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,26 +26,51 @@ pub(super) struct Line(OnceLock<Box<Open>>);
 
 #[derive(Debug)]
 struct Open {
-    words: Arc<Inbox>,
+    words: Arc<Inbox<Heard>>,
     led: watch::Sender<Option<LedTerm>>,
     followed: watch::Sender<Option<FollowedTerm>>,
     saved: SavedReads,
 }
 
-/// The line of one elector to its peers, for a crate that connects electors over a network.
+/// The number of messages that an elector has not read yet.
+const UNREAD: usize = 8;
+
+/// The line of one elector to its peers, or of a session to one other session, for a crate that connects them over a network.
 ///
 /// A clone is the same line. The line does not keep its elector alive.
 #[derive(Clone, Debug)]
 pub struct PeerLine {
-    config: Arc<LeaderElectionConfig>,
-    tuning: Arc<Tuning>,
-    words: Arc<Inbox>,
+    end: End,
     led: watch::Receiver<Option<LedTerm>>,
     followed: watch::Receiver<Option<FollowedTerm>>,
     saved_reads: Arc<AtomicU64>,
 }
 
-/// A term of this elector's leadership, for reports to peers.
+/// The one that hears.
+#[derive(Clone, Debug)]
+enum End {
+    Elector {
+        config: Arc<LeaderElectionConfig>,
+        tuning: Arc<Tuning>,
+        words: Arc<Inbox<Heard>>,
+    },
+    #[cfg(feature = "sessions")]
+    Session(SessionEnd),
+}
+
+/// A session that hears another one.
+#[cfg(feature = "sessions")]
+#[derive(Clone, Debug)]
+pub(crate) struct SessionEnd {
+    pub(crate) name: Arc<str>,
+    pub(crate) timings: Timings,
+    /// The key of the other session's object, and its ID.
+    pub(crate) key: Arc<str>,
+    pub(crate) id: Arc<str>,
+    pub(crate) words: Arc<Inbox<(Arc<str>, Heard)>>,
+}
+
+/// A term of this elector's leadership, or the time of an open session, for reports to peers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LedTerm {
@@ -55,6 +80,18 @@ pub struct LedTerm {
     pub last: LandedWrite,
     /// The write that has released the lease, after the end of the term.
     pub released: Option<LandedWrite>,
+    /// The locks that a session has released one by one; `None` for the term of an elector.
+    pub releases: Option<Releases>,
+}
+
+/// The locks that a session has released one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Releases {
+    /// The number of all releases.
+    pub count: u64,
+    /// The hashes of the names of the last 64 locks, newest first.
+    pub locks: Vec<u64>,
 }
 
 /// A write that is known to have landed.
@@ -86,26 +123,45 @@ impl PeerLine {
     /// object.
     #[must_use]
     pub fn lock_name(&self) -> String {
-        self.config.lock.object().map_or_else(|| self.config.lock.describe(), |(_, key)| key.to_owned())
+        match &self.end {
+            End::Elector { config, .. } => {
+                config.lock.object().map_or_else(|| config.lock.describe(), |(_, key)| key.to_owned())
+            }
+            #[cfg(feature = "sessions")]
+            End::Session(session) => session.key.to_string(),
+        }
     }
 
     /// The name of the elector in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.config.name
+        match &self.end {
+            End::Elector { config, .. } => &config.name,
+            #[cfg(feature = "sessions")]
+            End::Session(session) => &session.name,
+        }
     }
 
     /// The durations of the election, as they were last [changed](crate::LeaderHandle::reconfigure).
     #[must_use]
     pub fn timings(&self) -> Timings {
-        self.tuning.timings()
+        match &self.end {
+            End::Elector { tuning, .. } => tuning.timings(),
+            #[cfg(feature = "sessions")]
+            End::Session(session) => session.timings,
+        }
     }
 
-    /// Passes on the message of a peer. It counts as rules 15 to 17 of the [protocol](crate::protocol) say.
+    /// Passes on the message of a peer. It counts as rules 15 to 17 of the [protocol](crate::protocol) say, and that of another
+    /// session as rule S10 says.
     ///
     /// The elector reads messages while it runs and follows. The newest eight unread messages are kept.
     pub fn hear(&self, heard: Heard) {
-        self.words.put(heard);
+        match &self.end {
+            End::Elector { words, .. } => words.put(heard),
+            #[cfg(feature = "sessions")]
+            End::Session(session) => session.words.put((Arc::clone(&session.id), heard)),
+        }
     }
 
     /// Watches the elector's own terms: `None` before the first term, and after a term whose lease was not released. A
@@ -130,6 +186,21 @@ impl PeerLine {
     }
 }
 
+#[cfg(feature = "sessions")]
+impl PeerLine {
+    /// Creates the line of a session to another one, which is at this address.
+    pub(crate) fn of_session(end: SessionEnd, followed: watch::Receiver<Option<FollowedTerm>>) -> Self {
+        let (_, led) = watch::channel(None);
+        Self { end: End::Session(end), led, followed, saved_reads: Arc::default() }
+    }
+}
+
+impl LedTerm {
+    pub(crate) fn new(leadership: Leadership, last: LandedWrite) -> Self {
+        Self { leadership, last, released: None, releases: None }
+    }
+}
+
 impl LandedWrite {
     fn of(election: &Election, number: u64) -> Option<Self> {
         let (record, version) = election.share_observed()?;
@@ -142,6 +213,12 @@ impl LandedWrite {
 }
 
 impl FollowedTerm {
+    /// Describes another session, which has one term.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn of_session(holder: &str, address: Option<&str>) -> Self {
+        Self { holder: holder.to_owned(), fencing_token: 0, address: address.map(str::to_owned) }
+    }
+
     fn of(record: &LeaderElectionRecord) -> Self {
         Self {
             holder: record.holder_identity.clone(),
@@ -162,12 +239,11 @@ impl Line {
     pub(super) fn open(&self, config: &Arc<LeaderElectionConfig>, tuning: &Arc<Tuning>) -> PeerLine {
         let open = self.0.get_or_init(|| {
             let (led, followed) = (watch::Sender::new(None), watch::Sender::new(None));
-            Box::new(Open { words: Arc::default(), led, followed, saved: SavedReads::default() })
+            Box::new(Open { words: Arc::new(Inbox::new(UNREAD)), led, followed, saved: SavedReads::default() })
         });
+        let (config, tuning, words) = (Arc::clone(config), Arc::clone(tuning), Arc::clone(&open.words));
         PeerLine {
-            config: Arc::clone(config),
-            tuning: Arc::clone(tuning),
-            words: Arc::clone(&open.words),
+            end: End::Elector { config, tuning, words },
             led: open.led.subscribe(),
             followed: open.followed.subscribe(),
             saved_reads: open.saved.total(),
@@ -221,7 +297,7 @@ impl Line {
             // Numbers grow within a term, so that a message that comes late is known as old (rule 15).
             let number = led.as_ref().filter(|led| led.last.is_of_term(token)).map_or(1, |led| led.last.number + 1);
             let last = LandedWrite::of(election, number);
-            *led = last.map(|last| LedTerm { leadership: leadership.clone(), last, released: None });
+            *led = last.map(|last| LedTerm::new(leadership.clone(), last));
         });
     }
 

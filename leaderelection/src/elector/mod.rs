@@ -5,7 +5,7 @@ mod elector_listeners;
 pub(crate) mod fitness;
 pub(crate) mod host;
 #[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
-mod line;
+pub(crate) mod line;
 pub(crate) mod listeners;
 mod log;
 #[cfg(feature = "metrics")]

@@ -35,5 +35,5 @@
 //! # }
 //! ```
 
-pub use super::line::{FollowedTerm, LandedWrite, LedTerm, PeerLine};
+pub use super::line::{FollowedTerm, LandedWrite, LedTerm, PeerLine, Releases};
 pub use crate::election::Heard;

@@ -133,10 +133,9 @@ impl ConditionalStore for MemoryStore {
         let objects = self.objects();
         let rest = objects.by_key.range::<str, _>((after, Bound::Unbounded));
         let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
-        let below = rest.take_while(|(key, _)| key.starts_with(prefix));
-        let page: Vec<_> = below.take(at_most).map(listed).collect();
-        let is_full = page.len() == at_most;
-        let next = page.last().filter(|_| is_full).map(|last| PageToken::new(last.key.as_str()));
+        let mut below = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);
+        let page: Vec<_> = below.by_ref().take(at_most).collect();
+        let next = page.last().filter(|_| below.next().is_some()).map(|last| PageToken::new(last.key.as_str()));
         Ok(ListedPage::new(page, next))
     }
 

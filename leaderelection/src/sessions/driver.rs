@@ -8,7 +8,11 @@ mod effects;
 mod entry;
 mod event_loop;
 mod lead_all;
+#[cfg_attr(not(feature = "peers"), allow(dead_code, unreachable_pub, reason = "nobody opens the line"))]
+mod line;
 mod log;
+#[cfg(feature = "peers")]
+mod peer_line;
 mod place;
 mod request;
 mod run;
@@ -22,5 +26,9 @@ mod view;
 pub use candidate::SessionElector;
 pub use config::SessionBuilder;
 pub use lead_all::LeadAllError;
+#[cfg(feature = "peers")]
+pub use line::OwnSession;
+#[cfg(feature = "peers")]
+pub use peer_line::SessionLine;
 pub use session::{LockNameError, Session};
 pub use slots::{Slot, Slots};

@@ -14,3 +14,5 @@ pub mod machine;
 pub(crate) mod machine;
 
 pub use driver::{LeadAllError, LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
+#[cfg(feature = "peers")]
+pub use driver::{OwnSession, SessionLine};

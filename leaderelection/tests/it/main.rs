@@ -7,6 +7,7 @@ mod bad_input;
 mod borders;
 mod bounded;
 mod clock;
+mod composed;
 mod config;
 mod election;
 mod fence;

@@ -2,6 +2,7 @@
 
 mod crash;
 mod fleet;
+mod hearing;
 mod listing;
 mod moving;
 mod operator;

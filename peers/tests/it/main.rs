@@ -5,6 +5,7 @@ mod certificates;
 mod fake;
 mod hearing;
 mod lies;
+mod members;
 mod refused;
 mod server;
 mod settings;

@@ -40,12 +40,12 @@ fn main() {
     };
     for (locks, page) in locks.iter().flat_map(|locks| page.iter().map(move |page| (*locks, *page))) {
         for event in [Event::Start, Event::Restart, Event::Crashed, Event::Roll, Event::Crash, Event::Join] {
-            measure(event, Settings { locks, members, pace: pace(page) });
+            measure(event, Settings { locks, members, pace: pace(page), hears: false, balances: true });
         }
     }
     if alone > 0 {
         for event in [Event::Start, Event::Restart] {
-            measure(event, Settings { locks: alone, members: 1, pace: pace(page[0]) });
+            measure(event, Settings { locks: alone, members: 1, pace: pace(page[0]), hears: false, balances: true });
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::case::{Case, HOUR, Requests, Way};
 use super::fleet::Fleet;
 use super::store::Counted;
+use crate::switchboard::Switchboard;
 
 /// The time before the count, in which all locks are taken and every process has looked at all of them.
 const SETTLING: Duration = Duration::from_secs(120);
@@ -24,10 +25,24 @@ impl Case {
     /// If a lock has no leader, or more than one.
     #[must_use]
     pub fn count(self) -> Requests {
+        self.count_with(None)
+    }
+
+    /// Counts the same where the processes hear each other.
+    ///
+    /// # Panics
+    ///
+    /// If a lock has no leader, or more than one.
+    #[must_use]
+    pub fn count_heard(self) -> Requests {
+        self.count_with(Some(&Switchboard::default()))
+    }
+
+    fn count_with(self, board: Option<&Switchboard>) -> Requests {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         runtime.block_on(async {
             let store = Counted::default();
-            let fleet = Fleet::start(self, &store);
+            let fleet = Fleet::start(self, &store, board);
             sleep(SETTLING).await;
             assert!(fleet.is_settled(), "not every lock has one leader: {self}");
             let before = store.requests();

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, Way};
 use super::store::Counted;
+use crate::switchboard::Switchboard;
 
 /// Running processes. Dropping them stops everything.
 pub(super) struct Fleet {
@@ -16,12 +17,12 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    pub(super) fn start(case: Case, store: &Counted) -> Self {
+    pub(super) fn start(case: Case, store: &Counted, board: Option<&Switchboard>) -> Self {
         let mut fleet = Self { locks: case.locks, handles: Vec::new(), tasks: JoinSet::new() };
         for process in 0..case.processes {
             match case.way {
                 Way::Leases => fleet.start_leases(store, process),
-                Way::Sessions => fleet.start_session(store, process),
+                Way::Sessions => fleet.start_session(store, process, board),
             }
         }
         fleet
@@ -40,9 +41,13 @@ impl Fleet {
         }
     }
 
-    fn start_session(&mut self, store: &Counted, process: usize) {
+    fn start_session(&mut self, store: &Counted, process: usize, board: Option<&Switchboard>) {
         let session = Session::builder(store.clone(), "fleet", format!("node-{process}"));
         let session = session.clock(TokioClock::new()).seed(process as u64).build().expect("settings");
+        if let Some(board) = board {
+            let connected = board.connect(&session);
+            self.tasks.spawn(async move { connected.await.expect("a task that is not aborted") });
+        }
         for lock in 0..self.locks {
             let elector = session.elector(lock.to_string(), callbacks()).expect("a new name");
             self.handles.push(elector.handle());

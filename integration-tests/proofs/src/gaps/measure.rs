@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::member::Member;
 use super::store::{Client, Pace, Requests};
 use super::watch::{Cause, Gap, Watch};
+use crate::switchboard::Switchboard;
 
 /// The longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -34,6 +35,8 @@ pub enum Event {
     Crash,
     /// One further member joins.
     Join,
+    /// The leaders give up each lock once, one after the other.
+    HandOvers,
 }
 
 /// The size of a fleet, and its store.
@@ -45,6 +48,10 @@ pub struct Settings {
     pub members: usize,
     /// The store.
     pub pace: Pace,
+    /// `true` if the members hear each other.
+    pub hears: bool,
+    /// `true` if the members balance their shares.
+    pub balances: bool,
 }
 
 /// The measurements of one event.
@@ -89,6 +96,7 @@ struct Fleet {
     store: MemoryStore,
     watch: Watch,
     members: Vec<Member>,
+    board: Switchboard,
     /// The way to the store of every process that was ever started.
     clients: Vec<Client>,
 }
@@ -96,13 +104,22 @@ struct Fleet {
 impl Fleet {
     fn new(settings: Settings) -> Self {
         let watch = Watch::over(settings.locks);
-        Self { settings, store: MemoryStore::new(), watch, members: Vec::new(), clients: Vec::new() }
+        Self {
+            settings,
+            store: MemoryStore::new(),
+            watch,
+            members: Vec::new(),
+            board: Switchboard::default(),
+            clients: Vec::new(),
+        }
     }
 
     fn start(&mut self) {
-        let Settings { locks, pace, .. } = self.settings;
+        let Settings { locks, pace, hears, balances, .. } = self.settings;
         let client = Client::new(self.store.clone(), pace);
-        self.members.push(Member::start(self.clients.len(), client.clone(), locks, &self.watch));
+        let board = hears.then_some(&self.board);
+        let number = self.clients.len();
+        self.members.push(Member::start(number, client.clone(), locks, &self.watch, board, balances));
         self.clients.push(client);
     }
 
@@ -149,6 +166,12 @@ impl Fleet {
                 }
             }
             Event::Join => self.start(),
+            Event::HandOvers => {
+                for lock in 0..self.settings.locks {
+                    self.watch.step_down(lock);
+                    sleep(Duration::from_millis(170)).await;
+                }
+            }
         }
         let all_led = self.all_led(began).await;
         if !alone {
@@ -174,7 +197,7 @@ impl Fleet {
         let gaps = self.watch.take_gaps();
         let caused = match event {
             Event::Crash | Event::Crashed => Cause::Crash,
-            Event::Join => Cause::HandOver,
+            Event::Join | Event::HandOvers => Cause::HandOver,
             Event::Start | Event::Restart | Event::Roll => Cause::Stop,
         };
         let balanced = gaps.iter().filter(|gap| gap.cause == Cause::HandOver).map(|gap| gap.ended_at).max();

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::store::Client;
 use super::watch::{Cause, Watch};
+use crate::switchboard::Switchboard;
 
 /// A running process. Dropping it is a crash.
 #[derive(Debug)]
@@ -24,9 +25,20 @@ pub(super) struct Member {
 
 impl Member {
     /// Starts a process that competes for all locks of the watch.
-    pub(super) fn start(number: usize, client: Client, locks: usize, watch: &Watch) -> Self {
+    pub(super) fn start(
+        number: usize,
+        client: Client,
+        locks: usize,
+        watch: &Watch,
+        board: Option<&Switchboard>,
+        balances: bool,
+    ) -> Self {
         let session = Session::builder(client.clone(), "fleet", format!("node-{number}"));
-        let session = session.clock(TokioClock::new()).seed(number as u64).balance(true).build().expect("settings");
+        let session = session.clock(TokioClock::new()).seed(number as u64).balance(balances).build().expect("settings");
+        if let Some(board) = board {
+            // The task ends by itself when the session does.
+            drop(board.connect(&session));
+        }
         let (stop, cause) = (CancellationToken::new(), Arc::new(Mutex::new(Cause::HandOver)));
         let callbacks = {
             let (watch, cause) = (watch.clone(), Arc::clone(&cause));
@@ -34,7 +46,7 @@ impl Member {
                 let (watch, cause) = (watch.clone(), Arc::clone(&cause));
                 let lock = lock.parse().expect("a number");
                 LeaderCallbacks::new().on_start_leading(move |leadership| {
-                    let term = watch.lead(lock, number, &cause);
+                    let term = watch.lead(lock, number, &leadership, &cause);
                     async move {
                         leadership.lost().await;
                         drop(term);

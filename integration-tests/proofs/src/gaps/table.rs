@@ -49,5 +49,6 @@ fn name(event: Event) -> &'static str {
         Event::Roll => "rolling restart",
         Event::Crash => "one dies",
         Event::Join => "one joins",
+        Event::HandOvers => "each lock is given up",
     }
 }

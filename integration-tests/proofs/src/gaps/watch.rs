@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use leaderelection::Leadership;
 use tokio::time::Instant;
 
 /// The reason for which a lock had no leader.
@@ -40,6 +41,7 @@ struct Locks {
 #[derive(Clone, Debug, Default)]
 struct Lock {
     leader: Option<usize>,
+    leadership: Option<Leadership>,
     left: Option<(Instant, Cause)>,
 }
 
@@ -57,17 +59,26 @@ impl Watch {
     }
 
     /// Begins a term. Its process says in `cause` why it ends, if it ends.
-    pub(super) fn lead(&self, lock: usize, member: usize, cause: &Arc<Mutex<Cause>>) -> Term {
+    pub(super) fn lead(&self, lock: usize, member: usize, leadership: &Leadership, cause: &Arc<Mutex<Cause>>) -> Term {
         let mut locks = self.locks();
         let Locks { locks, led, gaps, overlaps } = &mut *locks;
         match locks[lock].leader.replace(member) {
             Some(_) => *overlaps += 1,
             None => *led += 1,
         }
+        locks[lock].leadership = Some(leadership.clone());
         if let Some((since, cause)) = locks[lock].left.take() {
             gaps.push(Gap { cause, lasted: since.elapsed(), ended_at: Instant::now() });
         }
         Term { watch: self.clone(), lock, cause: Arc::clone(cause) }
+    }
+
+    /// Lets the leader of a lock give it up.
+    pub(super) fn step_down(&self, lock: usize) {
+        let leadership = self.locks().locks[lock].leadership.clone();
+        if let Some(leadership) = leadership {
+            leadership.step_down();
+        }
     }
 
     /// The number of locks that are led.

@@ -11,6 +11,7 @@ mod proof;
 mod settings;
 mod setup;
 mod step;
+mod word;
 mod world;
 
 pub use settings::{larger, questions};

@@ -65,6 +65,14 @@ fn a_session_pays_for_renewals_looks_and_a_listing_now_and_then() {
 }
 
 #[test]
+fn thirty_processes_that_hear_each_other_list_and_read_next_to_nothing() {
+    let requests = Case { way: Way::Sessions, locks: 1_000, processes: 30 }.count_heard();
+    // The sessions and the locks, once in half a minute each.
+    assert!(requests.listings <= 7_200 + 60, "{requests:?}");
+    assert!(requests.reads + requests.listings < 10_000, "{requests:?}");
+}
+
+#[test]
 fn the_page_and_the_plot_show_the_published_counts() {
     let (rows, page) = (published(), fs::read_to_string(docs().join("performance.md")).expect("a page"));
     assert!(page.contains(&table(&rows)), "docs/performance.md has another table; {REPEAT}");

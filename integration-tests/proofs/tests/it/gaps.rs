@@ -6,7 +6,7 @@ use leaderelection_proofs::gaps::{Event, Measured, Pace, Settings, Throttle};
 
 fn measure(event: Event, locks: usize, page: Duration) -> Measured {
     let pace = Pace { request: Duration::from_millis(30), page, throttle: Throttle::Never };
-    let measured = event.measure(Settings { locks, members: 3, pace });
+    let measured = event.measure(Settings { locks, members: 3, pace, hears: false, balances: true });
     assert_eq!((measured.overlaps, measured.led), (0, locks), "{event:?}");
     measured
 }
@@ -40,13 +40,35 @@ fn every_change_of_the_members_costs_each_lock_what_is_documented() {
 }
 
 #[test]
+fn members_that_hear_each_other_take_over_sooner() {
+    const PAGE: Duration = Duration::from_millis(250);
+    let pace = Pace { request: Duration::from_millis(30), page: PAGE, throttle: Throttle::Never };
+    let measure = |event: Event, balances| {
+        let measured = event.measure(Settings { locks: 1_000, members: 3, pace, hears: true, balances });
+        assert_eq!((measured.overlaps, measured.led), (0, 1_000), "{event:?}");
+        measured
+    };
+    let moved = measure(Event::HandOvers, false).gaps;
+    assert!(moved.len() >= 1_000, "{} hand-overs", moved.len());
+    // The release, the read of it, and the write that takes the lock are 30 ms each.
+    assert!(most_of(&moved, 99) < Duration::from_millis(100), "{:?}", &moved[moved.len() * 98 / 100..]);
+    // With balance, each lock is handed back, not before its former leader takes it, and many at a time.
+    let moved = measure(Event::HandOvers, true).gaps;
+    assert!(moved.len() >= 1_500 && most_of(&moved, 100) < Duration::from_secs(2), "{:?}", moved.last());
+    let crash = measure(Event::Crash, true);
+    assert!(crash.all_led < Some(Duration::from_millis(15_500)), "{:?}", crash.all_led);
+    let stop = measure(Event::Roll, true);
+    assert!(most_of(&stop.gaps, 50) < Duration::from_secs(1), "{:?}", most_of(&stop.gaps, 50));
+}
+
+#[test]
 fn requests_about_locks_never_delay_the_renewal_of_their_session() {
     let slow = Pace { request: Duration::from_secs(1), page: Duration::from_secs(1), throttle: Throttle::Never };
     let refuses = |throttle| Pace { request: Duration::from_millis(30), page: Duration::from_millis(60), throttle };
     for (locks, pace) in
         [(20_000, slow), (2_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
     {
-        let measured = Event::Start.measure(Settings { locks, members: 1, pace });
+        let measured = Event::Start.measure(Settings { locks, members: 1, pace, hears: false, balances: true });
         assert_eq!((measured.led, measured.overlaps), (locks, 0), "{pace:?}");
         // A session that is not renewed in time loses all its locks.
         assert!(measured.moved.is_empty(), "{} terms ended, {pace:?}", measured.moved.len());

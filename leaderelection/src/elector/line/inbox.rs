@@ -5,22 +5,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::election::Heard;
-
-/// The number of unread messages. Older ones are dropped, because a newer message of a term says more.
-const CAPACITY: usize = 8;
-
 /// A queue that keeps the newest messages.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    words: Mutex<VecDeque<Heard>>,
+#[derive(Debug)]
+pub(crate) struct Inbox<T> {
+    words: Mutex<VecDeque<T>>,
+    /// The number of unread messages. Older ones are dropped, because a newer message of a term says more.
+    capacity: usize,
     filled: Notify,
 }
 
-impl Inbox {
-    pub(super) fn put(&self, heard: Heard) {
+impl<T> Inbox<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { words: Mutex::default(), capacity, filled: Notify::new() }
+    }
+
+    pub(crate) fn put(&self, heard: T) {
         let mut words = self.words();
-        if words.len() == CAPACITY {
+        if words.len() == self.capacity {
             words.pop_front();
         }
         words.push_back(heard);
@@ -28,8 +29,14 @@ impl Inbox {
         self.filled.notify_one();
     }
 
+    /// Takes all messages that are there.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn take(&self) -> VecDeque<T> {
+        std::mem::take(&mut *self.words())
+    }
+
     /// Waits for the next message. Cancellation safe.
-    pub(super) async fn next(&self) -> Heard {
+    pub(crate) async fn next(&self) -> T {
         loop {
             if let Some(heard) = self.words().pop_front() {
                 return heard;
@@ -39,7 +46,7 @@ impl Inbox {
         }
     }
 
-    fn words(&self) -> MutexGuard<'_, VecDeque<Heard>> {
+    fn words(&self) -> MutexGuard<'_, VecDeque<T>> {
         // No code that could panic runs under the lock.
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }

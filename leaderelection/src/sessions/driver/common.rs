@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::line::Line;
 use super::settings::Settings;
 use crate::elector::new_leader::CallbackPool;
 use crate::handle::status::StatusWriter;
@@ -17,6 +18,7 @@ pub(super) struct Common {
     pub(super) pool: Arc<CallbackPool>,
     /// The errors of the session, which are those of all its locks.
     pub(super) status: StatusWriter,
+    pub(super) line: Line,
     /// Rings when the driver has something to attend to.
     pub(super) bell: Notify,
     /// The names of the locks whose terms have news.
@@ -27,7 +29,7 @@ impl Common {
     pub(super) fn new(settings: Settings) -> Self {
         let identity = settings.rules.election.identity.as_str().into();
         let (pool, status) = (Arc::default(), StatusWriter::new());
-        Self { settings, identity, pool, status, bell: Notify::new(), news: Mutex::default() }
+        Self { settings, identity, pool, status, line: Line::new(), bell: Notify::new(), news: Mutex::default() }
     }
 
     /// Tells the driver that the term of a lock may have news.

@@ -79,7 +79,7 @@ impl SessionBuilder {
     }
 
     /// Sets the largest number of requests about locks and other sessions that are in flight at the same time. The default
-    /// is a 64th of the number of locks, from 16 to 128.
+    /// is a 32nd of the number of locks, from 16 to 128.
     ///
     /// A store that throttles gets half as many at a time, and twice as many after each retry period without a refusal. The
     /// renewal of the session waits for none of these requests.
@@ -119,6 +119,8 @@ impl SessionBuilder {
         let (lease_duration, renew_deadline) = (timings.lease_duration(), timings.renew_deadline());
         let mut election = election::Rules::new(self.identity, lease_duration, renew_deadline, retry_period);
         election.release_patience = timings.release_patience();
+        (election.advertised, election.advertised_to_clients) =
+            (common.advertised.clone(), common.advertised_to_clients.clone());
         let mut rules = Rules::new(election);
         (rules.weight, rules.balance) = (self.weight, self.balance);
         (rules.hand_overs, rules.at_a_time) = (self.hand_overs, self.at_a_time);

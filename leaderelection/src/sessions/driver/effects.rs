@@ -1,12 +1,14 @@
 //! The effects of the state machine of sessions, as a run carries them out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use super::entry::LockEntry;
 use super::log;
 use super::request;
 use super::run::Run;
 use crate::clock::LocalInstant;
 use crate::election::{self, Term};
+use crate::leadership::Leadership;
 use crate::leadership::window::Window;
 use crate::sessions::machine::{Effect, Fact, Input, LockId};
 use crate::store::StoreErrorKind;
@@ -47,7 +49,7 @@ impl Run<'_> {
                 self.view.began(self.leads, &reason);
                 // All terms of a session share its window: one renewal extends all, and none is valid without the session
                 // (S2).
-                let window = self.window.get_or_insert_with(|| Arc::new(Window::new(&term)));
+                let Some(window) = &self.window else { return };
                 slot.start(&self.shared.settings.clock, term.fencing_token, Arc::clone(window), reason);
             }
             election::Effect::Finished(outcome) => {
@@ -69,35 +71,64 @@ impl Run<'_> {
     fn extend(&mut self, term: Term) {
         let settings = &self.shared.settings;
         self.view.renewed(settings.clock.now());
-        // Without a term there is no window, and the first term brings the moments of the machine.
         let Some(window) = &self.window else { return };
         // Work may have seen the window closed since this step began. A term does not revive (rule 4), so the window
         // decides, and the machine takes a further step.
-        if !window.extend(&term, &*settings.clock) {
+        if window.extend(&term, &*settings.clock) {
+            self.tell_of_write();
+        } else {
             let now = settings.clock.now();
             self.handle(now, Input::Expired);
         }
     }
 
+    /// Tells the other members of the last write of the session.
+    fn tell_of_write(&self) {
+        if let (Some(told), Some(write)) = (&self.told, self.member.own_write()) {
+            told.landed(write);
+        }
+    }
+
     fn tell(&mut self, now: LocalInstant, fact: Fact) {
+        let place = self.shared.settings.place.clone();
         match fact {
-            Fact::Opened { session } => {
+            Fact::Opened { session, term } => {
                 // A window for each session: terms of the last one may still be held, and theirs must never open again.
-                self.window = None;
+                let window = Arc::new(Window::new(&term));
+                // Nobody ends a session by this view.
+                let (clock, nobody): (_, Weak<LockEntry>) = (Arc::clone(&self.shared.settings.clock), Weak::new());
+                let leadership = Leadership::of_session(term.fencing_token, Arc::clone(&window), clock, nobody);
+                self.told = Some(self.shared.line.opened(place.session(&session), leadership));
+                self.window = Some(window);
+                self.tell_of_write();
                 self.view.opened(now, &session);
             }
-            Fact::Closed { session, reason } => {
+            Fact::Closed { session, reason, released } => {
                 self.close_window();
+                if let Some((told, write)) = self.told.take().zip(released) {
+                    told.released(write);
+                }
+                self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
                 // The records that name this session have no effect any more, so nobody has to release them.
                 self.deserted.clone().into_iter().for_each(|lock| self.forget_if_deserted(lock));
             }
+            Fact::LetGo { count, lock } => {
+                if let Some(told) = &self.told {
+                    told.let_go(count, lock);
+                }
+            }
+            Fact::PeerFound { session, holder, address } => {
+                self.shared.line.found(session, &holder, address.as_deref());
+            }
             Fact::Own(fact) => self.view.own(&fact),
             Fact::PeerSeen { session, since, lease } => self.view.saw_peer(now, &session, since, lease),
-            Fact::PeerEnded { session } => self.view.peer_ended(&session),
+            Fact::PeerEnded { session } => {
+                self.shared.line.lost(&session);
+                self.view.peer_ended(&session);
+            }
             Fact::IdentityClash { session } => self.view.identity_clash(now, &session),
             Fact::Refused { lock, refusal } => {
-                let place = self.shared.settings.place.clone();
                 let Some(slot) = self.slot(lock) else { return };
                 log::refused(&slot.entry.name, &refusal);
                 let name = place.describe_lock(&slot.entry.name);

@@ -7,6 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::{End, LockEntry};
+use super::line::Told;
 use super::log::{self, Failures};
 use super::request::{Done, Pending, Reply};
 use super::shared::{Call, Shared};
@@ -33,6 +34,8 @@ pub(super) struct Run<'a> {
     pub(super) deserted: BTreeSet<LockId>,
     /// The window of the open session, which is that of all its terms.
     pub(super) window: Option<Arc<Window>>,
+    /// The words of the open session for the other members.
+    pub(super) told: Option<Told>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
     pub(super) leads: usize,
@@ -84,6 +87,7 @@ impl<'a> Run<'a> {
             names: HashMap::new(),
             deserted: BTreeSet::new(),
             window: None,
+            told: None,
             requests: FuturesUnordered::new(),
             leads: 0,
             leads_told: (0, LocalInstant::default()),
@@ -114,6 +118,8 @@ impl<'a> Run<'a> {
             () = cancel.cancelled(), if !cancel_told => return Woken::Input(Input::Tick),
             Some(done) = self.requests.next() => return Woken::Done(done),
             () = tick => return Woken::Input(Input::Tick),
+            // A member that talks without end must not keep the session from anything else.
+            (session, heard) = self.shared.line.next_word() => return Woken::Input(Input::Heard { session, heard }),
         };
         match call {
             Call::Orders(entry) => Woken::Orders(entry),
@@ -132,6 +138,12 @@ impl<'a> Run<'a> {
     pub(super) fn step(&mut self, woken: Woken) {
         let now = self.shared.settings.clock.now();
         let is_quiet = matches!(woken, Woken::Input(Input::Tick));
+        if is_quiet {
+            // After a stop of the process, words that have come count before the silence that a deadline would find.
+            for (session, heard) in self.shared.line.words() {
+                self.handle(now, Input::Heard { session, heard });
+            }
+        }
         let lock = match woken {
             Woken::Input(input) => {
                 self.handle(now, input);
@@ -316,6 +328,7 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
+        self.shared.line.quiet();
         // The electors of the locks are answered when the slots are dropped.
         self.shared.end_run();
     }

@@ -10,6 +10,8 @@ use tracing::Instrument;
 use super::candidate::SessionElector;
 use super::entry::LockEntry;
 use super::event_loop::Driver;
+#[cfg(feature = "peers")]
+use super::peer_line::SessionLine;
 use super::settings::Settings;
 use super::shared::Shared;
 use crate::config::callbacks::LeaderCallbacks;
@@ -105,6 +107,13 @@ impl Session {
     /// [`Unhealthy`] names one such lock.
     pub fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
         self.shared.check_health(tolerated_delay)
+    }
+
+    /// Returns the line to the other members: see [`peers`](crate::peers).
+    #[cfg(feature = "peers")]
+    #[must_use]
+    pub fn peer_line(&self) -> SessionLine {
+        SessionLine::new(&self.shared.common)
     }
 
     /// Opens a session, renews it, and leads locks through it, until `cancel` is cancelled. Then the work of all locks

@@ -53,6 +53,12 @@ impl Member {
             if matches!(lock.phase, Phase::Leading { .. })
                 && let Some(to) = self.first_in_rank(now, lock.hash)
             {
+                // A member that gave the lock up takes nothing for a lease, and the lock would wait for it.
+                let ready_at = lock.free_since + lease;
+                if now < ready_at {
+                    sweep.ready_at = Some(sweep.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
+                    continue;
+                }
                 sweep.has_found = true;
                 self.handing_over.insert(id.0, HandOver { to: to.clone(), released: None });
                 self.end_term(now, id, EndReason::Transferred { to: to.to_string() });
@@ -62,7 +68,7 @@ impl Member {
         let again = sweep.has_found.then(|| now + lease);
         let of_peers = self.peers.values().filter(|peer| peer.is_member());
         let settling = of_peers.map(|peer| peer.settles_at(lease).max(peer.spared_until)).filter(|at| *at > now);
-        if let Some(at) = settling.chain(again).min() {
+        if let Some(at) = settling.chain(again).chain(sweep.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
     }

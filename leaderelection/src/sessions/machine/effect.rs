@@ -1,8 +1,11 @@
 //! The effects of a member: the orders to its driver, and the facts that it reports.
 
+use std::sync::Arc;
+
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, EndReason, Request, Term};
+use crate::lock::record::LeaderElectionRecord;
 use crate::store::{PageToken, Version};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
@@ -69,6 +72,8 @@ pub enum Fact {
     Opened {
         /// The session.
         session: SessionId,
+        /// The window of the session.
+        term: Term,
     },
     /// The member's own session is over for good.
     Closed {
@@ -76,10 +81,28 @@ pub enum Fact {
         session: SessionId,
         /// The reason; `None` if the session was never open.
         reason: Option<EndReason>,
+        /// The write that has released the session, if one is known to have landed.
+        released: Option<(Arc<LeaderElectionRecord>, Version)>,
+    },
+    /// The member's own session has released a lock.
+    LetGo {
+        /// The number of locks that the session has released so far.
+        count: u64,
+        /// The hash of the lock's name.
+        lock: u64,
     },
     /// Something happened to the object of the member's own session.
     Own(election::Fact),
-    /// The object of another session was seen, unchanged or renewed.
+    /// The record of another session was read, which names a member or an address that was not known.
+    PeerFound {
+        /// The session.
+        session: SessionId,
+        /// The identity of its member.
+        holder: Arc<str>,
+        /// The address at which its words can be heard.
+        address: Option<Arc<str>>,
+    },
+    /// The object of another session was seen, unchanged or renewed, or a renewal was heard of.
     PeerSeen {
         /// The session.
         session: SessionId,

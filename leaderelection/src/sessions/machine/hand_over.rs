@@ -18,4 +18,6 @@ pub(super) struct Sweep {
     /// The next lock to look at.
     pub(super) next: u32,
     pub(super) has_found: bool,
+    /// The moment at which the first of the locks may be handed over that have their leaders for less than a lease.
+    pub(super) ready_at: Option<LocalInstant>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::listing::Page;
 use super::{LockId, SessionId};
-use crate::election::{Answer, Command, Draw, Failure, WorkEnd};
+use crate::election::{Answer, Command, Draw, Failure, Heard, WorkEnd};
 
 /// An event that a member has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,13 @@ pub enum Input {
     },
     /// The answer to a request for a page of the listing of all locks. Locks without an elector are left out.
     Locks(Result<Page<LockId>, Failure>),
+    /// Something was heard from another session, or from a process that says so (rule S10).
+    Heard {
+        /// The session.
+        session: SessionId,
+        /// The word.
+        heard: Heard,
+    },
     /// An elector competes for one term of its lock.
     Compete {
         /// The lock.

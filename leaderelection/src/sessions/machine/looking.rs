@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::LockId;
 use super::effect::Effect;
 use super::listing::Page;
 use super::lock::{Lock, Phase, Seen};
 use super::member::{Housekeeping, Member};
 use super::rules::Rules;
+use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
 
@@ -59,8 +59,14 @@ impl Member {
         }
     }
 
-    /// Reads the locks that a session has released, by the hashes of their names.
-    pub(super) fn look_at_released(&mut self, now: LocalInstant, let_go: &[u64]) {
+    /// Reads the last locks that a session has released, so many, by the hashes of their names, newest first. If some of them have
+    /// no hash, the member looks at all.
+    pub(super) fn look_at_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
+        let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
+            return self.look_at_locks_soon(now);
+        };
+        let named = (0..).zip(&self.locks).filter(|(_, lock)| lock.phase != Phase::Idle && let_go.contains(&lock.hash));
+        self.given_up.extend(named.map(|(index, _)| (index, by.clone())));
         self.read_all(now, |lock| let_go.contains(&lock.hash));
     }
 

@@ -65,6 +65,8 @@ pub struct Member {
     pub(super) released: Released,
     /// The locks that are being handed over for balance.
     pub(super) handing_over: BTreeMap<u32, HandOver>,
+    /// The sessions that gave up free locks, and so do not want them for now.
+    pub(super) given_up: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over that is under way.
     pub(super) sweep: Option<Sweep>,
     /// `true` if the sessions were listed since the own one was opened.
@@ -126,6 +128,7 @@ impl Member {
             at_work: 0,
             released: Released::default(),
             handing_over: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             sweep: None,
             has_listed_members: false,
             knows_members: false,
@@ -165,6 +168,7 @@ impl Member {
             self.set_seen(id, Seen::Unknown);
             self.due_locks.cancel(&id.0);
             self.handing_over.remove(&id.0);
+            self.given_up.remove(&id.0);
             self.vacant.insert(id);
         }
         is_removed
@@ -195,6 +199,7 @@ impl Member {
             Input::Sessions(listing) => self.on_sessions(now, listing, draw.jitter()),
             Input::Lock { lock, answer } => self.on_lock_answer(now, lock, answer, draw.jitter()),
             Input::Locks(listing) => self.on_locks(now, listing, draw.jitter()),
+            Input::Heard { session, heard } => self.on_heard(now, &session, heard),
             Input::Compete { lock, stand_back, ends_with_work } => self.compete(now, lock, stand_back, ends_with_work),
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),

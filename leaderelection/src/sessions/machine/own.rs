@@ -16,6 +16,8 @@ use super::released::Released;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, BackOff, Election, Input, Purpose, Request, Write};
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::Version;
 use crate::term::{EndReason, Ending, WorkEnd};
 
 /// The number of own sessions of the past that a member remembers, whose objects may still look alive.
@@ -37,6 +39,12 @@ impl Member {
         let (term, ended) = (None, None);
         self.own = Some(Own { id, election, term, opened_at: now, created: false, ended, concluded: false });
         self.step_own(now, Input::Tick, draw);
+    }
+
+    /// The last write of the own session that is known to have landed, as long as the session is open.
+    #[must_use]
+    pub fn own_write(&self) -> Option<(Arc<LeaderElectionRecord>, Version)> {
+        self.own.as_ref()?.election.share_observed()
     }
 
     /// Returns `true` if every session is known, and none of another process bears this identity.
@@ -82,7 +90,7 @@ impl Member {
                 (own.term, own.opened_at) = (Some(term), now);
                 let session = own.id.clone();
                 self.opening = BackOff::default();
-                self.tell(Fact::Opened { session });
+                self.tell(Fact::Opened { session, term });
                 self.on_opened(now);
             }
             election::Effect::Extend(term) => {
@@ -159,13 +167,12 @@ impl Member {
     fn close(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
         let Some(own) = self.own.take() else { return };
         let lease = self.rules.election.lease_duration;
+        let released = own.election.share_observed().filter(|(record, _)| record.is_released());
         if own.created {
             // The object is one of another session from here on. It must be seen to have ended like any other.
             let peer = self.peers.entry(own.id.clone()).or_insert_with(|| Peer::new(now, lease));
             // The release of this session landed, and was seen by the election: no wait of a lease is needed.
-            if let Some((record, version)) = own.election.observed()
-                && record.is_released()
-            {
+            if let Some((_, version)) = &released {
                 peer.ended = true;
                 peer.sight = Some(Sight::of(Some(version.clone()), now, std::time::Duration::ZERO));
             }
@@ -178,7 +185,7 @@ impl Member {
             // The next ID is the next try of one creation, which goes on with the back-off (rule 6).
             self.open_after = now + self.opening.next(&self.rules.election, draw.jitter());
         }
-        self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended });
+        self.tell(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // A write that lands later names a session that is over, so the lock is taken like any of an ended session.

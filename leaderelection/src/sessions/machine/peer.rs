@@ -8,6 +8,7 @@ use super::ranking;
 use super::released::Released;
 use super::rhythm::Rhythm;
 use crate::clock::LocalInstant;
+use crate::election::{Hearing, Purpose, Rules, Stamp, Write, patience};
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::Version;
 
@@ -24,9 +25,16 @@ pub(super) struct Peer {
     pub(super) identity: Option<Arc<str>>,
     pub(super) identity_hash: u64,
     pub(super) weight: u32,
-    /// The number of locks that the session has released one by one.
+    /// The address at which the session's words can be heard.
+    pub(super) address: Option<Arc<str>>,
+    /// The number of locks that the session has released one by one: by its record, and by its words.
     pub(super) released: u64,
+    pub(super) released_by_word: u64,
     pub(super) lease: Duration,
+    /// The time after a word at which the session counts as silent.
+    pub(super) patience: Duration,
+    /// The words of the session; `None` without any.
+    pub(super) hearing: Option<Box<Hearing>>,
     /// The object at its last change; `None` before the first answer.
     pub(super) sight: Option<Sight>,
     /// The moment since which the session is known to have lived, at most a lease before it was seen first.
@@ -84,8 +92,12 @@ impl Peer {
             identity: None,
             identity_hash: 0,
             weight: 1,
+            address: None,
             released: 0,
+            released_by_word: 0,
             lease,
+            patience: lease,
+            hearing: None,
             sight: None,
             alive_since: now,
             ended: false,
@@ -107,8 +119,13 @@ impl Peer {
         self.sight.as_ref()?.version.as_ref()
     }
 
-    /// Takes what a record says about the member.
-    pub(super) fn describe(&mut self, record: &LeaderElectionRecord) {
+    /// Takes what a record says about the member. Returns `true` if it names another member or address than before.
+    pub(super) fn describe(&mut self, rules: &Rules, record: &LeaderElectionRecord) -> bool {
+        let is_known = self.identity.as_deref() == Some(&*record.holder_identity)
+            && self.address.as_deref() == record.leader_address();
+        if !is_known {
+            self.address = record.leader_address().map(Arc::from);
+        }
         if self.identity.as_deref() != Some(&*record.holder_identity) {
             self.identity = Some(record.holder_identity.as_str().into());
             self.identity_hash = ranking::hash(&record.holder_identity);
@@ -118,6 +135,8 @@ impl Peer {
         self.weight = u32::try_from(weight).map_or(super::MAX_WEIGHT, |weight| weight.clamp(1, super::MAX_WEIGHT));
         // A session expires by its own lease: its member may have other timings than this one (rule S4).
         self.lease = record.lease_duration;
+        self.patience = patience(rules, record);
+        !is_known
     }
 
     /// The moment from which the session has expired, if its object does not change (rule S4).
@@ -128,6 +147,11 @@ impl Peer {
     /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
     pub(super) fn settles_at(&self, lease: Duration) -> LocalInstant {
         self.alive_since + lease
+    }
+
+    /// Returns `true` if reads have shown no object.
+    pub(super) fn is_missing(&self) -> bool {
+        !self.ended && self.sight.as_ref().is_some_and(|sight| sight.version.is_none() && !sight.unreadable)
     }
 
     /// Returns `true` if the session is known to be alive, and its member is known.
@@ -171,4 +195,11 @@ pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
 /// Returns the number of released locks in a session's record.
 pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
     record.unknown.number(RELEASED).unwrap_or_default()
+}
+
+/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
+/// creates the object that was missing for a lease.
+pub(super) fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
+    let record = LeaderElectionRecord { preferred_holder: None, ..record }.released(stamp);
+    Write { purpose: Purpose::Release, record: Arc::new(record), expected }
 }

@@ -56,6 +56,6 @@ impl Rules {
     }
 
     pub(super) fn at_a_time(&self, locks: usize) -> usize {
-        self.at_a_time.unwrap_or((locks / 64).clamp(16, 128))
+        self.at_a_time.unwrap_or((locks / 32).clamp(16, 128))
     }
 }

@@ -86,7 +86,7 @@ impl Member {
         match self.want(id).filter(|_| may_send) {
             None => self.due_locks.cancel(&id.0),
             Some(Want::LookForTaker(at)) => self.due_locks.set(id.0, at),
-            Some(Want::Take(_)) => self.due_locks.set(id.0, self.turn(lock).at.max(now)),
+            Some(Want::Take(_)) => self.due_locks.set(id.0, self.turn(id, lock).at.max(now)),
             // The waits are for writes. A read that kept them would find the opening too late.
             Some(Want::Look) if !lock.read_failed => self.due_locks.set(id.0, now),
             Some(_) => self.due_locks.set(id.0, lock.not_before.max(now)),
@@ -102,7 +102,7 @@ impl Member {
         let mut want = self.want(id);
         if let Some(Want::Take(_)) = want {
             // Members may have come or gone since this was planned.
-            let Some(Turn { rank, at }) = self.lock(id).map(|lock| self.turn(lock)) else { return };
+            let Some(Turn { rank, at }) = self.lock(id).map(|lock| self.turn(id, lock)) else { return };
             if at > now {
                 return self.due_locks.set(id.0, at);
             }
@@ -117,12 +117,16 @@ impl Member {
             // From here on the record is the rest of an ended term, even if a read shows it once more.
             lock.prepare_release();
         }
+        if let (Some(Want::Look), Some(lock)) = (&want, self.lock_mut(id)) {
+            // A reason for a read that comes while this one is on its way is a reason for another.
+            lock.must_read = false;
+        }
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         let (kind, request) = match want {
             None => return,
             Some(Want::Look | Want::LookForTaker(_)) => (Kind::Look, Request::Look),
             Some(Want::Take(reason)) => {
-                let write = take(lock, &self.identity, &own.id, draw.stamp());
+                let write = take(lock, &self.rules.election, &own.id, draw.stamp());
                 (Kind::Take { token: lock.next_token, reason }, Request::Write(write))
             }
             Some(Want::Release) => match release(lock, draw.stamp()) {
@@ -176,7 +180,7 @@ impl Member {
         let pause = self.back_off(id, failure.kind, jitter);
         if let Some(lock) = self.lock_mut(id) {
             lock.not_before = lock.not_before.max(now + pause);
-            lock.read_failed = true;
+            (lock.must_read, lock.read_failed) = (true, true);
         }
         if failure.kind == StoreErrorKind::Unreadable {
             self.refuse(id, None, Refusal::Unreadable);
@@ -188,7 +192,7 @@ impl Member {
     /// Takes a read of a lock.
     fn learn(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
         let Some(lock) = self.lock_mut(id) else { return };
-        (lock.must_read, lock.read_failed, lock.is_exhausted) = (false, false, false);
+        (lock.read_failed, lock.is_exhausted) = (false, false);
         let has_changed =
             found.as_ref().map(|found| &found.version) != lock.version() || matches!(lock.seen, Seen::Unknown);
         if has_changed {
@@ -203,6 +207,7 @@ impl Member {
             Some(found) => self.saw_record(now, id, found),
         }
         self.saw_taker(now, id);
+        self.forget_giver(id);
         // Before the ranks: the read may show an own write, and then there is nothing to wait for.
         self.settle(now, id, reason);
         // A request that replaces another one begins no second courtesy, because requests without end would then bar every
@@ -307,6 +312,7 @@ impl Member {
             extras.preferred = None;
         }
         self.set_seen(id, Seen::Ours { version, token });
+        self.forget_giver(id);
         self.settle(now, id, reason);
     }
 
@@ -348,7 +354,9 @@ impl Member {
     fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
         // The number is the session's: a release that the session before has sent says nothing about this one.
         if let Some(lock) = self.lock(id).filter(|_| counts) {
-            self.released.add(lock.hash);
+            let lock = lock.hash;
+            self.released.add(lock);
+            self.tell(Fact::LetGo { count: self.released.count, lock });
         }
         self.on_handed_over(now, id);
         self.set_seen(id, Seen::Free { version });
@@ -360,12 +368,14 @@ impl Member {
 }
 
 /// The write that takes a lock which nothing holds (rule S5).
-fn take(lock: &Lock, identity: &str, session: &str, stamp: Stamp) -> Write {
+fn take(lock: &Lock, rules: &election::Rules, session: &str, stamp: Stamp) -> Write {
     let Extras { unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let (leader_transitions, session) = (lock.next_token, Some(session.to_owned()));
     // A lock of a session has no lease, and no renewals.
-    let new = LeaderElectionRecord::new(identity, Duration::ZERO).stamped(stamp);
-    let record = LeaderElectionRecord { renew_time: None, leader_transitions, session, take_backs, unknown, ..new };
+    let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
+    let peer = rules.peer(leader_transitions, None);
+    let record =
+        LeaderElectionRecord { renew_time: None, leader_transitions, session, peer, take_backs, unknown, ..new };
     Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
 }
 

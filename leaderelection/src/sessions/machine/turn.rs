@@ -28,10 +28,10 @@ impl Member {
     /// The turn of this member. Members that are before it in rank go first.
     ///
     /// The order spares requests and nothing else: of two writes on one version, one is a conflict.
-    pub(super) fn turn(&self, lock: &Lock) -> Turn {
+    pub(super) fn turn(&self, id: LockId, lock: &Lock) -> Turn {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
-        let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(lock) };
+        let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
         let mut from = lock.free_since;
         if rank > 0 {
             // The others have about as much to take before as this member has, but one that takes nothing bars nobody.
@@ -47,10 +47,13 @@ impl Member {
         Turn { rank, at }
     }
 
-    /// The number of live members that are before this one in rank for a lock.
-    fn rank(&self, lock: &Lock) -> u32 {
+    /// The number of live members that are before this one in rank for a lock. One that has just given the lock up does not
+    /// count.
+    fn rank(&self, id: LockId, lock: &Lock) -> u32 {
+        let giver = self.given_up.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
-        let before = self.peers.values().filter(|peer| peer.is_member()).filter(|peer| {
+        let others = self.peers.iter().filter(|(session, peer)| peer.is_member() && Some(*session) != giver);
+        let before = others.filter(|(_, peer)| {
             let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
             (score, peer.identity.as_deref().unwrap_or_default()) > own
         });

@@ -38,6 +38,9 @@ impl Member {
                 visitor.pause(&mut peer.alive_since);
             }
             visitor.pause(&mut peer.look_at);
+            if let Some(hearing) = &mut peer.hearing {
+                hearing.visit(visitor);
+            }
             visitor.pause(&mut peer.asked_at);
             if let Some(Rhythm { looked_at, renewed_from, due_at }) = &mut peer.rhythm {
                 [looked_at, renewed_from, due_at].into_iter().for_each(|at| visitor.pause(at));
@@ -48,6 +51,7 @@ impl Member {
             visitor.moment(&mut sight.since);
         }
         visitor.pause(&mut self.took_first_at);
+        self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.budget.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
         for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
             [look_at, until].into_iter().for_each(|at| visitor.pause(at));

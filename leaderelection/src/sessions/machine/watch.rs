@@ -11,13 +11,13 @@ use super::peer::{self, Peer, Sight};
 use super::rhythm::Rhythm;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{Answer, Failure, Jitter, Purpose, Stamp, Write};
+use crate::election::{Answer, Failure, Jitter};
 use crate::lock::VersionedRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 /// The divisor of the retry period for the spread of the writes that end a session.
-const SPREAD: u32 = 10;
+pub(super) const SPREAD: u32 = 20;
 
 impl Member {
     /// Remembers a session that a lock names, and reads its object soon.
@@ -54,7 +54,8 @@ impl Member {
                 self.hear_of(now, &id);
                 match version {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
-                    // Only a read shows the version.
+                    // Only a read shows the version, unless words put reads off.
+                    None if self.peers.get(&id).is_some_and(Peer::is_spared) => {}
                     None => self.look_soon(now, &id),
                 }
                 self.listed_sessions.insert(id);
@@ -82,23 +83,6 @@ impl Member {
         self.housekeeping.set(Housekeeping::Sessions, now + pause);
     }
 
-    /// Takes the end of a listing: the sessions that it has not shown have no object, or it is false.
-    fn look_for_missing_sessions(&mut self, now: LocalInstant) {
-        let listed = std::mem::take(&mut self.listed_sessions);
-        let missing: Vec<SessionId> = self.peers.keys().filter(|id| !listed.contains(*id)).cloned().collect();
-        for id in missing {
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            match &mut peer.sight {
-                // Nothing is left to delete. A false listing would leave an object that nobody uses.
-                Some(sight) if peer.ended => sight.version = None,
-                // Only a read shows that there is no object.
-                Some(Sight { version: Some(_), .. }) => peer.look_at = now,
-                _ => {}
-            }
-            self.plan_peer(now, &id);
-        }
-    }
-
     fn look_soon(&mut self, now: LocalInstant, id: &SessionId) {
         self.change_peer(id, |peer| peer.look_at = now);
         self.plan_peer(now, id);
@@ -107,16 +91,20 @@ impl Member {
     /// Takes the version of a session's object from a listing. Some stores spell versions in listings in another way than in
     /// their other answers, so a listing is compared with the last listing alone (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
+        let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
+        let spread = jitter.of(retry / SPREAD);
         let Some(peer) = self.peers.get_mut(id) else { return };
         let before = peer.listed.replace(version.clone());
+        let (is_spared, patience) = (peer.is_spared(), peer.patience);
         match &mut peer.sight {
             // Only a read shows the content, which others need to know, and which the end of the session replaces (rule S4).
             None => peer.look_at = now,
             Some(_) if peer.ended => {}
             Some(sight) if sight.version.as_ref() == Some(version) || before.as_ref() == Some(version) => {
-                // A session that is not renewed may have ended.
-                peer.look_at = if sight.record.is_none() { now } else { peer.look_at };
+                // A session that is not renewed may have ended, whatever it says.
+                if sight.record.is_none() || is_spared && now > sight.since + patience {
+                    peer.doubt(now);
+                }
             }
             Some(sight) => {
                 let is_renewal = before.is_some() && sight.version.is_some();
@@ -124,25 +112,28 @@ impl Member {
                 (sight.since, sight.spread, sight.record) = (now, spread, None);
                 let is_known = sight.version.is_some() && peer.identity.is_some();
                 peer.look_at = if is_known { peer.look_at } else { now };
+                if is_renewal {
+                    peer.confirm(now, look_around);
+                }
             }
         }
-        self.tell_of_peer(id);
+        self.tell_of_peer(id, None);
         self.plan_peer(now, id);
     }
 
-    fn tell_of_peer(&mut self, id: &SessionId) {
+    /// Tells of the last renewal of a session, or of one that was heard of.
+    pub(super) fn tell_of_peer(&mut self, id: &SessionId, heard_at: Option<LocalInstant>) {
         let Some(peer) = self.peers.get(id).filter(|peer| !peer.ended) else { return };
         if let Some(sight) = &peer.sight {
-            let (session, since, lease) = (id.clone(), sight.since, peer.lease);
+            let (session, since, lease) = (id.clone(), heard_at.unwrap_or(sight.since), peer.lease);
             self.tell(Fact::PeerSeen { session, since, lease });
         }
     }
 
-    /// Returns `true` if listings of the sessions cost less than reads of each. A listing takes place once in 1.6 retry
-    /// periods, and a session is read once in each.
+    /// Returns `true` if listings of the sessions cost less than reads of each that is not heard. A listing takes place once in
+    /// 1.6 retry periods, and a session is read once in each.
     pub(super) fn lists_instead_of_reading(&self) -> bool {
-        let sessions = self.peers.values().filter(|peer| peer.is_member()).count();
-        sessions * 8 > self.rules.reads_per_listing * 5
+        self.unheard_members() * 8 > self.rules.reads_per_listing * 5
     }
 
     /// Sets the time of the next request about a session.
@@ -178,21 +169,27 @@ impl Member {
     /// Does what is due about a session: looks at it, ends it, or deletes its object.
     pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl DrawSession) {
         let Some(peer) = self.peers.get_mut(id) else { return };
-        let has_expired = peer.expires_at().is_some_and(|at| at <= now);
+        let has_expired = peer.may_be_ended() && peer.expires_at().is_some_and(|at| at <= now);
+        if has_expired && peer.is_missing() && peer.holds.is_empty() {
+            return self.forget(now, id);
+        }
         let request = match &peer.sight {
             Some(Sight { version: Some(version), .. }) if peer.ended => PeerRequest::Delete(version.clone()),
             _ if peer.ended => return,
             Some(Sight { version: Some(version), record: Some(record), .. }) if has_expired => {
                 // A renewal that lands first changes the version: this write fails, and the session lives on.
-                PeerRequest::End(end(LeaderElectionRecord::clone(record), Some(version.clone()), draw.stamp()))
+                PeerRequest::End(peer::end(LeaderElectionRecord::clone(record), Some(version.clone()), draw.stamp()))
             }
             // A read that shows no object may be false, so a conditional write decides.
-            Some(Sight { version: None, unreadable: false, .. }) if has_expired => {
-                PeerRequest::End(end(LeaderElectionRecord::new("", Duration::ZERO), None, draw.stamp()))
+            Some(_) if has_expired && peer.is_missing() => {
+                PeerRequest::End(peer::end(LeaderElectionRecord::new("", Duration::ZERO), None, draw.stamp()))
             }
             _ => PeerRequest::Look,
         };
         (peer.in_flight, peer.asked_at) = (true, now);
+        if let Some(hearing) = peer.hearing.as_mut().filter(|_| request == PeerRequest::Look) {
+            hearing.asked();
+        }
         self.housekeeping_in_flight += 1;
         self.effects.push_back(Effect::Peer { session: id.clone(), request });
     }
@@ -249,30 +246,12 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a read that shows no object, or an unreadable one.
-    fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.retry_period / SPREAD);
-        let pause = if self.lists_instead_of_reading() { self.rules.look_around } else { self.poll_pause(jitter) };
-        let Some(peer) = self.peers.get_mut(id) else { return };
-        peer.look_at = now + pause;
-        if peer.ended {
-            return;
-        }
-        // The wait begins with the first of the reads that agree (rule S3).
-        let is_known = |sight: &Sight| sight.version.is_none() && sight.unreadable == unreadable;
-        if !peer.sight.as_ref().is_some_and(is_known) {
-            peer.sight = Some(Sight { unreadable, ..Sight::of(None, now, spread) });
-        } else if unreadable && peer.expires_at().is_some_and(|at| at <= now) {
-            // No write can name the version of an unreadable object (rule S4).
-            self.end_peer(now, id, None);
-        }
-    }
-
     /// Takes a read of a session's record.
     fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.retry_period / SPREAD);
         let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
         let lists = self.lists_instead_of_reading();
+        let rules = Arc::clone(&self.rules);
         let Some(peer) = self.peers.get_mut(id) else { return };
         let VersionedRecord { record, version, .. } = found;
         let is_known = |sight: &Sight| sight.version.as_ref() == Some(&version) && sight.record.is_some();
@@ -290,19 +269,24 @@ impl Member {
         let (is_new, released_before) = (peer.identity.is_none(), peer.released);
         let lease = self.rules.election.lease_duration;
         let lived = peer::lived(&record).min(lease);
-        peer.describe(&record);
+        let is_found = peer.describe(&rules.election, &record);
+        if peer.compare(Some(&record), peer.version() == Some(&version)) {
+            peer.confirm(now, look_around);
+        }
+        let since = peer.date_of(&record, now);
         peer.released = peer::released(&record);
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
         let let_go = peer::let_go(&record);
         match &mut peer.sight {
             Some(sight) if sight.version.as_ref() == Some(&version) || peer.listed.as_ref() == Some(&version) => {
+                sight.since = sight.since.min(since);
                 (sight.version, sight.record) = (Some(version), Some(Box::new(record)));
             }
             before => {
                 let is_renewal = before.as_ref().is_some_and(|sight| sight.version.is_some());
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
                 let record = Some(Box::new(record));
-                peer.sight = Some(Sight { record, ..Sight::of(Some(version), now, spread) });
+                peer.sight = Some(Sight { record, ..Sight::of(Some(version), since, spread) });
             }
         }
         if is_new {
@@ -310,7 +294,11 @@ impl Member {
             peer.alive_since = now - lived;
         }
         let settles_at = peer.settles_at(lease);
-        self.tell_of_peer(id);
+        if let (true, Some(holder)) = (is_found, &peer.identity) {
+            let (session, holder, address) = (id.clone(), holder.clone(), peer.address.clone());
+            self.tell(Fact::PeerFound { session, holder, address });
+        }
+        self.tell_of_peer(id, None);
         if is_new && self.rules.balance {
             self.housekeeping.hurry(Housekeeping::Balance, settles_at);
             if self.lists_instead_of_reading() {
@@ -319,10 +307,7 @@ impl Member {
             }
         }
         if releases > 0 {
-            match usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) {
-                Some(let_go) => self.look_at_released(now, let_go),
-                None => self.look_at_locks_soon(now),
-            }
+            self.look_at_released(now, id, releases, &let_go);
         }
         self.report_clash(id);
     }
@@ -339,7 +324,7 @@ impl Member {
     }
 
     /// Treats a session as over for good: its locks are free.
-    fn end_peer(&mut self, now: LocalInstant, id: &SessionId, version: Option<Version>) {
+    pub(super) fn end_peer(&mut self, now: LocalInstant, id: &SessionId, version: Option<Version>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         // No process uses an ID twice, so nothing can take this back.
         peer.ended = true;
@@ -375,18 +360,4 @@ impl Member {
         let known = self.peers.get(session).and_then(|peer| peer.identity.clone());
         known.filter(|known| **known == *identity).unwrap_or_else(|| identity.into())
     }
-}
-
-impl Peer {
-    /// Returns `true` if the content of the object is known, so that the session may be ended when it has expired.
-    fn may_be_ended(&self) -> bool {
-        self.sight.as_ref().is_some_and(|sight| sight.version.is_none() || sight.record.is_some())
-    }
-}
-
-/// The write that ends a session which has expired (rule S4). It replaces the version that was observed for a lease, or
-/// creates the object that was missing for a lease.
-fn end(record: LeaderElectionRecord, expected: Option<Version>, stamp: Stamp) -> Write {
-    let record = LeaderElectionRecord { preferred_holder: None, ..record }.released(stamp);
-    Write { purpose: Purpose::Release, record: Arc::new(record), expected }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use leaderelection::election::Visitor;
 
 use super::setup::{Setup, TICK};
+use super::word::LAST;
 use super::world::World;
 use crate::kit::{Ages, Flight, shift};
 use crate::sessions::wire::Ask;
@@ -38,7 +39,7 @@ impl World {
             now: setup.now(),
             oldest: Duration::from_nanos(setup.timings[0].max(setup.delete_after.unwrap_or_default())),
             longest_pause: Some(Duration::from_nanos(u64::from(setup.slow.reads))),
-            number: 0,
+            number: LAST,
             landing: &landing,
         };
         for node in &mut self.nodes {

@@ -17,6 +17,11 @@ pub fn questions() -> Vec<Question<Setup>> {
             "sessions: work that ends late",
             Setup { late_work: true, step_downs: true, stops: true, ..one(Slow::default()) },
         ),
+        question("sessions: words", Setup { words: 2, last_token: 0, ..one(Slow::default()) }),
+        electable(
+            "sessions: words, and crashes",
+            Setup { words: 2, crashes: true, last_token: 0, ..one(Slow::default()) },
+        ),
         electable("sessions: crashes and deletions", deletions()),
         electable("sessions: lost writes", Setup { losses: true, ..one(LOCKS) }),
         electable("sessions: listings", Setup { locks: 2, lists: true, last_token: 0, ..one(LOCKS) }),
@@ -47,6 +52,7 @@ pub fn larger() -> Vec<Question<Setup>> {
             "sessions: the next session, and late writes of the last",
             Setup { losses: true, late_writes: 1, sessions: 2, ..one(LOCKS) },
         ),
+        question("sessions: words about slow writes", Setup { words: 1, last_token: 0, ..one(OWN) }),
         question("sessions: two locks, steps down", Setup { locks: 2, step_downs: true, ..one(LOCKS) }),
         question(
             "sessions: late creations and deletions",

@@ -45,6 +45,8 @@ pub struct Setup {
     pub sessions: usize,
     /// The number of writes that may be on their way after their senders stopped waiting. Further writes are lost.
     pub late_writes: usize,
+    /// The number of words of other sessions that nodes hear, true or not.
+    pub words: usize,
     /// The requests that take time, so that anything may happen before they arrive and before they are answered. A node
     /// makes any other request, and gets its answer, in one step.
     pub slow: Slow,

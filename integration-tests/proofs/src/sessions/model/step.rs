@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use leaderelection::StoreErrorKind;
 use leaderelection::election::{self, Answer, Command, Failure, WorkEnd};
-use leaderelection::sessions::machine::{Effect, Input};
+use leaderelection::sessions::machine::{Effect, Input, SessionId};
 
 use super::node::{Node, Source, id};
 use super::setup::Setup;
+use super::word::Word;
 use super::world::World;
 use crate::kit::{Flight, Late, Work};
 use crate::model::Violation;
@@ -41,6 +42,8 @@ pub enum Deed {
     StepDown(usize),
     /// The work of a term has ended, after the term itself.
     WorkStopped(usize),
+    /// The node hears a word of another session.
+    Hear(SessionId, Word),
     /// The node crashes and starts again with the same identity.
     Crash,
 }
@@ -85,6 +88,9 @@ impl World {
                 if setup.step_downs && seat.leads {
                     push(Deed::StepDown(lock));
                 }
+            }
+            for (session, word) in self.words(setup, index) {
+                push(Deed::Hear(session, word));
             }
             if setup.stops && !node.stopped {
                 push(Deed::Stop);
@@ -143,6 +149,7 @@ impl World {
             Deed::StepDown(lock) => {
                 self.step(setup, index, Input::Command { lock: id(*lock), command: Command::StepDown });
             }
+            Deed::Hear(session, word) => self.hear(setup, index, session, *word),
             Deed::WorkStopped(lock) => self.end_work(setup, index, *lock),
             Deed::Crash => {
                 while let Some((target, _)) = self.net.of(index).first() {
@@ -176,7 +183,7 @@ impl World {
     }
 
     /// Takes one step of a node's machine, and carries out the effects as a driver does.
-    fn step(&mut self, setup: &Setup, index: usize, input: Input) {
+    pub(super) fn step(&mut self, setup: &Setup, index: usize, input: Input) {
         let Node { member, opened, .. } = &mut self.nodes[index];
         member.handle(setup.now(), input, &mut Source { ids: &mut self.ids, identity: setup.nodes[index], opened });
         while let Some(effect) = self.nodes[index].member.next() {

@@ -23,6 +23,8 @@ pub struct World {
     pub(super) started: Vec<u64>,
     pub(super) violation: Option<Violation>,
     pub(super) deleted: bool,
+    /// The number of words that nodes have heard.
+    pub(super) heard: usize,
     pub(super) ids: Ids,
 }
 
@@ -37,6 +39,7 @@ impl World {
             started: vec![0; setup.locks],
             violation: None,
             deleted: false,
+            heard: 0,
             ids: Ids::default(),
         }
     }

@@ -16,7 +16,9 @@ use crate::simulation::timings::Timings;
 impl World {
     /// The duration of a leave and a join; zero if the run has none.
     pub(super) fn change_takes(&self) -> Duration {
-        let changes = self.balance && self.scenario.clocks_bounded && self.scenario.other_timings.is_none();
+        let is_lied_to = self.scenario.liar().is_some();
+        let changes =
+            self.balance && self.scenario.clocks_bounded && self.scenario.other_timings.is_none() && !is_lied_to;
         if changes { self.leave_takes() + self.join_takes() } else { Duration::ZERO }
     }
 

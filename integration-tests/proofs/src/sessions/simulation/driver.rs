@@ -104,7 +104,10 @@ impl World {
                 self.timeline.demand(!works, Property::OneWork, || format!("p{number} works twice for {}", lock.0));
                 self.extend(node, term.valid_until);
             }
-            Effect::Extend(term) => self.extend(node, term.valid_until),
+            Effect::Extend(term) => {
+                self.extend(node, term.valid_until);
+                self.say_write(node);
+            }
             Effect::Lock { lock, effect: election::Effect::Stop { fencing_token, reason, .. } } => {
                 self.timeline.log(|| format!("p{number} stops leading {}: {reason}", lock.0));
                 let seat = &mut process.seats[lock.0 as usize];
@@ -158,7 +161,10 @@ impl World {
             Effect::Lock { lock, effect: election::Effect::Fact(fact) } => {
                 self.timeline.log(|| format!("p{number}, lock {}: {fact:?}", lock.0));
             }
-            Effect::Fact(fact) => self.timeline.log(|| format!("p{number}: {fact:?}")),
+            Effect::Fact(fact) => {
+                self.timeline.log(|| format!("p{number}: {fact:?}"));
+                self.say_fact(node, &fact);
+            }
             _ => {}
         }
     }

@@ -17,6 +17,7 @@ stats! {
     freezes: u64 = "freezes",
     stops: u64 = "stops",
     interventions: u64 = "interventions",
+    words: u64 = "words heard",
     longest_gap: Longest = "seconds without a leader at most",
 }
 

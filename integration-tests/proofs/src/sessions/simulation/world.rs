@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use leaderelection::election;
-use leaderelection::sessions::machine::{Input, Rules};
+use leaderelection::election::{self, Heard};
+use leaderelection::sessions::machine::{Input, Rules, SessionId};
 
 use super::node::{Change, Node};
 use super::oracle::{Oracle, Stats};
+use super::said::Words;
 use super::store::Store;
 use crate::kit::{Run, Simulation, Timeline};
 use crate::sessions::wire::{Ask, Reply, Target, input};
@@ -75,6 +76,14 @@ pub(super) enum Event {
         token: u64,
     },
     Start(usize),
+    /// A node hears a word of a session.
+    Word {
+        node: usize,
+        session: SessionId,
+        heard: Heard,
+    },
+    /// A liar may speak.
+    Lie,
     Trouble,
     /// An operator puts right what was spoilt.
     Repair,
@@ -112,6 +121,7 @@ pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) store: Store,
     pub(super) nodes: Vec<Node>,
+    pub(super) words: Words,
     pub(super) oracle: Oracle,
     pub(super) timeline: Timeline,
     pub(super) calm: bool,
@@ -150,6 +160,7 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         spoilt: Vec::new(),
         scenario,
         nodes,
+        words: Words::new(seed),
         oracle: Oracle::new(LOCKS as usize),
         timeline: Timeline::new(events),
         calm: false,
@@ -175,6 +186,7 @@ impl World {
             self.at(at, Event::Start(node));
         }
         self.at(Duration::ZERO, Event::Trouble);
+        self.at(Duration::ZERO, Event::Lie);
         if self.deletes {
             self.at(Duration::ZERO, Event::Delete);
         }
@@ -200,7 +212,9 @@ impl World {
         let (scenario, timeout) = (&self.scenario, self.scenario.longest(|timings| timings.timeout));
         let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
         let look_around = self.rules("", self.scenario.timings).look_around;
-        let local = lease * 11 + retry * 40 + look_around * 3 + timeout * 12;
+        // A liar puts looks off for two looks around.
+        let believes = if scenario.liar().is_some() { look_around * 2 + lease } else { Duration::ZERO };
+        let local = lease * 11 + retry * 40 + look_around * 3 + timeout * 12 + believes;
         self.scenario.by_the_slowest_clock(local)
     }
 
@@ -257,6 +271,8 @@ impl World {
                 }
             }
             Event::Start(node) => self.start(*node),
+            Event::Word { node, session, heard } => self.hears(*node, session.clone(), heard.clone()),
+            Event::Lie => self.lie(),
             Event::Trouble => self.trouble(),
             Event::Repair => self.repair(),
             Event::Delete => self.delete(),

@@ -1,0 +1,74 @@
+//! The words of other sessions, which may be late, repeated, or lies. Nobody names the id of a write before the write was sent.
+
+use leaderelection::election::Heard;
+use leaderelection::sessions::machine::{Input, SessionId};
+
+use super::setup::Setup;
+use super::world::World;
+use crate::kit::Flight;
+use crate::sessions::wire::{Ask, Target};
+
+/// The number of the write that a node heard of last. Only the order of numbers matters.
+pub(super) const LAST: u64 = 1;
+
+/// A word that a node hears of another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// The write that the session's object shows has landed.
+    Newest,
+    /// The write that the session's process has sent has landed, although it may not have.
+    Sent,
+    /// A write has landed that nobody has made.
+    Invented,
+    /// The session is over.
+    End,
+    /// The session has released its locks.
+    Releases,
+    /// The session does not answer.
+    Nothing,
+}
+
+impl World {
+    /// The words that the node at `index` can hear.
+    pub(super) fn words(&self, setup: &Setup, index: usize) -> impl Iterator<Item = (SessionId, Word)> {
+        let own = self.nodes[index].member.session(setup.now()).map(|(own, _)| own.clone());
+        let others = self.sessions.keys().filter(move |id| setup.words > 0 && Some(*id) != own.as_ref());
+        let counts = self.heard < setup.words;
+        others.flat_map(move |id| {
+            let news = [Word::Newest, Word::Sent, Word::Invented, Word::End, Word::Releases];
+            let news = news.into_iter().filter(move |_| counts);
+            news.chain([Word::Nothing]).map(|word| (id.clone(), word))
+        })
+    }
+
+    /// Lets a node hear a word.
+    pub(super) fn hear(&mut self, setup: &Setup, index: usize, session: &SessionId, word: Word) {
+        let Some(heard) = self.said(setup, session, word) else { return };
+        self.heard += usize::from(word != Word::Nothing);
+        self.step(setup, index, Input::Heard { session: session.clone(), heard });
+    }
+
+    fn said(&mut self, setup: &Setup, session: &SessionId, word: Word) -> Option<Heard> {
+        let (holder, fencing_token) = (String::new(), 0);
+        let landed =
+            |write_id: String| Heard::Landed { holder: String::new(), fencing_token, write_id, number: LAST + 1 };
+        Some(match word {
+            Word::Newest => landed(self.sessions.get(session)?.record.write_id.clone()?),
+            Word::Sent => {
+                let target = Target::Own(session.clone());
+                let sent = (0..self.nodes.len()).find_map(|node| match self.net.get(node, &target) {
+                    Some(Flight::Sent(Ask::Write(write))) => write.record.write_id.clone(),
+                    _ => None,
+                });
+                landed(sent?)
+            }
+            Word::Invented => landed(self.ids.unused()),
+            Word::End => Heard::Ended { holder, fencing_token },
+            Word::Releases => {
+                // Without the names, the node looks at all locks.
+                Heard::Released { count: setup.locks as u64, locks: Vec::new() }
+            }
+            Word::Nothing => Heard::Nothing,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The words of sessions, which the channel loses, delays and repeats, and the words of processes that lie.
+
+use std::time::Duration;
+
+use leaderelection::election::Heard;
+use leaderelection::sessions::machine::{Fact, Input, SessionId};
+
+use super::said::{LARGE, REMEMBERED, Words};
+use super::world::{Event, World};
+use crate::simulation::scenario::{Liar, NODES};
+use crate::simulation::timings::QUICK;
+
+impl World {
+    /// Says what a fact tells others about the own session of a node.
+    pub(super) fn say_fact(&mut self, node: usize, fact: &Fact) {
+        match fact {
+            Fact::Opened { .. } => self.say_write(node),
+            Fact::LetGo { count, lock } => {
+                let Some(session) = self.session_of(node) else { return };
+                self.say(node, session, Heard::Released { count: *count, locks: vec![*lock] });
+            }
+            Fact::Closed { session, released: Some((record, _)), .. } => {
+                let ended = Heard::Ended { holder: record.holder_identity.clone(), fencing_token: 0 };
+                self.say(node, session.clone(), ended);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says that a write of the own session of a node has landed.
+    pub(super) fn say_write(&mut self, node: usize) {
+        let Some(session) = self.session_of(node) else { return };
+        let write = self.nodes[node].process.as_ref().and_then(|process| process.member.own_write());
+        let Some((holder, write_id)) =
+            write.and_then(|(record, _)| Some((record.holder_identity.clone(), record.write_id.clone()?)))
+        else {
+            return;
+        };
+        self.words.number += 1;
+        let number = self.words.number;
+        self.say(node, session, Heard::Landed { holder, fencing_token: 0, write_id, number });
+    }
+
+    fn session_of(&self, node: usize) -> Option<SessionId> {
+        let process = self.nodes[node].process.as_ref()?;
+        let local = self.nodes[node].clock.local_at(self.timeline.now);
+        process.member.session(local).map(|(session, _)| session.clone())
+    }
+
+    fn say(&mut self, node: usize, session: SessionId, heard: Heard) {
+        let Some(peers) = self.scenario.peers else { return };
+        self.words.said.push_front((session.clone(), heard.clone()));
+        self.words.said.truncate(REMEMBERED);
+        if self.calm && peers.mute_in_calm {
+            return;
+        }
+        let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
+        let timings = self.scenario.timings;
+        for listener in (0..NODES).filter(|listener| *listener != node) {
+            let dice = &mut self.words.dice;
+            let takes: &[Duration] = match dice.chance(share).then(|| dice.below(3)) {
+                None => &[dice.up_to(QUICK)],
+                Some(0) => &[],
+                Some(1) => &[timings.delay(dice, timings.lease * 2)],
+                Some(_) => &[timings.delay(dice, timings.retry * 2), timings.delay(dice, timings.retry * 2)],
+            };
+            for takes in takes {
+                let (session, heard) = (session.clone(), heard.clone());
+                self.at(self.timeline.now + *takes, Event::Word { node: listener, session, heard });
+            }
+        }
+    }
+
+    pub(super) fn hears(&mut self, node: usize, session: SessionId, heard: Heard) {
+        if self.nodes[node].frozen_until <= self.timeline.now && self.nodes[node].process.is_some() {
+            self.oracle.stats.words += 1;
+            self.step(node, Input::Heard { session, heard });
+        }
+    }
+
+    /// Lies to all members, in good times too, and plans the next lie.
+    pub(super) fn lie(&mut self) {
+        let Some(liar) = self.scenario.liar() else { return };
+        let retry = self.scenario.timings.retry;
+        let pause = self.words.dice.between(retry / 8, retry);
+        self.at(self.timeline.now + pause, Event::Lie);
+        // A liar that speaks all the time is contradicted early.
+        if !self.calm && self.words.dice.chance(0.9) {
+            return;
+        }
+        if let Some((session, heard)) = self.false_word(liar) {
+            for node in 0..NODES {
+                self.hears(node, session.clone(), heard.clone());
+            }
+        }
+    }
+
+    fn false_word(&mut self, liar: Liar) -> Option<(SessionId, Heard)> {
+        let Words { said, number, dice } = &mut self.words;
+        let last = said.front().cloned()?;
+        *number += 1;
+        let age = usize::try_from(dice.below(said.len() as u64)).ok()?;
+        let (session, old) = said[age].clone();
+        let landed = |write_id| {
+            let (holder, fencing_token) = (String::new(), 0);
+            Heard::Landed { holder, fencing_token, write_id, number: LARGE + *number }
+        };
+        let invented = || landed(format!("invented-{number}"));
+        Some(match liar {
+            Liar::Repeats => last,
+            Liar::Invents => (session, invented()),
+            Liar::Mixes => match dice.below(8) {
+                0 => (session, Heard::Ended { holder: String::new(), fencing_token: 0 }),
+                1 => (session, Heard::Nothing),
+                2 => (session, Heard::Released { count: dice.below(LARGE), locks: vec![dice.below(4)] }),
+                3 => (session, invented()),
+                _ => match old {
+                    Heard::Landed { write_id, .. } => (session, landed(write_id)),
+                    old => (session, old),
+                },
+            },
+        })
+    }
+}

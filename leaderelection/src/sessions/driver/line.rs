@@ -1,0 +1,124 @@
+//! The connection of a session to the other members: the words that it gets from them, and what it tells them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::election::Heard;
+use crate::elector::line::inbox::Inbox;
+use crate::elector::line::{FollowedTerm, LandedWrite, LedTerm, Releases};
+use crate::leadership::Leadership;
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::Version;
+
+/// The number of words that a session has not read yet.
+const UNREAD: usize = 1_024;
+
+/// The number of released locks that a word names.
+const NAMED: usize = 64;
+
+/// The other sessions, by their IDs.
+pub(super) type Others = BTreeMap<Arc<str>, FollowedTerm>;
+
+/// The session's end of the line.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) words: Arc<Inbox<(Arc<str>, Heard)>>,
+    pub(super) own: watch::Sender<Option<OwnSession>>,
+    pub(super) others: watch::Sender<Others>,
+}
+
+/// The open session of this process, for those who tell others of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OwnSession {
+    /// The key of the session's object, by which the others ask for it.
+    pub key: Arc<str>,
+    /// Its writes, its releases of locks, and its end. The channel closes when the session is over.
+    pub led: watch::Receiver<Option<LedTerm>>,
+}
+
+impl Line {
+    pub(super) fn new() -> Self {
+        let (own, others) = (watch::Sender::new(None), watch::Sender::new(Others::new()));
+        Self { words: Arc::new(Inbox::new(UNREAD)), own, others }
+    }
+
+    /// Takes all words that are there.
+    pub(super) fn words(&self) -> VecDeque<(Arc<str>, Heard)> {
+        self.words.take()
+    }
+
+    /// Waits for the next word. Cancellation safe.
+    pub(super) async fn next_word(&self) -> (Arc<str>, Heard) {
+        self.words.next().await
+    }
+
+    /// The record of another session was read.
+    pub(super) fn found(&self, session: Arc<str>, holder: &str, address: Option<&str>) {
+        let found = FollowedTerm::of_session(holder, address);
+        self.others.send_modify(|others| drop(others.insert(session, found)));
+    }
+
+    /// Another session is over.
+    pub(super) fn lost(&self, session: &str) {
+        self.others.send_if_modified(|others| others.remove(session).is_some());
+    }
+
+    /// A session of this process is open.
+    pub(super) fn opened(&self, key: String, leadership: Leadership) -> Told {
+        let led = watch::Sender::new(None);
+        self.own.send_replace(Some(OwnSession { key: key.into(), led: led.subscribe() }));
+        Told { leadership, led }
+    }
+
+    /// No session of this process is open.
+    pub(super) fn closed(&self) {
+        self.own.send_if_modified(|own| own.take().is_some());
+    }
+
+    /// The run is over.
+    pub(super) fn quiet(&self) {
+        self.closed();
+        self.others.send_if_modified(|others| !std::mem::take(others).is_empty());
+    }
+}
+
+/// The words of the open session for the others.
+#[derive(Debug)]
+pub(super) struct Told {
+    leadership: Leadership,
+    led: watch::Sender<Option<LedTerm>>,
+}
+
+impl Told {
+    /// A write of the session has landed.
+    pub(super) fn landed(&self, (record, version): (Arc<LeaderElectionRecord>, Version)) {
+        self.led.send_modify(|led| {
+            let number = led.as_ref().map_or(1, |led| led.last.number + 1);
+            let releases = led.take().and_then(|led| led.releases);
+            let led = led.insert(LedTerm::new(self.leadership.clone(), LandedWrite { record, version, number }));
+            led.releases = releases;
+        });
+    }
+
+    /// The session has released a lock, as the one of this number.
+    pub(super) fn let_go(&self, count: u64, lock: u64) {
+        self.led.send_modify(|led| {
+            let Some(led) = led else { return };
+            let Releases { count: told, locks } = led.releases.get_or_insert_default();
+            *told = count;
+            locks.insert(0, lock);
+            locks.truncate(NAMED);
+        });
+    }
+
+    /// The session was released.
+    pub(super) fn released(&self, (record, version): (Arc<LeaderElectionRecord>, Version)) {
+        self.led.send_modify(|led| {
+            let Some(led) = led else { return };
+            led.released = Some(LandedWrite { record, version, number: led.last.number + 1 });
+        });
+    }
+}

@@ -1,0 +1,52 @@
+//! The line of a session, for the crate that connects the members over a network.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::common::Common;
+use super::line::OwnSession;
+use crate::elector::line::{FollowedTerm, PeerLine, SessionEnd};
+
+/// The line of a session to the other members of its fleet, for a crate that connects them over a network.
+///
+/// A clone is the same line. The line does not keep its session open.
+#[derive(Clone, Debug)]
+pub struct SessionLine {
+    common: Arc<Common>,
+}
+
+impl SessionLine {
+    pub(super) fn new(common: &Arc<Common>) -> Self {
+        Self { common: Arc::clone(common) }
+    }
+
+    /// The name of the session in logs and metrics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.common.settings.name
+    }
+
+    /// Watches the session of this process: `None` while none is open. A slow reader misses writes and delays nothing.
+    #[must_use]
+    pub fn own(&self) -> watch::Receiver<Option<OwnSession>> {
+        self.common.line.own.subscribe()
+    }
+
+    /// Watches the other sessions that are known to live, by their IDs.
+    #[must_use]
+    pub fn others(&self) -> watch::Receiver<BTreeMap<Arc<str>, FollowedTerm>> {
+        self.common.line.others.subscribe()
+    }
+
+    /// Returns the line to the session of this ID, for the words that it says.
+    #[must_use]
+    pub fn line_to(&self, id: &str) -> PeerLine {
+        let Common { settings, line, .. } = &*self.common;
+        let (followed, words) = (line.others.borrow().get(id).cloned(), Arc::clone(&line.words));
+        let (name, key) = (settings.name.as_str().into(), settings.place.session(id).into());
+        let end = SessionEnd { name, timings: settings.timings, key, id: id.into(), words };
+        PeerLine::of_session(end, watch::channel(followed).1)
+    }
+}

@@ -1,0 +1,138 @@
+//! Rule S10: the words of other sessions.
+//!
+//! A word puts looks off, or makes the member look sooner. Only the store's answers decide what is ended or taken.
+
+use std::time::Duration;
+
+use super::lock::Seen;
+use super::member::Member;
+use super::peer::{Peer, Sight};
+use super::{LockId, SessionId};
+use crate::clock::LocalInstant;
+use crate::election::{Compared, Heard, HeardWrite};
+use crate::lock::record::LeaderElectionRecord;
+
+impl Member {
+    /// Takes a word of another session.
+    pub(super) fn on_heard(&mut self, now: LocalInstant, id: &SessionId, heard: Heard) {
+        let look_around = self.rules.look_around;
+        let Some(peer) = self.peers.get_mut(id).filter(|peer| !peer.ended) else { return };
+        match heard {
+            Heard::Landed { write_id, number, .. } => {
+                if peer.hear(now, look_around, HeardWrite::new(write_id, number, now)) {
+                    self.tell_of_peer(id, Some(now));
+                }
+            }
+            Heard::Released { count, locks } => self.hear_of_releases(now, id, count, &locks),
+            Heard::Ended { .. } => {
+                if !std::mem::replace(&mut peer.hearing.get_or_insert_default().is_closed, true) {
+                    peer.doubt(now);
+                }
+            }
+            Heard::Nothing if peer.is_spared() => peer.doubt(now),
+            Heard::Nothing => {}
+        }
+        self.plan_peer(now, id);
+    }
+
+    /// Takes a word about the locks that a session has released. It causes a read of each.
+    fn hear_of_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        // A false count must not hide what the session's record tells, so the two are kept apart.
+        let known = peer.released.max(peer.released_by_word);
+        let counts = peer.identity.is_some() && !peer.hearing.as_ref().is_some_and(|hearing| hearing.is_closed);
+        if counts && count > known {
+            peer.released_by_word = count;
+            self.look_at_released(now, id, count - known, locks);
+        }
+    }
+
+    /// Forgets who gave a lock up, as soon as somebody has taken it.
+    pub(super) fn forget_giver(&mut self, id: LockId) {
+        if self.lock(id).is_some_and(|lock| !matches!(lock.seen, Seen::Free { .. })) {
+            self.given_up.remove(&id.0);
+        }
+    }
+
+    /// The number of other sessions whose words put looks off.
+    #[must_use]
+    pub fn hears(&self) -> usize {
+        self.peers.values().filter(|peer| peer.is_spared()).count()
+    }
+
+    /// Returns the number of other members whose words do not put looks off.
+    pub(super) fn unheard_members(&self) -> usize {
+        self.peers.values().filter(|peer| peer.is_member() && !peer.is_spared()).count()
+    }
+}
+
+impl Peer {
+    /// Takes a word about a renewal. Returns `true` if it puts looks off.
+    fn hear(&mut self, now: LocalInstant, look_around: Duration, heard: HeardWrite) -> bool {
+        let is_shown = |record: &LeaderElectionRecord| heard.wrote(record);
+        let was_shown = self.sight.as_ref().and_then(|sight| sight.record.as_deref()).is_some_and(is_shown);
+        let hearing = self.hearing.get_or_insert_default();
+        if was_shown {
+            // Looks come soon after renewals, so often before the words about them.
+            let agrees = hearing.agrees(heard);
+            return agrees && self.confirm(now, look_around);
+        }
+        if hearing.hear(heard, was_shown).is_err() {
+            return false;
+        }
+        let Some(spares_until) = hearing.spares_until else { return false };
+        // No earlier look is due: whatever gives a reason for one ends the sparing.
+        self.look_at = spares_until.min(now + self.patience);
+        true
+    }
+
+    /// Compares the words with a read, before the read changes what is known.
+    pub(super) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
+        self.hearing.as_mut().is_some_and(|hearing| hearing.compare(found, is_same_write) == Compared::Confirmed)
+    }
+
+    /// The store has shown a renewal of a session that speaks. Its words put looks off for as long as two looks around take.
+    /// Returns `true` unless the session is silent, because it may have died since.
+    pub(super) fn confirm(&mut self, now: LocalInstant, look_around: Duration) -> bool {
+        let Some(hearing) = self.hearing.as_mut().filter(|hearing| !hearing.is_closed) else { return false };
+        let Some(newest) = &hearing.newest else { return false };
+        let (spares_until, silent_at) = (now + look_around * 2, newest.at + self.patience);
+        if now >= silent_at {
+            return false;
+        }
+        hearing.spares_until = Some(spares_until);
+        self.look_at = spares_until.min(silent_at);
+        true
+    }
+
+    /// Looks at once, whatever the session says.
+    pub(super) fn doubt(&mut self, now: LocalInstant) {
+        if let Some(hearing) = &mut self.hearing {
+            hearing.spares_until = None;
+        }
+        self.look_at = now;
+    }
+
+    /// Returns `true` if words put looks off.
+    pub(super) fn is_spared(&self) -> bool {
+        self.hearing.as_ref().is_some_and(|hearing| hearing.spares_until.is_some() && !hearing.is_closed)
+    }
+
+    /// Returns `true` if the content of the object is known and nothing newer was heard of, so that the session may be ended when
+    /// it has expired.
+    pub(super) fn may_be_ended(&self) -> bool {
+        let is_known = |sight: &Sight| sight.version.is_none() || sight.record.is_some();
+        !self.is_said_to_live() && self.sight.as_ref().is_some_and(is_known)
+    }
+
+    /// Returns `true` if a write was reported that no read has confirmed or contradicted so far.
+    fn is_said_to_live(&self) -> bool {
+        self.hearing.as_ref().is_some_and(|hearing| !hearing.is_closed && hearing.unanswered_since().is_some())
+    }
+
+    /// The moment from which the lease of this record runs: the word about the write, if one came before the read.
+    pub(super) fn date_of(&self, record: &LeaderElectionRecord, read_at: LocalInstant) -> LocalInstant {
+        let heard_at = self.hearing.as_ref().and_then(|hearing| hearing.date_of(record));
+        heard_at.map_or(read_at, |heard_at| heard_at.min(read_at))
+    }
+}

@@ -1,0 +1,117 @@
+//! Everything composes: what docs/library.md says of a lock, of a session, of slots and of a sequenced store.
+//!
+//! The other cells of its table: `rank`, `take_back`, `follower`, `store_clock`, `run_once`, `migration`, `metrics`,
+//! `sequenced::ages_come_with_the_answer_that_shows_the_version`, and the tests of `leaderelection-peers`.
+
+use std::time::Duration;
+
+use leaderelection::clock::TokioClock;
+use leaderelection::lock::JobId;
+use leaderelection::{
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session, Timings,
+};
+use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::builder;
+
+const ADDRESSES: [&str; 2] = ["https://10.0.1.1:8443/health/leadership", "https://10.0.1.1/api"];
+/// Longer than anything that has to happen takes.
+const BOUND: Duration = Duration::from_secs(600);
+
+/// Waits until a handle shows what it should.
+async fn shows(handle: &mut LeaderHandle, what: impl Fn(&LeaderHandle) -> bool) {
+    let shown = async {
+        while !what(handle) {
+            handle.changed().await.unwrap();
+        }
+    };
+    timeout(BOUND, shown).await.expect("it is shown");
+}
+
+/// The features of a lock, on one store. Each call of `store` is the way of another process.
+async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
+    let elector = |identity: &str| {
+        let lock = ObjectLock::new(store(), "locks/x", identity);
+        let callbacks = LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+        let config = builder(lock, callbacks).advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]);
+        DefaultLeaderElector::new(config.rank(u8::from(identity == "b")).build().unwrap())
+    };
+    let (a, b, c) = (elector("a"), elector("b"), elector("c"));
+    let (of_a, mut of_b) = (a.handle(), b.handle());
+    let stop = CancellationToken::new();
+    let running = [a, b].map(|elector| {
+        let stop = stop.clone();
+        tokio::spawn(async move { elector.campaign(stop).await.unwrap() })
+    });
+    shows(&mut of_b, |handle| handle.leader().as_deref() == Some("a")).await;
+    let addresses = (of_b.leader_address(), of_b.client_address());
+    assert_eq!((addresses.0.as_deref(), addresses.1.as_deref()), (Some(ADDRESSES[0]), Some(ADDRESSES[1])));
+    let seconds = Duration::from_secs;
+    of_a.reconfigure(Timings::new(seconds(30), seconds(20), seconds(4)).unwrap()).unwrap();
+    of_a.transfer_to("b").unwrap();
+    shows(&mut of_b, LeaderHandle::is_leader).await;
+    assert_eq!(of_b.fencing_token(), Some(1));
+    assert!(of_a.transitions().len() >= 3);
+    stop.cancel();
+    for task in running {
+        timeout(BOUND, task).await.unwrap().unwrap();
+    }
+    let job = "today".parse::<JobId>().unwrap();
+    for _ in 0..2 {
+        let done = c.run_once(CancellationToken::new(), &job, |_| async { Ok::<_, ()>(()) });
+        timeout(BOUND, done).await.unwrap().unwrap();
+    }
+}
+
+/// The features of a session's lock and of slots, on one store.
+async fn session_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
+    let stop = CancellationToken::new();
+    let session = |identity: &str| {
+        let session = Session::builder(store(), "fleet", identity).clock(TokioClock::new());
+        let session = session.advertise(ADDRESSES[0]).advertise_to_clients(ADDRESSES[1]).build().unwrap();
+        let (runs, token) = (session.clone(), stop.clone());
+        (session, tokio::spawn(async move { runs.run(token).await.unwrap() }))
+    };
+    let ((a, first), (b, second)) = (session("a"), session("b"));
+    let callbacks = || LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+    let (of_a, campaign) = a.elector("x", callbacks()).unwrap().spawn(stop.clone());
+    let mut leads = of_a.clone();
+    shows(&mut leads, LeaderHandle::is_leader).await;
+    let (mut of_b, other) = b.elector("x", callbacks()).unwrap().spawn(stop.clone());
+    shows(&mut of_b, |handle| handle.leader().as_deref() == Some("a")).await;
+    let addresses = (of_b.leader_address(), of_b.client_address());
+    assert_eq!((addresses.0.as_deref(), addresses.1.as_deref()), (Some(ADDRESSES[0]), Some(ADDRESSES[1])));
+    for refused in [of_a.reconfigure(Timings::default()), of_a.advertise_to_clients(None)] {
+        assert!(refused.unwrap_err().to_string().contains("session"));
+    }
+    of_a.transfer_to("b").unwrap();
+    shows(&mut of_b, LeaderHandle::is_leader).await;
+    assert_eq!(of_b.fencing_token(), Some(1));
+    assert!(of_a.transitions().len() >= 3);
+    let slots = a.slots("worker", 2).unwrap();
+    let slot = slots.run_while_leading(stop.clone(), |slot| async move { slot.number() });
+    assert_eq!(timeout(BOUND, slot).await.unwrap().unwrap(), 0);
+    stop.cancel();
+    for task in [first, second] {
+        timeout(BOUND, task).await.unwrap().unwrap();
+    }
+    for task in [campaign, other] {
+        timeout(BOUND, task).await.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_has_everything_on_each_kind_of_store() {
+    let (memory, objects) = (MemoryStore::new(), MemoryCreateOnlyStore::new());
+    lock_has_everything(|| memory.clone()).await;
+    lock_has_everything(|| SequencedStore::new(objects.clone())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_a_session_has_everything_on_each_kind_of_store() {
+    let (memory, objects) = (MemoryStore::new(), MemoryCreateOnlyStore::new());
+    session_has_everything(|| memory.clone()).await;
+    session_has_everything(|| SequencedStore::new(objects.clone())).await;
+}

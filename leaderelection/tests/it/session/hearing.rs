@@ -1,0 +1,115 @@
+//! Members that hear each other, and lies.
+
+use std::time::Duration;
+
+use leaderelection::election::{Command, Heard};
+use leaderelection::sessions::machine::{Fact, Input, LockId, SessionId};
+
+use super::fleet::{Fleet, Requests, rules};
+
+const LOCKS: u32 = 20;
+
+/// Two members, of which the first leads all locks and the second knows it.
+fn two() -> (Fleet, SessionId) {
+    let mut fleet = Fleet::default();
+    fleet.join(rules("a"), LOCKS);
+    fleet.pass(1);
+    fleet.join(rules("b"), LOCKS);
+    fleet.pass(40);
+    assert_eq!(fleet.led_by(0, LOCKS), LOCKS as usize);
+    let session = fleet.session_of(0);
+    (fleet, session)
+}
+
+fn landed(write_id: String, number: u64) -> Heard {
+    Heard::Landed { holder: "a".to_owned(), fencing_token: 0, write_id, number }
+}
+
+/// Lets a second pass, after which the second member hears of the last renewal of the first.
+fn renew_and_tell(fleet: &mut Fleet, session: &SessionId, number: u64) {
+    fleet.pass(1);
+    let write_id = fleet.sessions[session].record.write_id.clone().unwrap();
+    fleet.give(1, Input::Heard { session: session.clone(), heard: landed(write_id, number) });
+}
+
+#[test]
+fn a_session_that_is_heard_is_not_read() {
+    let (mut fleet, session) = two();
+    (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+    fleet.requests = Requests::default();
+    (11..=300).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+    // The first member hears nothing, and so reads the session of the second.
+    let of_first = 290 / 2 + 290 / 32 + 2;
+    let Requests { reads, listings, .. } = fleet.requests;
+    assert!(reads <= of_first + 2, "{reads} reads");
+    assert!(listings <= 2 * 2 * 11, "{listings} listings");
+    // Silence is noticed, and the lease counts from the last renewal.
+    fleet.members[0].alive = false;
+    fleet.pass(18);
+    assert_eq!(fleet.led_by(1, LOCKS), LOCKS as usize);
+}
+
+#[test]
+fn a_dead_session_ends_whatever_is_said_of_it() {
+    let lies: [fn(u64, &str) -> Heard; 3] = [
+        |number, _| landed(format!("invented-{number}"), 1_000 + number),
+        |number, last| landed(last.to_owned(), 1_000 + number),
+        |number, last| match number % 2 {
+            0 => landed(last.to_owned(), 1_000 + number),
+            _ => landed(format!("invented-{number}"), 1_000 + number),
+        },
+    ];
+    for lie in lies {
+        let (mut fleet, session) = two();
+        (1..=10).for_each(|number| renew_and_tell(&mut fleet, &session, number));
+        fleet.members[0].alive = false;
+        let last = fleet.sessions[&session].record.write_id.clone().unwrap();
+        let died_at = fleet.now;
+        for number in 0..120 {
+            fleet.pass(1);
+            fleet.give(1, Input::Heard { session: session.clone(), heard: lie(number, &last) });
+            if fleet.led_by(1, LOCKS) == LOCKS as usize {
+                break;
+            }
+            assert_eq!(fleet.led_by(1, LOCKS), 0);
+        }
+        let took = fleet.now.saturating_since(died_at);
+        // Two pauses between looks, and a lease.
+        assert!(took >= Duration::from_secs(12) && took <= Duration::from_secs(30 * 2 + 15 + 1), "{took:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
+    let (mut fleet, session) = two();
+    fleet.members[0].campaigns = false;
+    for lock in 0..LOCKS {
+        fleet.give(0, Input::Command { lock: LockId(lock), command: Command::Stop });
+        let count = u64::from(lock) + 1;
+        let hash = fleet.members[0].facts.iter().find_map(|fact| match fact {
+            Fact::LetGo { count: of, lock } if *of == count => Some(*lock),
+            _ => None,
+        });
+        let heard = Heard::Released { count, locks: vec![hash.unwrap()] };
+        fleet.give(1, Input::Heard { session: session.clone(), heard });
+        assert_eq!(fleet.led_by(1, LOCKS), count as usize, "without any time");
+    }
+}
+
+#[test]
+fn a_false_word_about_an_end_or_a_release_costs_a_read() {
+    let (mut fleet, session) = two();
+    let last = fleet.locks.clone();
+    for heard in [
+        Heard::Ended { holder: "a".to_owned(), fencing_token: 0 },
+        Heard::Released { count: 5, locks: Vec::new() },
+        Heard::Released { count: u64::MAX, locks: vec![7; 64] },
+    ] {
+        fleet.requests = Requests::default();
+        fleet.give(1, Input::Heard { session: session.clone(), heard });
+        let Requests { reads, listings, session_writes, lock_writes } = fleet.requests;
+        assert!(reads + listings <= 1 && session_writes + lock_writes == 0, "{:?}", fleet.requests);
+    }
+    fleet.pass(60);
+    assert_eq!((fleet.led_by(0, LOCKS), fleet.locks), (LOCKS as usize, last));
+}

@@ -1,0 +1,132 @@
+//! The members of a fleet: one stream to each, and the words of this process for all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use leaderelection::peers::FollowedTerm;
+use leaderelection::sessions::SessionLine;
+use tokio::task::JoinSet;
+
+use crate::caller::Caller;
+use crate::follower::Follower;
+use crate::report::{PeerStatus, SharedStatus};
+use crate::served::Served;
+
+/// The connection of a session to the other members of its fleet.
+#[derive(Debug)]
+pub(crate) struct Members {
+    line: SessionLine,
+    served: Arc<Served>,
+    caller: Arc<Caller>,
+    /// The followers of the other sessions, by their IDs.
+    followers: BTreeMap<Arc<str>, Followed>,
+    /// Their tasks, which end with this value.
+    tasks: JoinSet<()>,
+    statuses: Statuses,
+    /// The name under which the own session is served.
+    own: Own,
+}
+
+/// The follower of another session.
+#[derive(Debug)]
+struct Followed {
+    term: FollowedTerm,
+    task: tokio::task::AbortHandle,
+}
+
+/// The statuses of all followers, for those who look at them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Statuses(Arc<Mutex<BTreeMap<Arc<str>, SharedStatus>>>);
+
+impl Statuses {
+    /// The messages of all members.
+    pub(crate) fn get(&self) -> PeerStatus {
+        self.with(|statuses| {
+            let none = PeerStatus { hears: !statuses.is_empty(), ..PeerStatus::default() };
+            statuses.values().map(SharedStatus::get).fold(none, PeerStatus::and)
+        })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<Arc<str>, SharedStatus>) -> T) -> T {
+        // No code that could panic runs under the lock.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The session of this process that others can ask for. They cannot any more when this is dropped.
+#[derive(Debug)]
+struct Own {
+    served: Arc<Served>,
+    key: Option<Arc<str>>,
+}
+
+impl Own {
+    fn leave(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.served.remove(&key);
+        }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Members {
+    pub(crate) fn new(line: SessionLine, served: Arc<Served>, caller: Arc<Caller>, statuses: Statuses) -> Self {
+        let own = Own { served: Arc::clone(&served), key: None };
+        Self { line, served, caller, followers: BTreeMap::new(), tasks: JoinSet::new(), statuses, own }
+    }
+
+    /// Connects the session to all others, until nobody has the session any more.
+    pub(crate) async fn connect(mut self) {
+        let (mut own, mut others) = (self.line.own(), self.line.others());
+        own.mark_changed();
+        others.mark_changed();
+        loop {
+            tokio::select! {
+                changed = own.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.own.leave();
+                    let session = own.borrow_and_update().clone();
+                    // An ID has one session, so nothing else is served under its key.
+                    self.own.key = session.filter(|own| self.served.add(&own.key, own.led.clone()).is_ok()).map(|own| own.key);
+                }
+                changed = others.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let others = others.borrow_and_update().clone();
+                    self.follow(&others);
+                }
+                Some(_) = self.tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Follows these sessions, and no other.
+    fn follow(&mut self, others: &BTreeMap<Arc<str>, FollowedTerm>) {
+        self.followers.retain(|id, followed| {
+            let stays = others.get(id) == Some(&followed.term);
+            if !stays {
+                followed.task.abort();
+            }
+            stays
+        });
+        for (id, term) in others {
+            let Some(address) = term.address.clone().filter(|_| !self.followers.contains_key(id)) else { continue };
+            let (line, status) = (self.line.line_to(id), SharedStatus::default());
+            let key = line.lock_name();
+            let mut follower = Follower::new(line, key, Arc::clone(&self.caller), status.clone());
+            self.statuses.with(|statuses| statuses.insert(Arc::clone(id), status));
+            let of = term.clone();
+            let task = self.tasks.spawn(async move { match follower.listen(&of, &address).await {} });
+            self.followers.insert(Arc::clone(id), Followed { term: term.clone(), task });
+        }
+        self.statuses.with(|statuses| statuses.retain(|id, _| self.followers.contains_key(id)));
+    }
+}

@@ -1,0 +1,160 @@
+//! Members of a fleet that hear each other's sessions over sockets.
+
+use std::time::Duration;
+
+use leaderelection::{LeaderCallbacks, Session, SessionElector};
+use leaderelection_peers::{AttachedSession, Peers};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{DEADLINE, FOREVER, LEASE, RETRY, Store, plain, serving, until, url};
+
+const LOCKS: usize = 20;
+
+/// A process that competes for some locks.
+struct Member {
+    store: Store,
+    handles: Vec<leaderelection::LeaderHandle>,
+    attached: AttachedSession,
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+    peers: Peers,
+}
+
+impl Member {
+    /// Starts a process that answers others at this address, if it has one.
+    fn start(store: &Store, identity: &str, peers: Peers, address: Option<String>, pace: u32) -> Self {
+        let store = store.another_way();
+        let mut session = Session::builder(store.clone(), "fleet", identity)
+            .lease_duration(LEASE * pace)
+            .renew_deadline(DEADLINE * pace)
+            .retry_period(RETRY * pace);
+        if let Some(address) = address {
+            session = session.advertise(address);
+        }
+        let session = session.build().unwrap();
+        let attached = peers.attach_session(&session).unwrap();
+        let stop = CancellationToken::new();
+        let callbacks = || LeaderCallbacks::new().on_start_leading(|leadership| async move { leadership.lost().await });
+        let electors = (0..LOCKS).map(|lock| session.elector(lock.to_string(), callbacks()).unwrap());
+        let electors: Vec<SessionElector> = electors.collect();
+        let handles = electors.iter().map(SessionElector::handle).collect();
+        let campaign = |elector: SessionElector| {
+            let token = stop.clone();
+            tokio::spawn(async move { elector.campaign(token).await.unwrap() })
+        };
+        let mut tasks: Vec<_> = electors.into_iter().map(campaign).collect();
+        let token = stop.clone();
+        tasks.push(tokio::spawn(async move { session.run(token).await.unwrap() }));
+        Self { store, handles, attached, stop, tasks, peers }
+    }
+
+    fn serving(store: &Store, identity: &str, pace: u32) -> Self {
+        let peers = serving();
+        let address = url(&peers);
+        Self::start(store, identity, peers, Some(address), pace)
+    }
+
+    fn leads(&self) -> usize {
+        self.handles.iter().filter(|handle| handle.is_leader()).count()
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+        self.peers.finish(Duration::from_secs(1)).await;
+    }
+
+    async fn kill(self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+        // The sockets of a process that died are closed by its system.
+        drop(self.attached);
+        self.peers.finish(Duration::ZERO).await;
+    }
+}
+
+/// Three members that hear each other, of which the first leads all locks.
+async fn fleet(store: &Store, pace: u32) -> [Member; 3] {
+    let first = Member::serving(store, "a", pace);
+    until("the first leads", || first.leads() == LOCKS).await;
+    let others = ["b", "c"].map(|identity| Member::serving(store, identity, pace));
+    let [second, third] = others;
+    let members = [first, second, third];
+    for member in &members {
+        until("it hears the others", || {
+            let status = member.attached.status();
+            status.hears && status.heard > 8
+        })
+        .await;
+    }
+    members
+}
+
+#[tokio::test]
+async fn members_at_rest_leave_the_store_alone() {
+    let store = Store::default();
+    let members = fleet(&store, 5).await;
+    for member in &members {
+        // A machine that stands still for two retry periods makes a member look for a while.
+        let (mut reads, began) = (u32::MAX, Instant::now());
+        while reads > 1 {
+            assert!(
+                began.elapsed() < FOREVER,
+                "{reads} reads during 6 renewals of each: {:?}",
+                member.attached.status()
+            );
+            let (before, heard) = (member.store.reads(), member.attached.status().heard);
+            until("the others have renewed", || member.attached.status().heard >= heard + 12).await;
+            reads = member.store.reads() - before;
+        }
+        // What is heard is shown, too.
+        until("its leader is shown", || member.handles[0].leader().as_deref() == Some("a")).await;
+    }
+    assert_eq!(members[0].leads(), LOCKS);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_given_up_is_led_again_at_once() {
+    let store = Store::default();
+    let members = fleet(&store, 1).await;
+    for lock in 0..LOCKS {
+        let began = Instant::now();
+        members[0].handles[lock].step_down();
+        until("another leads it", || members[1..].iter().any(|member| member.handles[lock].is_leader())).await;
+        // Without words, the others see it with the next renewal, and the second in order waits for the first.
+        assert!(began.elapsed() < RETRY * 4, "lock {lock}: {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_member_is_heard_and_its_death_is_noticed() {
+    let store = Store::default();
+    let [first, second, third] = fleet(&store, 1).await;
+    let began = Instant::now();
+    let stopped = tokio::spawn(first.stop());
+    until("the others lead", || second.leads() + third.leads() == LOCKS).await;
+    assert!(began.elapsed() < LEASE / 2, "{:?}", began.elapsed());
+    stopped.await.unwrap();
+    let began = Instant::now();
+    second.kill().await;
+    until("the last leads", || third.leads() == LOCKS).await;
+    let took = began.elapsed();
+    assert!(took < LEASE + RETRY * 10, "{took:?}");
+}
+
+#[tokio::test]
+async fn a_member_that_cannot_be_heard_is_read() {
+    let store = Store::default();
+    let first = Member::start(&store, "a", plain().build().unwrap(), None, 1);
+    until("the first leads", || first.leads() == LOCKS).await;
+    let second = Member::serving(&store, "b", 1);
+    until("it reads", || second.handles[0].leader().is_some()).await;
+    let reads = second.store.reads();
+    until("it reads the session", || second.store.reads() >= reads + 5).await;
+    assert!(!second.attached.status().hears);
+    first.kill().await;
+    until("the second leads", || second.leads() == LOCKS).await;
+}
