@@ -7,6 +7,7 @@ use leaderelection_test_support::borders;
 
 static NUMBERS: LazyLock<Vec<String>> = LazyLock::new(|| borders::numbers().collect());
 static PARTS: LazyLock<Vec<String>> = LazyLock::new(|| borders::parts().collect());
+static LONGEST: LazyLock<Vec<String>> = LazyLock::new(|| borders::beside_the_longest().collect());
 
 /// Puts another number in place of one, or another duration in place of one. The seed decides which.
 pub fn at_the_border(bytes: &mut Vec<u8>, seed: u64) {
@@ -15,8 +16,10 @@ pub fn at_the_border(bytes: &mut Vec<u8>, seed: u64) {
     let durations: Vec<_> = durations.into_iter().filter(|run| is_duration(&bytes[run.clone()])).collect();
     if !durations.is_empty() && draw.below(2) == 0 {
         let run = durations[draw.below(durations.len())].clone();
-        let parts = (0..=draw.below(3)).map(|_| PARTS[draw.below(PARTS.len())].as_str());
-        let duration: String = parts.collect();
+        let duration = match draw.below(4) {
+            0 => LONGEST[draw.below(LONGEST.len())].clone(),
+            more => (0..more).map(|_| PARTS[draw.below(PARTS.len())].as_str()).collect(),
+        };
         bytes.splice(run, duration.into_bytes());
         return;
     }

@@ -26,7 +26,11 @@ pub fn parts() -> impl Iterator<Item = String> + Clone {
     whole_numbers().flat_map(|number| UNITS.map(|unit| format!("{number}{unit}")))
 }
 
-/// Durations of one part, and of two.
-pub fn durations() -> impl Iterator<Item = String> {
-    parts().chain(parts().flat_map(|first| parts().map(move |second| format!("{first}{second}"))))
+/// Durations beside the longest that there is: the last seconds, and a part that is nearly one more, is one, or is more.
+pub fn beside_the_longest() -> impl Iterator<Item = String> {
+    let seconds = [u64::MAX - 1, u64::MAX].into_iter();
+    let rests = [(1_000_000_000u64, "ns"), (1_000_000, "us"), (1_000, "ms")];
+    let rests =
+        rests.into_iter().flat_map(|(carry, unit)| (carry - 1..=carry + 1).map(move |rest| format!("{rest}{unit}")));
+    seconds.flat_map(move |seconds| rests.clone().map(move |rest| format!("{seconds}s{rest}")))
 }

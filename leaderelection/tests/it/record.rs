@@ -93,9 +93,13 @@ fn what_is_not_a_record_is_refused() {
     ] {
         assert_eq!(parse(json).unwrap_err().field(), field, "{json}");
     }
-    let large = format!("{DESIGN}{}", " ".repeat(MAX_BODY_BYTES));
+    let largest = format!("{DESIGN}{}", " ".repeat(MAX_BODY_BYTES - DESIGN.len()));
+    assert_eq!(parse(&largest), parse(DESIGN));
+    let large = format!("{largest} ");
     assert!(refusal(&large).starts_with("body: 65"));
     assert!(refusal(&"x".repeat(1_000)).len() < 200, "an error does not repeat a large body");
+    let long = refusal(&with_lease(&format!(r#""leaseDuration":"{}""#, "x".repeat(61))));
+    assert!(long.starts_with(&format!("leaseDuration: \"{}…\"", "x".repeat(60))), "{long}");
 }
 
 /// A sum of parts that fit, whose overflow once ended every program that read it.
