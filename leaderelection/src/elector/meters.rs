@@ -164,6 +164,13 @@ impl SessionMeters {
         self.sessions.set(sessions as f64);
     }
 
+    /// Sets the numbers of locks in the member's long work: zero without any.
+    pub(crate) fn works(&self, taking: usize, handing_over: usize, waiting: usize) {
+        for (state, locks) in [("taking", taking), ("handing_over", handing_over), ("waiting", waiting)] {
+            gauge!("leader_election_session_work", "name" => self.name.clone(), "state" => state).set(locks as f64);
+        }
+    }
+
     /// Counts a lock that was taken from a session of another process that ended.
     pub(crate) fn took_over(&self) {
         self.takeovers.increment(1);
@@ -194,6 +201,7 @@ impl Drop for SessionMeters {
     fn drop(&mut self) {
         self.leads(0);
         self.sees(0);
+        self.works(0, 0, 0);
         self.doubts.end(&self.name);
     }
 }

@@ -46,6 +46,8 @@ impl SessionMeters {
 
     pub(crate) fn sees(&self, _sessions: usize) {}
 
+    pub(crate) fn works(&self, _taking: usize, _handing_over: usize, _waiting: usize) {}
+
     pub(crate) fn took_over(&self) {}
 
     pub(crate) fn identity_clash(&self) {}

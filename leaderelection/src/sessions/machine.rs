@@ -24,6 +24,7 @@ mod own;
 mod own_session;
 mod pacing;
 mod peer;
+mod progress;
 mod ranking;
 mod released;
 mod rhythm;
@@ -41,6 +42,7 @@ pub use input::{DrawSession, Input};
 pub use listing::Page;
 pub use member::Member;
 pub(crate) use peer::is_session;
+pub use progress::Progress;
 pub use rules::{MAX_WEIGHT, Rules};
 
 use crate::lock::record::{LeaderElectionRecord, RecordError};

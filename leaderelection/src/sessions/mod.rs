@@ -13,6 +13,8 @@ pub mod machine;
 )]
 pub(crate) mod machine;
 
+pub use machine::Progress;
+
 pub use driver::{LeadAllError, LockNameError, Session, SessionBuilder, SessionElector, Slot, Slots};
 #[cfg(feature = "peers")]
 pub use driver::{OwnSession, SessionLine};

@@ -9,7 +9,7 @@ use tokio::time::{pause, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    DEADLINE, Fault, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
+    Call, DEADLINE, Fault, Faulty, Journal, Op, RETRY, TestLock, builder, elector, plant, record, spawn_run, stored,
 };
 
 /// Runs `scenario` on paused time with a recorder of its own; `scenario` may look at the figures.
@@ -147,6 +147,21 @@ fn work_that_overruns_and_shared_identities_are_told() {
             sleep(RETRY * 3).await;
         }
         assert_eq!(figures.take().get("leader_election_identity_clashes_total{name=memory:lock}"), Some(&1.0));
+    });
+}
+
+#[test]
+fn the_long_work_of_a_session_is_told() {
+    recorded(|figures| async move {
+        let store = Faulty::new(|call, key, _| (call == Call::Put && key.contains("/locks/")).then_some(Fault::Hang));
+        let session = Session::builder(store.clone(), "fleet", "a").name("fleet").clock(TokioClock::new());
+        let (session, names) = (session.build().unwrap(), (0..100).map(|lock| lock.to_string()));
+        let callbacks = |_: &str| Journal::default().callbacks();
+        let mut run = std::pin::pin!(session.lead_all(names, callbacks, CancellationToken::new()));
+        let _ = tokio::time::timeout(RETRY * 5 / 2, &mut run).await;
+        let seen = figures.take();
+        let work = |state: &str| seen.get(&format!("leader_election_session_work{{name=fleet,state={state}}}"));
+        assert_eq!((work("taking"), work("waiting")), (Some(&16.0), Some(&84.0)), "{seen:?}");
     });
 }
 

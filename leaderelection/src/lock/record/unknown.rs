@@ -33,6 +33,12 @@ impl UnknownFields {
         }
     }
 
+    /// Removes a field.
+    #[cfg(feature = "sessions")]
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
     /// Adds the fields that are missing here.
     #[cfg(feature = "migration")]
     pub(crate) fn add_missing(&mut self, other: &Self) {

@@ -298,6 +298,7 @@ impl<'a> Run<'a> {
                 let describe = || self.shared.settings.place.describe();
                 let noticed = self.watches.answered(&asked, answer, self.stamper, describe);
                 self.view.answered_own(now, &asked, answered, error.as_ref());
+                self.view.works(self.member.progress(now));
                 if let Some((operation, error)) = &noticed.refused {
                     self.failures.tell(now, error);
                     self.view.failed(now, *operation, error);

@@ -12,6 +12,7 @@ use crate::elector::meters::SessionMeters;
 use crate::elector::request::{Answered, Asked};
 use crate::handle::observation::{RecordedError, Renewal, SessionRenewal};
 use crate::lock::LockError;
+use crate::sessions::machine::Progress;
 use crate::store::StoreErrorKind;
 
 /// The listeners of one run of a session.
@@ -123,6 +124,11 @@ impl View {
 
     pub(super) fn sees(&self, sessions: usize) {
         self.meters.sees(sessions);
+    }
+
+    pub(super) fn works(&self, progress: Option<Progress>) {
+        let Progress { taking, handing_over, waiting, .. } = progress.unwrap_or_default();
+        self.meters.works(taking, handing_over, waiting);
     }
 
     pub(super) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {

@@ -48,6 +48,11 @@ impl<K: Ord + Clone> Agenda<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
+    /// The number of actions that are due.
+    pub(super) fn due(&self, now: LocalInstant) -> usize {
+        self.by_time.iter().take_while(|(at, _)| *at <= now).count()
+    }
+
     /// Removes and returns the next action, if it is due.
     pub(super) fn pop_due(&mut self, now: LocalInstant) -> Option<K> {
         if self.next_at()? > now {

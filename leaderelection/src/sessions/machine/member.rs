@@ -78,6 +78,8 @@ pub struct Member {
     pub(super) budget: Budget,
     /// The number of requests that may be in flight.
     pub(super) room: usize,
+    /// The moment since which more requests about locks wait than may be in flight, as far as the last renewal knew.
+    pub(super) busy_since: Option<LocalInstant>,
     pub(super) begun: bool,
     pub(super) stop_asked: bool,
     pub(super) effects: VecDeque<Effect>,
@@ -135,6 +137,7 @@ impl Member {
             took_first_at: LocalInstant::default(),
             budget: Budget::default(),
             room: 0,
+            busy_since: None,
             begun: false,
             stop_asked: false,
             effects: VecDeque::new(),

@@ -112,12 +112,13 @@ impl Member {
     }
 
     fn send_own(&mut self, now: LocalInstant, mut request: Request) {
-        let Some(own) = &self.own else { return };
+        let Some((session, opened_at)) = self.own.as_ref().map(|own| (own.id.clone(), own.opened_at)) else { return };
         if let Request::Write(Write { record, .. }) = &mut request {
-            let lived = self.rules.balance.then(|| now.saturating_since(own.opened_at));
-            peer::mark(Arc::make_mut(record), self.rules.weight, &mut self.released, lived);
+            let (record, lived) = (Arc::make_mut(record), self.rules.balance.then(|| now.saturating_since(opened_at)));
+            peer::mark(record, self.rules.weight, &mut self.released, lived);
+            self.tell_progress(now, record);
         }
-        self.effects.push_back(Effect::Own { session: own.id.clone(), request });
+        self.effects.push_back(Effect::Own { session, request });
     }
 
     /// Begins to attend to the locks.

@@ -52,6 +52,7 @@ impl Member {
         }
         visitor.pause(&mut self.took_first_at);
         self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
+        self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
         self.budget.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
         for (look_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
             [look_at, until].into_iter().for_each(|at| visitor.pause(at));

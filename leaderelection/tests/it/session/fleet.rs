@@ -35,6 +35,8 @@ pub(super) struct Fleet {
     pub(super) loses_pages: usize,
     /// The places of the pages that members asked for.
     pub(super) pages: Vec<Option<PageToken>>,
+    /// `true` if requests about single locks are not answered.
+    pub(super) is_silent: bool,
     /// The object that the next read of a lock shows, if that is not the truth.
     pub(super) old_reads: BTreeMap<LockId, VersionedRecord>,
 }
@@ -139,6 +141,7 @@ impl Fleet {
                         let answer = self.session(index, &session, request);
                         inputs.push(Input::Peer { session, answer });
                     }
+                    Effect::Lock { effect: election::Effect::Send(_), .. } if self.is_silent => {}
                     Effect::Lock { lock, effect: election::Effect::Send(request) } => {
                         let answer = self.lock(lock, request);
                         inputs.push(Input::Lock { lock, answer });

@@ -1,6 +1,7 @@
 //! Listings of locks, page by page.
 
 use leaderelection::election::{self, Request};
+use leaderelection::sessions::Progress;
 use leaderelection::sessions::machine::{Effect, Input};
 use leaderelection::store::PageToken;
 
@@ -49,6 +50,23 @@ fn a_member_that_gets_no_listing_reads_its_locks_in_turn() {
         fleet.pass(20);
         assert_eq!(fleet.pages.len(), asked);
     }
+}
+
+#[test]
+fn a_member_tells_of_its_long_work_while_requests_wait_for_others() {
+    let told = |is_silent| {
+        let mut fleet = Fleet { is_silent, ..Fleet::default() };
+        fleet.join(rules("a"), 1_000);
+        fleet.pass(9);
+        fleet.sessions.values().find_map(|session| Progress::of(&session.record))
+    };
+    assert_eq!(told(false), None);
+    let Some(Progress { leads, taking, handing_over, waiting, seconds, .. }) = told(true) else {
+        panic!("nothing told")
+    };
+    assert_eq!((leads, handing_over, taking + waiting), (0, 0, 1_000));
+    assert!((16..=128).contains(&taking), "{taking}");
+    assert!((4..=8).contains(&seconds), "{seconds}");
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! Rule S8: the long work of a member, as its session's record tells of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::flight::Flight;
+use super::member::Member;
+use crate::clock::LocalInstant;
+use crate::lock::record::LeaderElectionRecord;
+
+/// The field of a session's record.
+const PROGRESS: &str = "progress";
+
+/// The work of a member that has more to do than it may send at a time, at its last renewal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Progress {
+    /// The number of locks that the member leads.
+    pub leads: usize,
+    /// The number of locks that the member is taking.
+    pub taking: usize,
+    /// The number of locks that the member is handing over for balance.
+    pub handing_over: usize,
+    /// The number of locks whose next request waits for others.
+    pub waiting: usize,
+    /// The whole seconds since requests began to wait.
+    pub seconds: u64,
+}
+
+impl Progress {
+    /// Returns what the record of a session tells; `None` if its member has no long work, or if the record is not that of a
+    /// session.
+    #[must_use]
+    pub fn of(session: &LeaderElectionRecord) -> Option<Self> {
+        serde_json::from_str(session.unknown.get(PROGRESS)?).ok()
+    }
+}
+
+impl Member {
+    /// The member's long work, if it has more to do than it may send at a time.
+    #[must_use]
+    pub fn progress(&self, now: LocalInstant) -> Option<Progress> {
+        let since = self.busy_since?;
+        Some(Progress {
+            leads: self.locks.iter().filter(|lock| matches!(lock.phase, super::lock::Phase::Leading { .. })).count(),
+            taking: self.flights.values().filter(|flight| Flight::takes(flight)).count(),
+            handing_over: self.handing_over.len(),
+            waiting: self.due_locks.due(now),
+            seconds: now.saturating_since(since).as_secs(),
+        })
+    }
+
+    /// Notes whether there is long work, and tells of it in the own session's record.
+    pub(super) fn tell_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
+        let is_busy = self.due_locks.due(now) > self.room;
+        self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));
+        match self.progress(now) {
+            Some(progress) => session.unknown.set(PROGRESS, &progress),
+            None => session.unknown.remove(PROGRESS),
+        }
+    }
+}
