@@ -100,10 +100,10 @@ pub mod handle;
 mod leadership;
 pub mod lock;
 #[cfg(feature = "unstable-election")]
-pub mod migration;
-#[cfg(all(feature = "migration", not(feature = "unstable-election")))]
+pub mod majority;
+#[cfg(all(feature = "majority", not(feature = "unstable-election")))]
 #[allow(dead_code, unreachable_pub, reason = "explorers of the protocol use more of it than the lock")]
-mod migration;
+mod majority;
 mod operate;
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
@@ -132,8 +132,8 @@ pub use lock::{
     LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectLock, ObjectStoreBasedLock, VersionedRecord,
     unique_identity,
 };
-#[cfg(feature = "migration")]
-pub use migration::Migration;
+#[cfg(feature = "majority")]
+pub use majority::Majority;
 #[cfg(feature = "sessions")]
 pub use sessions::{Session, SessionBuilder, SessionElector};
 pub use store::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use leaderelection::{Migration, ObjectStoreBasedLock};
+use leaderelection::{Majority, ObjectStoreBasedLock};
 
 use crate::exit::Failure;
 use crate::lock::{CandidateLock, Lock, LockUrl};
@@ -33,7 +33,7 @@ impl Also {
                 format!("--also names the lock of --lock, {also}; name the lock that the service moves away from");
             return Err(Failure::usage(message));
         }
-        Ok(Arc::new(Migration::new(also.open(identity).await?, new)?))
+        Ok(Arc::new(Majority::both(also.open(identity).await?, new)?))
     }
 
     /// The name of both locks; `url` is the new one.

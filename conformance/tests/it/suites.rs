@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::store::ListedObject;
-use leaderelection::{ConditionalStore, LeaderElectionRecord, MemoryLock, MemoryStore, Migration, ObjectLock};
+use leaderelection::{ConditionalStore, LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectLock};
 use leaderelection_conformance::{Effort, check_lock, check_store};
 
 use crate::broken_store::{Breakage, Broken};
@@ -120,7 +120,7 @@ async fn locks_on_broken_stores_are_caught() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_made_of_two_conforms() {
     let (old, new) = (MemoryStore::new(), MemoryStore::new());
-    check_lock(|key, identity| migration(&old, &new, key, identity), Effort::default()).await;
+    check_lock(|key, identity| both(&old, &new, key, identity), Effort::default()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +139,7 @@ async fn a_lock_made_of_two_is_caught_if_one_of_them_is_broken() {
     ] {
         let (broken, good) = (Broken::new(fault), MemoryStore::new());
         let new_lock = move |key: &str, identity: &str| {
-            if is_old { migration(&broken, &good, key, identity) } else { migration(&good, &broken, key, identity) }
+            if is_old { both(&broken, &good, key, identity) } else { both(&good, &broken, key, identity) }
         };
         let message = verdict_on(check_lock(new_lock, Effort::default())).await;
         assert!(message.contains(verdict), "{fault:?}, {is_old} was caught for another reason: {message}");
@@ -152,7 +152,7 @@ async fn a_lock_made_of_two_fails_if_the_second_store_limits_rates() {
     for (is_old, conforms) in [(true, true), (false, false)] {
         let (limited, good) = (Broken::new(Breakage::Limited), MemoryStore::new());
         let new_lock = move |key: &str, identity: &str| {
-            if is_old { migration(&limited, &good, key, identity) } else { migration(&good, &limited, key, identity) }
+            if is_old { both(&limited, &good, key, identity) } else { both(&good, &limited, key, identity) }
         };
         let suite = check_lock(new_lock, Effort { rounds: 2, racers: 8 });
         if conforms {
@@ -164,13 +164,13 @@ async fn a_lock_made_of_two_fails_if_the_second_store_limits_rates() {
     }
 }
 
-fn migration(
+fn both(
     old: &(impl ConditionalStore + Clone),
     new: &(impl ConditionalStore + Clone),
     key: &str,
     identity: &str,
-) -> Migration {
-    Migration::new(ObjectLock::new(old.clone(), key, identity), ObjectLock::new(new.clone(), key, identity)).unwrap()
+) -> Majority {
+    Majority::both(ObjectLock::new(old.clone(), key, identity), ObjectLock::new(new.clone(), key, identity)).unwrap()
 }
 
 /// The message with which a suite panicked.

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use leaderelection::{Migration, ObjectStoreBasedLock};
+use leaderelection::{Majority, ObjectStoreBasedLock};
 use leaderelection_backends::url::{Location, UrlError};
 
 /// The locks that a replica must hold to lead. As a text: a URL, or the URLs of the old lock and the new one with a comma between.
@@ -30,7 +30,7 @@ impl ElectedOn {
         Ok(match self {
             Self::One(lock) => Arc::new(lock.lock(identity).await?),
             Self::Both { old, new } => {
-                Arc::new(Migration::new(old.lock(&identity).await?, new.lock(&identity).await?)?)
+                Arc::new(Majority::both(old.lock(&identity).await?, new.lock(&identity).await?)?)
             }
         })
     }

@@ -5,7 +5,7 @@
 pub mod costs;
 pub mod gaps;
 pub mod kit;
-pub mod migration;
+pub mod majority;
 pub mod model;
 pub mod sequenced;
 pub mod sessions;
@@ -18,7 +18,7 @@ pub fn models() -> Vec<kit::Asked> {
         kit::Asked::new("election", model::questions(), model::larger()),
         kit::Asked::new("sessions", sessions::model::questions(), sessions::model::larger()),
         kit::Asked::new("sequenced", sequenced::questions(), sequenced::larger()),
-        kit::Asked::new("migration", migration::questions(), migration::larger()),
+        kit::Asked::new("majority", majority::questions(), majority::larger()),
     ]
 }
 

@@ -71,7 +71,7 @@ pub use input::{Answer, Command, Draw, Failure, Heard, Input, Jitter, Unheard};
 #[cfg(feature = "sessions")]
 pub(crate) use listening::patience;
 pub use machine::Election;
-#[cfg(feature = "migration")]
+#[cfg(feature = "majority")]
 pub(crate) use phase::is_annotation;
 pub use rules::Rules;
 pub use visitor::Visitor;

@@ -13,7 +13,7 @@ use crate::timings::config_error::ConfigError;
 /// The number of jobs that a record remembers.
 pub const REMEMBERED_JOBS: usize = 16;
 
-/// The largest number of marks in a record: the lists of the two locks of a migration, one beside the other.
+/// The largest number of marks in a record: the lists of two locks that become one, one beside the other.
 const MOST_MARKS: usize = 2 * REMEMBERED_JOBS;
 
 /// The name of a job that has to succeed only once, such as the date of a nightly job: see
@@ -105,7 +105,7 @@ impl LeaderElectionRecord {
 
     /// Adds the unknown fields of another record that this record does not have, and the marks of its jobs. No list tells
     /// when its jobs were done, so the newest of each come first.
-    #[cfg(feature = "migration")]
+    #[cfg(feature = "majority")]
     pub(crate) fn keep_unknown_of(&mut self, other: &Self) {
         let (ours, theirs) = (self.completed_jobs(), other.completed_jobs());
         let mut done: Vec<String> = Vec::new();
@@ -141,7 +141,7 @@ mod tests {
         record
     }
 
-    #[cfg(feature = "migration")]
+    #[cfg(feature = "majority")]
     #[test]
     fn two_full_lists_lose_no_mark_when_they_become_one() {
         let (mut ours, theirs) = (record(0..REMEMBERED_JOBS, "a"), record(0..REMEMBERED_JOBS, "b"));

@@ -1,6 +1,6 @@
 //! Everything composes: what docs/library.md says of a lock, of a session, of slots and of a sequenced store.
 //!
-//! The other cells of its table: `rank`, `take_back`, `follower`, `store_clock`, `run_once`, `migration`, `metrics`,
+//! The other cells of its table: `rank`, `take_back`, `follower`, `store_clock`, `run_once`, `majority`, `metrics`,
 //! `sequenced::ages_come_with_the_answer_that_shows_the_version`, and the tests of `leaderelection-peers`.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A store that goes back in time: restored from a backup, or crashed without its last writes.
 
-use leaderelection::{MemoryStore, Migration};
+use leaderelection::{Majority, MemoryStore};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -31,7 +31,7 @@ fn our_own_earlier_write_is_no_clash_of_identities() {
 fn one_of_two_locks_goes_back_and_is_no_clash_either() {
     let errors = logged(Level::ERROR, async || {
         let [old, new] = [MemoryStore::new(), MemoryStore::new()];
-        let locks = Migration::new(TestLock::new(&old, "a"), TestLock::new(&new, "a")).unwrap();
+        let locks = Majority::both(TestLock::new(&old, "a"), TestLock::new(&new, "a")).unwrap();
         let (_cancel, _running) = spawn_run(elector(locks, Journal::default().callbacks()));
         sleep(RETRY * 2).await;
         let backup = stored(&old).await.record;

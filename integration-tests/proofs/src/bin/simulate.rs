@@ -19,6 +19,9 @@ struct Arguments {
     /// Simulate a move from one lock to another
     #[arg(long, group = "layout")]
     two_locks: bool,
+    /// Simulate a lock of which two of three parts decide
+    #[arg(long, group = "layout")]
+    three_locks: bool,
     /// Simulate members that lead many locks through sessions
     #[arg(long, group = "layout")]
     sessions: bool,
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         Arguments { sessions: true, campaign, .. } => campaign.carry_out(&Sessions),
         Arguments { sequenced: true, campaign, .. } => campaign.carry_out(&Layout::Sequenced),
         Arguments { two_locks: true, campaign, .. } => campaign.carry_out(&Layout::TwoLocks),
+        Arguments { three_locks: true, campaign, .. } => campaign.carry_out(&Layout::ThreeLocks),
         Arguments { campaign, .. } => campaign.carry_out(&Layout::OneObject),
     }
 }

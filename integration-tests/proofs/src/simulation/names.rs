@@ -14,8 +14,8 @@ pub(crate) type RequestId = u32;
 /// The number of a successful write in its run.
 pub(crate) type WriteNumber = u64;
 
-/// The writes that a read has shown, in the old lock and in the new one, or in the only lock; 0 for none.
-pub(crate) type Shown = [WriteNumber; 2];
+/// The writes that a read has shown in each lock, the old one first, or in the only lock; 0 for none.
+pub(crate) type Shown = [WriteNumber; 3];
 
 /// The sender of requests.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(crate) enum Sent {
     Release { token: u64 },
 }
 
-/// The call that is under way, if a call takes several requests: of a sequenced lock, or of two locks. A client makes one call at
+/// The call that is under way, if a call takes several requests: of a sequenced lock, or of several locks. A client makes one call at
 /// a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Call {
@@ -54,7 +54,7 @@ pub(super) struct Call {
     pub(super) sent: TrueTime,
     /// The answer to some request was no true one.
     pub(super) was_deceived: bool,
-    /// The writes that a read of two locks has shown.
+    /// The writes that a read of several locks has shown.
     pub(super) shown: Shown,
     /// The highest number of a sequenced lock when the call began.
     pub(super) highest: u64,

@@ -99,7 +99,7 @@ impl Process {
             Worker { world: Arc::clone(world), node, process: id, dice: shared_dice, calls: Arc::clone(&calls) };
         let client = Client::Process { node, id };
         let locks = world.oracle().next_locks(dice);
-        let lock: Arc<dyn ObjectStoreBasedLock> = match locks {
+        let lock: Arc<dyn ObjectStoreBasedLock> = match locks.parts {
             [_, ..] => Arc::new(TwoLocks::new(world, (locks, client), &identity)),
             [] => Arc::new(ObjectLock::new(Connection::new(world, client), "lock", identity.clone())),
         };

@@ -36,6 +36,8 @@ pub enum Layout {
     Sequenced,
     /// Two locks, each one object, in a move from one to the other.
     TwoLocks,
+    /// Three locks, of which two decide.
+    ThreeLocks,
 }
 
 impl Simulation for Layout {
@@ -61,6 +63,7 @@ fn draw(layout: Layout, dice: &mut Dice) -> Scenario {
         Layout::OneObject => Scenario::draw(dice),
         Layout::Sequenced => Scenario::draw_sequenced(dice),
         Layout::TwoLocks => Scenario::draw_two_locks(dice),
+        Layout::ThreeLocks => Scenario::draw_three_locks(dice),
     }
 }
 

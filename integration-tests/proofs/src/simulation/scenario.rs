@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::migration::view::Half;
 
 use super::clock::Rate;
 use super::dice::Dice;
@@ -68,13 +67,28 @@ pub(crate) struct Scenario {
     pub(crate) rollouts: Option<Rollouts>,
 }
 
-/// The locks that candidates use in each rollout of a move.
-pub(crate) type Rollouts = [&'static [Half]; 3];
+/// The locks that a candidate uses as one; none if there is only one lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Locks {
+    pub(crate) parts: &'static [usize],
+    /// The number of locks that a leader needs.
+    pub(crate) needs: usize,
+}
 
-const BOTH: &[Half] = &[Half::Old, Half::New];
-const FORWARD: Rollouts = [&[Half::Old], BOTH, &[Half::New]];
-const BACK: Rollouts = [&[Half::New], BOTH, &[Half::Old]];
+/// The locks that candidates use in each rollout of a move.
+pub(crate) type Rollouts = [Locks; 3];
+
+const OLD: Locks = Locks { parts: &[0], needs: 1 };
+const NEW: Locks = Locks { parts: &[1], needs: 1 };
+const BOTH: Locks = Locks { parts: &[0, 1], needs: 2 };
+const FORWARD: Rollouts = [OLD, BOTH, NEW];
+const BACK: Rollouts = [NEW, BOTH, OLD];
 const STAYS: Rollouts = [BOTH; 3];
+const ALL: Locks = Locks { parts: &[0, 1, 2], needs: 3 };
+const MOST: Locks = Locks { parts: &[0, 1, 2], needs: 2 };
+const TO_THREE: Rollouts = [OLD, ALL, MOST];
+const TO_ONE: Rollouts = [MOST, ALL, OLD];
+const STAYS_THREE: Rollouts = [MOST; 3];
 
 /// A lock in a store that can only create.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +106,9 @@ const PARTS: u32 = 16;
 
 /// The same for a lock made of two: both halves of a write, and the half that is given back.
 const PARTS_OF_TWO: u32 = 3;
+
+/// The same for a lock made of three.
+const PARTS_OF_THREE: u32 = 5;
 
 /// The channel by which candidates hear from leaders.
 #[derive(Clone, Copy, Debug)]
@@ -217,10 +234,21 @@ impl Scenario {
     pub(crate) fn draw_two_locks(dice: &mut Dice) -> Self {
         let scenario = Self::draw(dice);
         let rollouts = dice.pick(&[FORWARD, BACK, STAYS]);
+        scenario.with_rollouts(rollouts)
+    }
+
+    /// Draws conditions for a lock of which two of three parts decide, and for the rollouts between it and one lock.
+    pub(crate) fn draw_three_locks(dice: &mut Dice) -> Self {
+        let scenario = Self::draw(dice);
+        let rollouts = dice.pick(&[TO_THREE, TO_ONE, STAYS_THREE, STAYS_THREE]);
+        Self { has_ranks: false, ..scenario.with_rollouts(rollouts) }
+    }
+
+    fn with_rollouts(self, rollouts: Rollouts) -> Self {
         Self {
             rollouts: Some(rollouts),
             // Nobody of both locks asks a leader of one of them.
-            has_ranks: scenario.has_ranks && rollouts == STAYS,
+            has_ranks: self.has_ranks && rollouts == STAYS,
             has_stranger: false,
             is_spoilt: false,
             operator_deletes: false,
@@ -228,8 +256,13 @@ impl Scenario {
             operator_releases: false,
             operator_insists: false,
             peers: None,
-            ..scenario
+            ..self
         }
+    }
+
+    /// Returns `true` if the service uses three locks.
+    pub(crate) fn has_three(&self) -> bool {
+        self.rollouts.is_some_and(|[_, joint, _]| joint.parts.len() == 3)
     }
 
     pub(crate) fn liar(&self) -> Option<Liar> {
@@ -240,6 +273,7 @@ impl Scenario {
     pub(crate) fn parts(&self) -> u32 {
         match (self.sequenced, self.rollouts) {
             (Some(_), _) => PARTS,
+            (None, Some(_)) if self.has_three() => PARTS_OF_THREE,
             (None, Some(_)) => PARTS_OF_TWO,
             (None, None) => 1,
         }

@@ -14,7 +14,6 @@ use super::state::{State, parse};
 use super::world::World;
 use async_trait::async_trait;
 use bytes::Bytes;
-use leaderelection::migration::view::Half;
 use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
@@ -28,7 +27,7 @@ pub(super) struct Connection {
     client: Client,
     /// The calls of a store that can only create; `None` for a store that writes on a condition.
     sequenced: Option<SequencedStore<Wire>>,
-    /// The lock of the two, and the call of both that is under way; `None` for the only lock.
+    /// The lock of several, and the call of both that is under way; `None` for the only lock.
     part: Option<Part>,
 }
 
@@ -44,10 +43,10 @@ enum Done {
     Put { version: Version, holder: String },
 }
 
-/// The part of a candidate's calls that goes to one of two locks.
+/// The part of a candidate's calls that goes to one of several locks.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    pub(super) half: Half,
+    pub(super) part: usize,
     pub(super) call: Arc<Mutex<Call>>,
 }
 
@@ -66,20 +65,18 @@ impl Connection {
         Self { world: Arc::clone(world), client, sequenced, part: None }
     }
 
-    /// The way to one of two locks.
+    /// The way to one of several locks.
     pub(super) fn to(part: Part, world: &Arc<World>, client: Client) -> Self {
         Self { world: Arc::clone(world), client, sequenced: None, part: Some(part) }
     }
 
-    fn half(&self) -> Option<Half> {
-        self.part.as_ref().map(|part| part.half)
+    fn half(&self) -> Option<usize> {
+        self.part.as_ref().map(|part| part.part)
     }
 
     fn object(&self) -> &Mutex<Object> {
-        match &self.part {
-            Some(Part { half: Half::New, .. }) => &self.world.new_object,
-            _ => &self.world.object,
-        }
+        let more = self.part.as_ref().and_then(|part| self.world.more_objects.get(part.part.checked_sub(1)?));
+        more.unwrap_or(&self.world.object)
     }
 
     /// Records that a call begins: a read, or a write of this record, which creates the object or not.
@@ -141,7 +138,7 @@ impl Connection {
             let answer = carry::send(parcel, self.world.fate(self.client)).await;
             if let Ok(Done::Got(found)) = &answer {
                 let number = found.as_ref().map_or(0, |state| state.number);
-                part.call.lock().unwrap().shown[part.half as usize] = number;
+                part.call.lock().unwrap().shown[part.part] = number;
             }
             return answer.map_err(StoreError::from);
         }
@@ -170,10 +167,10 @@ impl Connection {
             is_read,
             match &answer {
                 Err(refusal) => Err(*refusal),
-                Ok(Done::Got(None)) => Ok((Some([0; 2]), "")),
+                Ok(Done::Got(None)) => Ok((Some([0; 3]), "")),
                 Ok(Done::Got(Some(state))) => {
                     let is_record = state.object.body.starts_with(b"{");
-                    Ok((is_record.then_some([state.number, 0]), &state.holder))
+                    Ok((is_record.then_some([state.number, 0, 0]), &state.holder))
                 }
                 Ok(Done::Put { holder, .. }) => Ok((None, holder)),
             },
@@ -222,7 +219,7 @@ impl Connection {
 
 impl Parcel {
     fn arrived(&self, effect: &str) {
-        let lock = self.way.half().map_or_else(String::new, |half| format!(" at the {half:?} lock"));
+        let lock = self.way.half().map_or_else(String::new, |half| format!(" at lock {half}"));
         self.way.world.log(self.way.client.process(), || format!("r{} arrived{lock}: {effect}", self.id));
     }
 }

@@ -1,21 +1,21 @@
-//! The lock of a service that moves from one lock to another, as one candidate reaches it.
+//! The lock of a service that uses several locks as one, as one candidate reaches it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leaderelection::migration::view::Half;
 use leaderelection::{
-    LeaderElectionRecord, LockError, Migration, ObjectLock, ObjectStoreBasedLock, StoreErrorKind, Version,
+    LeaderElectionRecord, LockError, Majority, ObjectLock, ObjectStoreBasedLock, StoreErrorKind, Version,
     VersionedRecord,
 };
 
 use super::faults::Refusal;
 use super::names::{Call, Client};
+use super::scenario::Locks;
 use super::store::{Connection, Part};
 use super::world::World;
 
-/// The lock of a candidate: one of the two locks, or both.
+/// The lock of a candidate: one lock, or several as one.
 #[derive(Debug)]
 pub(super) struct TwoLocks {
     lock: Box<dyn ObjectStoreBasedLock>,
@@ -26,15 +26,17 @@ pub(super) struct TwoLocks {
 }
 
 impl TwoLocks {
-    pub(super) fn new(world: &Arc<World>, (locks, client): (&[Half], Client), identity: &str) -> Self {
+    pub(super) fn new(world: &Arc<World>, (locks, client): (Locks, Client), identity: &str) -> Self {
         let call = Arc::default();
-        let lock = |half| {
-            let part = Part { half, call: Arc::clone(&call) };
+        let lock = |part: &usize| {
+            let part = Part { part: *part, call: Arc::clone(&call) };
             ObjectLock::new(Connection::to(part, world, client), "lock", identity)
         };
-        let lock: Box<dyn ObjectStoreBasedLock> = match locks {
-            [half] => Box::new(lock(*half)),
-            _ => Box::new(Migration::new(lock(Half::Old), lock(Half::New)).expect("one identity")),
+        let lock: Box<dyn ObjectStoreBasedLock> = match locks.parts {
+            [part] => Box::new(lock(part)),
+            parts => Box::new(
+                Majority::of(parts.iter().map(lock)).and_then(|all| all.needing(locks.needs)).expect("a majority"),
+            ),
         };
         Self { lock, way: Connection::new(world, client), world: Arc::clone(world), call }
     }

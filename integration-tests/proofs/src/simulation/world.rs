@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use leaderelection::migration::view::Half;
 use leaderelection::{LeaderElectionRecord, Precondition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
@@ -18,7 +17,7 @@ use super::gate::Gate;
 use super::names::{Client, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
-use super::scenario::{NODES, Scenario, Trouble};
+use super::scenario::{Locks, NODES, Scenario, Trouble};
 use super::store_clock::StoreClocks;
 
 #[derive(Debug)]
@@ -30,7 +29,7 @@ pub(super) struct World {
     /// The lock's object; in a move, that of the old lock.
     pub(super) object: Mutex<Object>,
     /// The object of the new lock.
-    pub(super) new_object: Mutex<Object>,
+    pub(super) more_objects: [Mutex<Object>; 2],
     pub(super) peers: Channel,
     /// Tells the sweeper of a new object.
     pub(super) created: Notify,
@@ -88,22 +87,26 @@ impl World {
             })
         };
         let mut object = Object::new(&scenario, clocks(dice));
-        let mut new_object = Object::new(&scenario, scenario.rollouts.and_then(|_| clocks(dice)));
+        let mut another = |is_there: bool| Object::new(&scenario, is_there.then(|| clocks(dice)).flatten());
+        let mut more_objects = [another(scenario.rollouts.is_some()), another(scenario.has_three())];
         let mut oracle = Oracle::new(scenario.clone(), events);
         if let Some(token) = scenario.first_token {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
             record.leader_transitions = token;
-            // The lock that is in use before a move.
-            let half = scenario.rollouts.map_or(Half::Old, |rollouts| rollouts[0][0]);
-            let object = if half == Half::Old { &mut object } else { &mut new_object };
-            object.put(&record.to_json().into(), &Precondition::Absent, &record);
-            oracle.planted(half, &record);
+            // The locks that are in use before a move.
+            let first = scenario.rollouts.map_or(Locks { parts: &[0], needs: 1 }, |rollouts| rollouts[0]);
+            let one_is_enough = first.needs == first.parts.len();
+            for part in first.parts.iter().take(if one_is_enough { 1 } else { first.needs }) {
+                let object = if *part == 0 { &mut object } else { &mut more_objects[*part - 1] };
+                object.put(&record.to_json().into(), &Precondition::Absent, &record);
+                oracle.planted(*part, &record);
+            }
         }
         Arc::new(Self {
             nodes,
             stranger,
             object: Mutex::new(object),
-            new_object: Mutex::new(new_object),
+            more_objects: more_objects.map(Mutex::new),
             peers: Channel::new(dice.fork()),
             created: Notify::new(),
             origin,

@@ -1,7 +1,7 @@
 //! The models, explored: every history of a few processes, however long.
 
 use leaderelection_proofs::kit::{Ask, Question};
-use leaderelection_proofs::migration::broken;
+use leaderelection_proofs::majority::broken;
 use leaderelection_proofs::model::{A, B, Setup, StoreClock, questions};
 
 use crate::{keeps_every_promise, report};
@@ -23,7 +23,7 @@ fn every_interleaving_keeps_the_contract_of_a_store() {
 
 #[test]
 fn every_interleaving_of_a_move_keeps_every_promise() {
-    keeps_every_promise("migration");
+    keeps_every_promise("majority");
 }
 
 /// Rule M8 is necessary: each of its two halves, in either direction.
@@ -32,7 +32,7 @@ fn a_rollout_that_does_not_wait_breaks_a_promise() {
     for (question, promise) in broken() {
         let found = question.explore(usize::MAX).broken.unwrap_or_else(|| panic!("{}: all is kept", question.name));
         assert_eq!(found.promise, promise, "{}: {}", question.name, found.steps.join(", "));
-        report(format!("migration, {}: breaks {promise:?} after {} steps", question.name, found.steps.len()));
+        report(format!("majority, {}: breaks {promise:?} after {} steps", question.name, found.steps.len()));
     }
 }
 

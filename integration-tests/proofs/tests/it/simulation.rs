@@ -34,6 +34,12 @@ fn every_promise_is_kept_for_100_simulated_hours_of_a_move() {
 }
 
 #[test]
+fn every_promise_is_kept_for_100_simulated_hours_of_two_of_three_locks() {
+    let outcome = keeps_every_promise("simulation of two of three locks", &Layout::ThreeLocks, 100);
+    assert!(outcome.stats.jobs > 0, "{outcome}");
+}
+
+#[test]
 fn every_promise_is_kept_for_100_simulated_hours_of_sessions() {
     keeps_every_promise("simulation of sessions", &Sessions, 100);
 }
@@ -43,6 +49,7 @@ fn one_seed_is_one_history() {
     has_one_history(&Layout::OneObject, 30);
     has_one_history(&Layout::Sequenced, 10);
     has_one_history(&Layout::TwoLocks, 10);
+    has_one_history(&Layout::ThreeLocks, 10);
     has_one_history(&Sessions, 5);
 }
 

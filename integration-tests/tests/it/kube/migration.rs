@@ -1,11 +1,11 @@
-//! A move from a Lease to another lock: a [`Migration`] of both beside candidates of client-go, which use the Lease only,
+//! A move from a Lease to another lock: a [`Majority`] of both beside candidates of client-go, which use the Lease only,
 //! and beside candidates of the new lock only.
 
 use std::time::Duration;
 
 use leaderelection::store::ListedObject;
 use leaderelection::{
-    ConditionalStore as _, LeaderElectionRecord, MemoryLock, MemoryStore, Migration, ObjectStoreBasedLock as _,
+    ConditionalStore as _, LeaderElectionRecord, Majority, MemoryLock, MemoryStore, ObjectStoreBasedLock as _,
 };
 use leaderelection_backends::kubernetes::KubernetesLeaseLock;
 use leaderelection_conformance::{Effort, check_lock};
@@ -18,9 +18,9 @@ use crate::cloud::kube::Kube;
 /// The key of the new lock.
 const NEW: &str = "locks/scheduler";
 
-fn both(kube: &Kube, name: &str, new: &MemoryStore, identity: &str) -> Migration {
+fn both(kube: &Kube, name: &str, new: &MemoryStore, identity: &str) -> Majority {
     let old = KubernetesLeaseLock::new(kube.lease_store(), name, identity);
-    Migration::new(old, new_lock(new, identity)).expect("one identity")
+    Majority::both(old, new_lock(new, identity)).expect("one identity")
 }
 
 fn new_lock(new: &MemoryStore, identity: &str) -> MemoryLock {
@@ -103,7 +103,7 @@ async fn a_lock_made_of_a_lease_and_another_lock_keeps_its_contract() {
             let key = format!("{prefix}-{lease_is_old}-{key}");
             let lease = KubernetesLeaseLock::new(leases.clone(), &key, identity);
             let other = MemoryLock::new(other.clone(), &key, identity);
-            let both = if lease_is_old { Migration::new(lease, other) } else { Migration::new(other, lease) };
+            let both = if lease_is_old { Majority::both(lease, other) } else { Majority::both(other, lease) };
             both.expect("one identity")
         };
         check_lock(new_lock, Effort { rounds: 4, racers: 16 }).await;

@@ -40,7 +40,7 @@ impl UnknownFields {
     }
 
     /// Adds the fields that are missing here.
-    #[cfg(feature = "migration")]
+    #[cfg(feature = "majority")]
     pub(crate) fn add_missing(&mut self, other: &Self) {
         for (name, value) in &other.0 {
             self.0.entry(name.clone()).or_insert_with(|| value.clone());

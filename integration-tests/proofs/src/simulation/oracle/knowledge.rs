@@ -19,10 +19,10 @@ pub(crate) struct Oracle {
     pub(crate) timeline: Timeline,
     pub(super) processes: Vec<Watched>,
     pub(super) live: Vec<ProcessId>,
-    /// The lock: its only object, or in a move what both locks show together.
+    /// The lock: its only object, or in a move what all locks show together.
     pub(super) object: ObjectHistory,
-    /// In a move, the old lock and the new one.
-    pub(super) halves: [ObjectHistory; 2],
+    /// In a move, each lock, the old one first.
+    pub(super) halves: [ObjectHistory; 3],
     pub(super) rollout: Rollout,
     pub(super) jobs: Jobs,
     pub(super) plans: Vec<Intervention>,
@@ -37,8 +37,10 @@ pub(crate) struct Oracle {
 #[derive(Debug, Default)]
 pub(super) struct Rollout {
     pub(super) number: usize,
-    /// A candidate of both locks has led since all candidates use both.
+    /// A candidate of the second rollout has led since all candidates are of it.
     pub(super) both_led: bool,
+    /// The writes that have landed in as many locks as their writers need.
+    pub(super) landed: BTreeSet<RequestId>,
 }
 
 /// The jobs of a run.

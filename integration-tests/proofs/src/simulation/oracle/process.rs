@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leaderelection::clock::{LocalInstant, SLICE};
-use leaderelection::migration::view::Half;
 use leaderelection::{LeaderHandle, Leadership};
 
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::names::{RequestId, Shown};
+use crate::simulation::scenario::Locks;
 use crate::simulation::timings::Timings;
 
 /// More requests than a leader can send between a write and its renew deadline.
@@ -23,8 +23,8 @@ pub(super) const GRAIN: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Newcomer {
     pub(crate) node: usize,
-    /// The locks of the two that the process uses in a move; none without one.
-    pub(crate) locks: &'static [Half],
+    /// The locks that the process uses in a move; none without one.
+    pub(crate) locks: Locks,
     pub(crate) identity: String,
     /// The timings; after other timings were set, the times of both that make a check the least strict.
     pub(crate) timings: Timings,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use leaderelection::migration::view::Half;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind};
 
 use super::knowledge::Oracle;
@@ -111,8 +110,8 @@ impl Oracle {
     }
 
     /// Records a record that existed before all processes.
-    pub(crate) fn planted(&mut self, half: Half, record: &LeaderElectionRecord) {
-        for object in [&mut self.object, &mut self.halves[half as usize]] {
+    pub(crate) fn planted(&mut self, part: usize, record: &LeaderElectionRecord) {
+        for object in [&mut self.object, &mut self.halves[part]] {
             object.remember(None, (TrueTime::ZERO, TrueTime::ZERO), record);
         }
     }

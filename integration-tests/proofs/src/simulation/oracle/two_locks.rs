@@ -1,8 +1,7 @@
-//! The checks of a move from one lock to another (rules M1 to M9).
+//! The checks of several locks that are used as one (rules M1 to M10).
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::{JobId, REMEMBERED_JOBS};
-use leaderelection::migration::view::Half;
 
 use super::knowledge::{Oracle, Rollout};
 use super::object::{Attempt, ObjectHistory, Verdict};
@@ -10,13 +9,14 @@ use super::property::Property;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::dice::Dice;
 use crate::simulation::names::{ProcessId, RequestId};
+use crate::simulation::scenario::Locks;
 
 impl Oracle {
     /// The locks that the next process uses. A rollout may begin whenever a process does, and the last one after a leader of
-    /// both locks alone (rule M8).
-    pub(crate) fn next_locks(&mut self, dice: &mut Dice) -> &'static [Half] {
-        let Some(rollouts) = self.scenario.rollouts else { return &[] };
-        let Rollout { number, both_led } = &mut self.rollout;
+    /// the second rollout alone (rule M8).
+    pub(crate) fn next_locks(&mut self, dice: &mut Dice) -> Locks {
+        let Some(rollouts) = self.scenario.rollouts else { return Locks::default() };
+        let Rollout { number, both_led, .. } = &mut self.rollout;
         let may_begin = match *number {
             0 => true,
             1 => *both_led,
@@ -29,49 +29,61 @@ impl Oracle {
     }
 
     pub(super) fn note_leader_of_both(&mut self) {
-        self.rollout.both_led |= self.live.iter().all(|live| self.processes[*live].locks.len() == 2);
+        let joint = self.scenario.rollouts.map(|[_, joint, _]| joint);
+        self.rollout.both_led |= self.live.iter().all(|live| Some(self.processes[*live].locks) == joint);
     }
 
-    /// Records a write that takes effect in one of the two locks. Each lock by itself is written as if there was no other. A
-    /// write counts for the election when it has landed in all locks that its writer uses, and a release when it has landed in
-    /// one of them: its writer leads no more.
+    /// Records a write that takes effect in one of the locks. Each lock by itself is written as if there was no other, but by a
+    /// leader that takes a lock back. A write counts for the election when it has landed in as many locks as its writer needs,
+    /// and a release when it has landed in one of them: its writer leads no more.
     pub(crate) fn wrote_half(
         &mut self,
-        (by, half): (ProcessId, Half),
+        (by, this): (ProcessId, usize),
         (request, sent): (RequestId, TrueTime),
         record: &LeaderElectionRecord,
     ) {
-        let (this, other, token) = (half as usize, 1 - half as usize, record.leader_transitions);
+        let (uses, token) = (self.processes[by].locks, record.leader_transitions);
         if self.halves[this].is_request(record) {
-            return self.asked_in_half((by, half), request, record);
+            return self.asked_in_half((by, this), request, record);
         }
         // Half a release is written again with the other half, and a half that was given back is taken again by its own term.
         let again = self.halves[this].was_released_by(by, token);
-        if let Err((property, what)) = self.check_write(Some(half), by, sent, record)
-            && !again
+        let takes_back = uses.needs < uses.parts.len()
+            && self.object.has_begun(by, token)
+            && self.halves[this].term().is_none_or(|(theirs, _)| theirs <= token);
+        if let Err((property, what)) = self.check_write(Some(this), by, sent, record)
+            && !(again || takes_back)
         {
-            self.timeline.violated(property, format!("p{by}'s write into the {half:?} lock: {what}"));
+            self.timeline.violated(property, format!("p{by}'s write into lock {this}: {what}"));
         }
         self.check_marks_of_half((by, this), request, record);
-        let uses = self.processes[by].locks;
+        let others = || uses.parts.iter().filter(|part| **part != this).map(|part| &self.halves[*part]);
+        let shown = others().filter(|other| other.shows(record)).count() + 1;
         let is_release = self.processes[by].seen.releases.contains(&request);
         let lands = match record.is_released() {
             // The half that a candidate gives back is no release of a term.
             true => is_release && self.object.is_last_led_by(by, token),
-            false => uses.len() == 1 || self.halves[other].shows(record),
+            // A renewal that reaches a further part after the release has begun is believed by nobody who has sent it.
+            false if uses.needs < uses.parts.len() && self.object.was_released_by(by, token) => false,
+            false => shown == uses.needs && self.rollout.landed.insert(request),
         };
+        let first = others().filter(|other| other.shows(record)).filter_map(ObjectHistory::applied).min();
         self.halves[this].remember(Some(by), (sent, self.timeline.now), record);
+        if let Some(first) = first.filter(|_| uses.needs < uses.parts.len()) {
+            // A part that a write reaches late begins no other lease than the parts before.
+            self.halves[this].is_known_since(first);
+        }
         if lands {
             // A request that has reached one lock is counted there, whatever is written into the other.
             let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
             whole.take_backs = counts.unwrap_or_default();
             self.wrote(by, (request, sent), &whole);
-            // A candidate that uses one lock only counts from the first of the two halves.
-            if let Some(first) = self.halves[other].applied().filter(|_| self.halves[other].shows(record)) {
+            // A candidate that uses one lock only counts from the first of the parts.
+            if let Some(first) = first {
                 self.object.is_known_since(first);
             }
-        } else {
+        } else if shown < uses.needs && !self.rollout.landed.contains(&request) || record.is_released() {
             // Both halves may have landed before one of them is given back.
             let is_given_back = record.is_released() && !is_release;
             self.object.is_broken_by(by, token + u64::from(is_given_back));
@@ -81,28 +93,28 @@ impl Oracle {
     /// Checks a write of a candidate into the lock, or in a move into one of the two.
     pub(super) fn check_write(
         &self,
-        half: Option<Half>,
+        half: Option<usize>,
         by: ProcessId,
         sent: TrueTime,
         record: &LeaderElectionRecord,
     ) -> Verdict {
-        let (writer, object) = (&self.processes[by], half.map_or(&self.object, |half| &self.halves[half as usize]));
+        let (writer, object) = (&self.processes[by], half.map_or(&self.object, |half| &self.halves[half]));
         let reclaims = self.scenario.reclaim_own_identity;
         let fastest = self.scenario.store_clock_slack.map(|_| self.scenario.rates.1);
         // A candidate waits for others by what it reads: one lock of the two, or what both show together.
-        let reads_it = half.is_some() == (writer.locks.len() == 1);
+        let reads_it = half.is_some() == (writer.locks.parts.len() == 1);
         let rank = if reads_it { self.scenario.rank_of(writer.node) } else { 0 };
         let attempt = Attempt { writer, by, sent, record };
         object.check(attempt, (reclaims, rank), fastest)?;
         // A candidate of both is not always shown a name that stands in one of them.
-        if writer.locks.len() == 2 || !reads_it { Ok(()) } else { object.check_courtesy(attempt) }
+        if writer.locks.parts.len() > 1 || !reads_it { Ok(()) } else { object.check_courtesy(attempt) }
     }
 
     /// Records a request for the lease that takes effect in one of the two locks. It counts from the first of them.
-    fn asked_in_half(&mut self, (by, half): (ProcessId, Half), request: RequestId, record: &LeaderElectionRecord) {
+    fn asked_in_half(&mut self, (by, half): (ProcessId, usize), request: RequestId, record: &LeaderElectionRecord) {
         let asker = self.processes[by].identity.clone();
-        self.halves[half as usize].count_request(record);
-        self.halves[half as usize].asked_for(self.timeline.now, &asker);
+        self.halves[half].count_request(record);
+        self.halves[half].asked_for(self.timeline.now, &asker);
         if self.object.is_request(record) && !self.object.prefers(&asker) {
             self.asked_for_lease(by, request, record);
         }
@@ -133,12 +145,13 @@ impl Oracle {
     /// The lock, or in a move those of the two that the process uses.
     pub(super) fn locks_of(&self, process: ProcessId) -> impl Iterator<Item = &ObjectHistory> {
         let uses = self.processes[process].locks;
-        let only = uses.is_empty().then_some(&self.object);
-        only.into_iter().chain(uses.iter().map(|half| &self.halves[*half as usize]))
+        let only = uses.parts.is_empty().then_some(&self.object);
+        only.into_iter().chain(uses.parts.iter().map(|part| &self.halves[*part]))
     }
 
-    /// Returns `true` if a lock that the process uses says that the job is done.
+    /// Returns `true` if so many of the locks that the process uses say that the job is done that every look shows it.
     pub(super) fn says_done(&self, process: ProcessId, job: &JobId) -> bool {
-        self.locks_of(process).any(|lock| lock.is_done(job))
+        let uses = self.processes[process].locks;
+        self.locks_of(process).filter(|lock| lock.is_done(job)).count() > uses.parts.len() - uses.needs
     }
 }

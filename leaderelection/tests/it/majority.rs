@@ -1,8 +1,9 @@
-//! One lock made of two: rules M1 to M9.
+//! One lock made of several: rules M1 to M10.
 
 mod faults;
 mod phases;
 mod requests;
+mod three;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use leaderelection::{
     DefaultLeaderElector, EndReason, LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, LockError,
-    MemoryStore, Migration, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
+    Majority, MemoryStore, ObjectStoreBasedLock, RunOutcome, Version, VersionedRecord,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -84,7 +85,7 @@ impl Stores {
 
     fn both(&self, identity: &str, journal: &Journal) -> LeaderElectionConfigBuilder {
         let [old, new] = self.halves(identity, journal);
-        builder(Migration::new(old, new).unwrap(), journal.callbacks()).release_on_cancel(true)
+        builder(Majority::both(old, new).unwrap(), journal.callbacks()).release_on_cancel(true)
     }
 
     async fn records(&self) -> [LeaderElectionRecord; 2] {
@@ -111,8 +112,8 @@ fn both_locks_have_one_identity() {
     let (stores, journal) = (Stores::default(), Journal::default());
     let ([old, _], [_, new]) = (stores.halves("a", &journal), stores.halves("b", &journal));
     assert_eq!(
-        Migration::new(old, new).unwrap_err().to_string(),
-        "identity (\"a\" for the old lock, \"b\" for the new one) must be the same for both locks"
+        Majority::both(old, new).unwrap_err().to_string(),
+        "identity ({\"a\", \"b\"}) must be the same for all locks, of which there must be one at least"
     );
 }
 
@@ -175,7 +176,7 @@ async fn leadership_ends_at_the_deadline_of_the_lock_that_does_not_answer() {
         let (stores, journal) = (Stores::default(), Journal::default());
         let halves = stores.halves("a", &journal);
         let [old, new] = halves.clone();
-        let (handle, _cancel, run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+        let (handle, _cancel, run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
         sleep(RETRY * 2 + RETRY / 2).await;
         halves[cut_off].lock.set_outage(Some(crate::support::Fault::Hang));
         sleep(DEADLINE - RETRY / 2 - SPREAD).await;

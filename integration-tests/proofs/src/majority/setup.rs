@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use leaderelection::lock::JobId;
-use leaderelection::migration::view::Half;
 
-use super::phase::{Direction, Phase};
+use super::phase::{Phase, Rollouts};
 
 /// The identities of the processes.
 pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -26,24 +25,33 @@ pub struct Setup {
     /// The renew deadline of each process, in units.
     pub deadlines: [u8; 2],
     /// The token in each lock at the beginning, in a released record; `None` if there is no object.
-    pub tokens: [Option<u64>; 2],
+    pub tokens: Vec<Option<u64>>,
     /// A lock that a process has written before it crashed, in an earlier life, without the other lock: that lock, the process,
     /// and the token, which no term had.
-    pub left: Option<(Half, usize, u64)>,
+    pub left: Option<(usize, usize, u64)>,
     /// `true` if every process takes a lease of its own identity at once.
     pub reclaims: bool,
     /// `true` if the locks tell the ages of their records, and every process believes them.
     pub ages: bool,
     /// `true` if the processes compete for one job, whose work succeeds as soon as it begins.
     pub job: bool,
-    /// The direction of the rollouts; `None` if every process stays in its phase.
-    pub rolls: Option<Direction>,
-    /// `true` if a rollout waits for no leader that holds both locks.
+    /// The rollouts; `None` if every process stays in its phase.
+    pub rolls: Option<Rollouts>,
+    /// `true` if a rollout waits for no leader of the second rollout, or a lock is restored although another lacks the last
+    /// write.
     pub hasty: bool,
     /// `true` if a rollout waits for no process of two phases before.
     pub all_at_once: bool,
-    /// `true` if a look reads the two locks in any order, and `false` if it reads the old lock first.
+    /// `true` if the requests that are sent together are answered in any order, and `false` if in that of the locks.
     pub any_order: bool,
+    /// A lock that never answers.
+    pub gone: Option<usize>,
+    /// A lock that may stop answering, at any moment and for good.
+    pub stops: Option<usize>,
+    /// A lock that carries out every write, whatever version the write names.
+    pub careless: Option<usize>,
+    /// A lock that may be restored once from a backup, as it was before its last write, while all locks show one write.
+    pub restores: Option<usize>,
     /// The number of requests that are lost, doubted, late or slow.
     pub faults: u8,
     /// The number of crashes.
@@ -52,7 +60,7 @@ pub struct Setup {
     pub releases: u8,
     /// `true` if the last process leads before the others begin, and the first takes the lease back from its worse rank.
     pub takes_back: bool,
-    /// `true` if the first process may not write the new lock.
+    /// `true` if the first process may not write the second lock.
     pub is_refused: bool,
     /// The last moment of a fault, a crash, a release by an operator, or the beginning of a rollout, in units.
     pub eventful: u8,
@@ -69,7 +77,15 @@ impl Setup {
 
     /// The highest token in the locks at the beginning.
     pub(super) fn first_token(&self) -> Option<u64> {
-        self.tokens.into_iter().flatten().max()
+        self.tokens.iter().flatten().copied().max()
+    }
+
+    /// Returns `true` if a leader can do without a lock that answers.
+    pub(super) fn has_minorities(&self) -> bool {
+        self.gone.is_none()
+            && !self.job
+            && self.faults > 0
+            && self.phases.iter().any(|phase| phase.needs < phase.parts.len())
     }
 
     /// The job of the processes, if they have one.

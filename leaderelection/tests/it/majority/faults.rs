@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use leaderelection::lock::JobOutcome;
 use leaderelection::{
-    DefaultLeaderElector, LeaderElectionRecord, LockError, Migration, ObjectStoreBasedLock, StoreErrorKind, Version,
+    DefaultLeaderElector, LeaderElectionRecord, LockError, Majority, ObjectStoreBasedLock, StoreErrorKind, Version,
     VersionedRecord,
 };
 use tokio::time::{Instant, sleep};
@@ -35,7 +35,7 @@ async fn no_fault_of_half_a_renewal_ends_a_term() {
                 let mut halves = stores.halves("a", &journal);
                 halves[half].lock = halves[half].lock.clone().with_fault(Op::Update, nth, fault);
                 let [old, new] = halves;
-                let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+                let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
                 let (other, _other, _run) = run(stores.both("b", &journal));
                 sleep(LEASE * 4).await;
                 assert_eq!(handle.fencing_token(), Some(0), "{half} {nth} {fault:?}");
@@ -53,7 +53,7 @@ async fn half_a_takeover_is_made_whole_by_its_candidate() {
             let mut halves = stores.halves("a", &journal);
             halves[half].lock = halves[half].lock.clone().with_fault(Op::Create, 0, fault);
             let [old, new] = halves;
-            let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+            let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
             // One request timeout, and one poll.
             sleep(RETRY * 4).await;
             assert!(handle.is_leader(), "{half} {fault:?}");
@@ -102,7 +102,7 @@ async fn a_candidate_that_loses_the_new_lock_gives_the_old_one_back() {
     let (stores, journal) = (Stores::default(), Journal::default());
     let [old, Half { lock, .. }] = stores.halves("a", &journal);
     let new = TakenBefore { lock, by: TestLock::new(&stores.new, "n"), is_taken: AtomicBool::new(false) };
-    let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
     sleep(RETRY).await;
     let [old, new] = stores.records().await;
     assert_eq!((old.holder_identity.as_str(), new.holder_identity.as_str()), ("", "n"));
@@ -120,7 +120,7 @@ async fn a_write_whose_half_is_given_back_gives_nothing() {
     // The second write is a renewal if the first one counts.
     old.lock = old.lock.with_fault(Op::Update, 0, Fault::Hang).with_fault(Op::Update, 1, Fault::Hang);
     new.lock = new.lock.with_fault(Op::Create, 0, Fault::ApplyThen(StoreErrorKind::Conflict));
-    let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
     sleep(RETRY / 20).await;
     let given_back = stores.records().await.map(|record| record.write_id);
     assert!(given_back[0] == given_back[1] && !handle.is_leader());
@@ -147,7 +147,7 @@ async fn half_a_request_for_the_lease_leaves_the_leader_its_lock() {
         let mut halves = stores.halves("b", &journal);
         halves[1].lock = halves[1].lock.clone().with_fault(Op::Update, 0, fault);
         let [old, new] = halves;
-        let asks = builder(Migration::new(old, new).unwrap(), journal.callbacks()).take_back(true);
+        let asks = builder(Majority::both(old, new).unwrap(), journal.callbacks()).take_back(true);
         let (_handle, _cancel, _run) = run(asks);
         while stored(&stores.old).await.record.preferred_holder.is_none() {
             sleep(RETRY / 20).await;
@@ -166,7 +166,7 @@ async fn a_candidate_that_may_not_write_the_new_lock_gives_the_old_one_back() {
     let mut halves = stores.halves("a", &journal);
     halves[1].lock = halves[1].lock.clone().with_every(Op::Create, Fault::Refuse(StoreErrorKind::Fatal));
     let [old, new] = halves;
-    let (handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    let (handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
     sleep(RETRY).await;
     let (other, _other, _run) = run(single(&stores.old, "x", &journal));
     sleep(RETRY * 3).await;
@@ -184,7 +184,7 @@ async fn a_candidate_gives_half_back_although_the_record_names_it_since_before_i
     let mut halves = stores.halves("a", &journal);
     halves[1].lock = halves[1].lock.clone().with_every(Op::Update, Fault::Refuse(StoreErrorKind::Fatal));
     let [old, new] = halves;
-    let (_handle, _cancel, _run) = run(builder(Migration::new(old, new).unwrap(), journal.callbacks()));
+    let (_handle, _cancel, _run) = run(builder(Majority::both(old, new).unwrap(), journal.callbacks()));
     sleep(LEASE + SPREAD + RETRY).await;
     let [old, new] = stores.records().await;
     assert_eq!((old.holder_identity.as_str(), old.leader_transitions, new.leader_transitions), ("", 4, 3));
@@ -196,7 +196,7 @@ async fn half_a_release_keeps_its_mark() {
     let (stores, journal) = (Stores::default(), Journal::default());
     let halves = stores.halves("a", &journal);
     let [old, new] = halves.clone();
-    let config = builder(Migration::new(old, new).unwrap(), journal.callbacks());
+    let config = builder(Majority::both(old, new).unwrap(), journal.callbacks());
     let elector = DefaultLeaderElector::new(config.build().unwrap());
     let [job, other] = ["job", "another"].map(|job| job.parse().unwrap());
     let old = halves[0].lock.clone();
@@ -237,7 +237,7 @@ async fn takeover_after_a_cut_off(half: usize) -> (Duration, Vec<String>) {
     let (stores, journal) = (Stores::default(), Journal::default());
     let halves = stores.halves("a", &journal);
     let [old, new] = halves.clone();
-    let leader = builder(Migration::new(old, new).unwrap(), journal.callbacks()).release_on_cancel(true);
+    let leader = builder(Majority::both(old, new).unwrap(), journal.callbacks()).release_on_cancel(true);
     let (leads, _cancel, _run) = run(leader);
     let (mut handle, _cancel, _run) = run(stores.both("b", &journal));
     sleep(RETRY * 10).await;

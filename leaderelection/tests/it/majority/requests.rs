@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::migration::view::View;
+use leaderelection::majority::view::View;
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 const LEASE: Duration = Duration::from_secs(15);
@@ -24,10 +24,10 @@ fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
     let mut request = record.clone();
     (request.preferred_holder, request.take_backs) = (Some("better".to_owned()), 1);
     for [old, new] in [[&request, &record], [&record, &request]] {
-        let mut leader = View::new("leader");
+        let mut leader = View::new("leader", 2, 2);
         leader.writes(&record);
-        leader.show(found(&record, "old 1"), found(&record, "new 1"));
-        let (shown, _) = leader.show(found(old, "old 2"), found(new, "new 2"));
+        leader.show(&[(0, found(&record, "old 1")), (1, found(&record, "new 1"))].into());
+        let (shown, _) = leader.show(&[(0, found(old, "old 2")), (1, found(new, "new 2"))].into());
         let shown = shown.unwrap().record;
         assert_eq!((shown.preferred_holder.as_deref(), shown.take_backs), (Some("better"), 1));
     }
@@ -36,14 +36,14 @@ fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
 /// Half of a renewal lands, then the second half of a request that is late, and then an operator releases the other lock.
 #[test]
 fn the_half_of_a_leader_that_was_asked_for_the_lease_bars_both_locks() {
-    let mut view = View::new("better");
+    let mut view = View::new("better", 2, 2);
     let (first, second) = (record("leader", "first"), record("leader", "second"));
     let mut request = first.clone();
     request.preferred_holder = Some("better".to_owned());
-    view.show(found(&first, "old 1"), found(&first, "new 1"));
+    view.show(&[(0, found(&first, "old 1")), (1, found(&first, "new 1"))].into());
     view.writes(&request);
-    view.show(found(&second, "old 2"), found(&first, "new 1"));
-    let (shown, _) = view.show(found(&record("", "by hand"), "old 3"), found(&request, "new 2"));
+    view.show(&[(0, found(&second, "old 2")), (1, found(&first, "new 1"))].into());
+    let (shown, _) = view.show(&[(0, found(&record("", "by hand"), "old 3")), (1, found(&request, "new 2"))].into());
     let shown = shown.unwrap().record;
     assert_eq!((&*shown.holder_identity, shown.lease_duration), ("leader", LEASE));
 }

@@ -1,10 +1,11 @@
 //! The questions that are asked in every state.
 
-use super::phase::{Direction, Phase};
+use super::action::Action;
+use super::call::Call;
+use super::phase::BOTH;
 use super::promise::Violation;
 use super::setup::Setup;
-use super::step::Action;
-use super::world::{Call, Stored, World};
+use super::world::{Stored, World};
 use crate::kit::{Model, Sight};
 
 type Seen = Sight<Setup>;
@@ -37,19 +38,26 @@ impl Model for Setup {
 
     fn sights(&self) -> Vec<Option<Seen>> {
         let moves = self.rolls.is_some() && !self.hasty && !self.all_at_once;
-        let asks = self.takes_back && self.phases.iter().all(|phase| *phase == Phase::Both);
+        let asks = self.takes_back && self.phases.iter().all(|phase| *phase == BOTH);
         vec![
             Seen::new("half a write", |_, world| {
                 world.nodes.iter().any(|node| {
-                    matches!(&node.call, Some(Call::Write { left, .. }) if node.phase == Phase::Both && left.len() == 1)
+                    matches!(&node.call, Some(Call::Write { written, .. }) if node.phase.is_joint() && !written.is_empty())
                 })
             }),
             Seen::only_if(self.job, "half a mark", |_, world| {
-                let [old, new] = &world.locks;
-                new.as_ref().is_some_and(Stored::is_done) && !old.as_ref().is_some_and(Stored::is_done)
+                let mut done = world.locks.iter().map(|lock| lock.as_ref().is_some_and(Stored::is_done));
+                done.next() == Some(false) && done.any(|is_done| is_done)
             }),
             Seen::only_if(!self.is_refused && self.gap.is_some(), "a second term", |setup, world| {
                 world.highest.unwrap_or(0) >= setup.first_token().map_or(1, |token| token + 2)
+            }),
+            Seen::only_if(self.restores.is_some(), "a lock that is restored", |_, world| world.is_restored),
+            Seen::only_if(self.stops.is_some(), "a leader without the lock that stops", |_, world| {
+                world.gone.is_some() && world.leaders() == 1
+            }),
+            Seen::only_if(self.has_minorities(), "a lock that catches up", |_, world| {
+                world.nodes.iter().any(|node| node.rest.as_ref().is_some_and(|rest| !rest.left.reads.is_empty()))
             }),
             Seen::only_if(self.is_refused, "half a write that is given back", |_, world| {
                 world.nodes.iter().any(|node| matches!(node.call, Some(Call::Return(..))))
@@ -58,8 +66,8 @@ impl Model for Setup {
                 world.locks.iter().flatten().any(|stored| stored.record.preferred_holder.is_some())
             }),
             Seen::only_if(moves, "the end of the move", |setup, world| {
-                let end = if setup.rolls == Some(Direction::Forward) { Phase::New } else { Phase::Old };
-                world.led == Some(end) && world.nodes.iter().all(|node| node.phase == end)
+                let end = setup.rolls.map(|[.., end]| end);
+                world.led == end && world.nodes.iter().all(|node| Some(node.phase) == end)
             }),
         ]
     }

@@ -1,6 +1,6 @@
 //! Candidates of one lock beside candidates of both.
 
-use leaderelection::{EndReason, MemoryStore, Migration};
+use leaderelection::{EndReason, Majority, MemoryStore};
 use tokio::time::{Instant, sleep};
 use tracing::Level;
 
@@ -122,7 +122,7 @@ async fn an_operators_release_of_one_lock_does_not_hide_the_lease_of_the_other()
         let (stores, journal) = (Stores::default(), Journal::default());
         let halves = stores.halves("a", &journal);
         let [old, new] = halves.clone();
-        let leader = builder(Migration::new(old, new).unwrap(), journal.callbacks()).rank(asks.into());
+        let leader = builder(Majority::both(old, new).unwrap(), journal.callbacks()).rank(asks.into());
         let (leads, _cancel, leader) = run(leader);
         sleep(RETRY * 3).await;
         let (handle, _cancel, _run) = run(stores.both("b", &journal).take_back(asks));

@@ -1,14 +1,16 @@
-//! The two locks, and the processes that compete for one of them or for both.
+//! The locks, and the processes that compete for some of them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use leaderelection::clock::LocalInstant;
-use leaderelection::election::{Election, Purpose, Rules};
+use leaderelection::election::{Election, Rules};
 use leaderelection::lock::JobId;
-use leaderelection::migration::view::{Half, Versions, View};
-use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version, VersionedRecord};
+use leaderelection::majority::plan::Put;
+use leaderelection::majority::view::View;
+use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
+use super::call::{Call, Rest};
 use super::phase::Phase;
 use super::promise::Violation;
 use super::setup::{NAMES, RETRY, Setup, UNIT, job};
@@ -52,43 +54,20 @@ impl Stored {
     }
 }
 
-/// A write to one of the locks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Put {
-    pub(super) half: Half,
-    pub(super) record: Arc<LeaderElectionRecord>,
-    /// The version that the write replaces; `None` if it creates the object.
-    pub(super) expected: Option<Version>,
-}
-
-/// A call of a process, and what is left of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Call {
-    /// A read of the locks; the outer `None` stands for a lock that was not read yet.
-    Look(Box<[Option<Option<VersionedRecord>>; 2]>),
-    Write {
-        purpose: Purpose,
-        /// The writes that are left, in their order.
-        left: Vec<Put>,
-        /// The versions of the writes that have landed.
-        written: Versions,
-    },
-    /// A write that gives back the first half of a write, and the error of the second half.
-    Return(Put, StoreErrorKind),
-}
-
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     /// The locks that the process uses.
     pub(super) phase: Phase,
     pub(super) election: Election,
-    /// The process's knowledge of both locks.
+    /// The process's knowledge of its locks.
     pub(super) view: View,
     /// The job for which the process competes.
     pub(super) job: Option<JobId>,
     /// The call that is under way.
     pub(super) call: Option<Call>,
+    /// The requests that the last call has left to the background.
+    pub(super) rest: Option<Rest>,
     /// `true` if the process was asked to stop, to begin anew in the next phase.
     pub(super) stops: bool,
 }
@@ -98,7 +77,13 @@ pub(super) struct Node {
 pub struct World {
     pub(super) now: u8,
     /// The locks, the old one first.
-    pub(super) locks: [Option<Stored>; 2],
+    pub(super) locks: Vec<Option<Stored>>,
+    /// The record of each lock before its last write, if a lock may be restored.
+    pub(super) backups: Vec<Option<Stored>>,
+    /// `true` if a lock has been restored.
+    pub(super) is_restored: bool,
+    /// The lock that does not answer.
+    pub(super) gone: Option<usize>,
     pub(super) nodes: Vec<Node>,
     /// The writes for whose answers nobody waits.
     pub(super) late: Vec<Late<(), Put>>,
@@ -133,22 +118,22 @@ impl Node {
         if setup.takes_back {
             (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
         }
-        let (election, view, job) = (Election::new(rules), View::new(NAMES[index]), setup.job_id());
-        Self { phase, election, view, job, call: None, stops: false }
+        let view = View::new(NAMES[index], phase.parts.len(), phase.needs);
+        Self { phase, election: Election::new(rules), view, job: setup.job_id(), call: None, rest: None, stops: false }
     }
 }
 
 impl World {
     pub(super) fn new(setup: &Setup) -> Self {
         let mut ids = Ids::default();
-        let mut locks = setup.tokens.map(|token| {
-            let token = token?;
+        let mut first = |token: &Option<u64>| {
             let mut record = LeaderElectionRecord::new("", UNIT);
-            record.leader_transitions = token;
+            record.leader_transitions = (*token)?;
             Some(Stored { record: Arc::new(record), version: ids.version(), written: setup.ages.then_some(LONG_AGO) })
-        });
-        if let Some((half, index, token)) = setup.left
-            && let Some(lock) = &mut locks[half as usize]
+        };
+        let mut locks: Vec<_> = setup.tokens.iter().map(&mut first).collect();
+        if let Some((part, index, token)) = setup.left
+            && let Some(lock) = &mut locks[part]
         {
             let record = Arc::make_mut(&mut lock.record);
             (record.holder_identity, record.leader_transitions) = (NAMES[index].to_owned(), token);
@@ -157,6 +142,9 @@ impl World {
         let nodes = (0..setup.phases.len()).map(|index| Node::new(setup, index, setup.phases[index])).collect();
         let mut world = Self {
             now: 0,
+            backups: if setup.restores.is_some() { locks.clone() } else { Vec::new() },
+            is_restored: false,
+            gone: setup.gone,
             locks,
             nodes,
             late: Vec::new(),

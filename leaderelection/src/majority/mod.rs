@@ -1,0 +1,235 @@
+//! One lock made of several, of which a majority decides.
+
+pub mod notice;
+pub mod parts;
+pub mod plan;
+pub mod view;
+mod watch;
+mod write;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::lock::action::READ;
+use crate::lock::record::LeaderElectionRecord;
+use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
+use crate::store::{StoreErrorKind, Version};
+use crate::timings::config_error::ConfigError;
+
+use notice::Notice;
+use parts::Looks;
+use view::View;
+
+/// A lock made of several, the *parts*, such as buckets in three regions. A candidate leads while it holds most of them, so
+/// the election goes on without the others. Two majorities have a part in common, so there is one leader.
+///
+/// With [`both`](Self::both), a candidate needs both of two locks: the second of three rollouts that move a service from an
+/// old lock to a new one without a gap.
+///
+/// A `Majority` is a lock like any other, so an elector on it has one [`Leadership`](crate::Leadership), with one fencing
+/// token, and its callbacks are the same. It keeps the rules M1 to M10 of the [protocol](crate::protocol):
+///
+/// - A candidate takes the parts one after the other, in the order in which they are given, and gives them back if it cannot
+///   have enough. So every candidate has to name them in the same order.
+/// - The fencing token is larger than those of all parts that were read, and is written into all.
+/// - A crash costs one lease, because the leases of all parts run out at the same time.
+/// - A leader renews all parts at once, and waits only for as many answers as it needs. A part that was away is taken back
+///   with the renewal after it has answered.
+///
+/// Two candidates exclude each other if any two sets of parts that suffice for them have a part in common. So replicas that
+/// use only the old lock and replicas that use only the new one must never run together. If all parts are needed, the log
+/// names the leader of one of them, and reports an error if it sees two leaders.
+///
+/// A leader makes a write for each part where it makes one on a single lock, and a candidate a read. The elector's request
+/// timeout is for all together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator's interventions of
+/// [`admin`](crate::admin) are for each of the parts by itself, and no [store
+/// check](crate::LeaderElectionConfigBuilder::store_check) is possible.
+///
+/// ```
+/// use leaderelection::{LeaderCallbacks, LeaderElectionConfig, Majority, MemoryLock, MemoryStore, unique_identity};
+///
+/// let identity = unique_identity();
+/// let buckets = ["a", "b", "c"].map(|key| MemoryLock::new(MemoryStore::new(), key, &identity));
+/// let lock = Majority::of(buckets)?;
+/// let config = LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).release_on_cancel(true).build()?;
+/// # Ok::<(), leaderelection::ConfigError>(())
+/// ```
+#[derive(Debug)]
+pub struct Majority {
+    parts: Vec<Arc<dyn ObjectStoreBasedLock>>,
+    quorum: usize,
+    view: Arc<Mutex<View>>,
+    /// The requests to parts whose answers the last write did not need.
+    rest: Mutex<Option<AbortOnDropHandle<()>>>,
+    silent: Mutex<Silent>,
+}
+
+/// The parts that did not answer while a call lasted.
+#[derive(Debug, Default)]
+struct Silent {
+    reads: BTreeSet<usize>,
+    writes: BTreeSet<usize>,
+}
+
+impl Majority {
+    /// Joins locks, the *parts*, of which a leader needs the smallest majority: two of three, three of five.
+    ///
+    /// # Errors
+    ///
+    /// There are no locks, or they have different identities.
+    pub fn of<L: ObjectStoreBasedLock>(parts: impl IntoIterator<Item = L>) -> Result<Self, ConfigError> {
+        let parts: Vec<_> = parts.into_iter().map(|part| Arc::new(part) as Arc<dyn ObjectStoreBasedLock>).collect();
+        let quorum = parts.len() / 2 + 1;
+        Self::new(parts, quorum)
+    }
+
+    /// Joins the lock that is in use and the lock that is to be used, of which a leader needs both. To go back, keep the
+    /// order: `old` is always the lock that is older.
+    ///
+    /// # Errors
+    ///
+    /// The locks have different identities.
+    pub fn both(old: impl ObjectStoreBasedLock, new: impl ObjectStoreBasedLock) -> Result<Self, ConfigError> {
+        Self::new(vec![Arc::new(old), Arc::new(new)], 2)
+    }
+
+    /// Changes the number of parts that a leader needs, such as all three in the second of three rollouts from one lock to
+    /// three.
+    ///
+    /// # Errors
+    ///
+    /// The number is not a majority of the parts, or larger than all.
+    pub fn needing(self, parts: usize) -> Result<Self, ConfigError> {
+        Self::new(self.parts, parts)
+    }
+
+    fn new(parts: Vec<Arc<dyn ObjectStoreBasedLock>>, quorum: usize) -> Result<Self, ConfigError> {
+        let identities: BTreeSet<_> = parts.iter().map(|part| part.identity()).collect();
+        let [identity] = identities.iter().copied().collect::<Vec<_>>()[..] else {
+            let problem =
+                format!("({identities:?}) must be the same for all locks, of which there must be one at least");
+            return Err(ConfigError::new("identity", problem));
+        };
+        let size = parts.len();
+        if !(size / 2 + 1..=size).contains(&quorum) {
+            let problem = format!("({quorum}) must be from {} to {size}, the number of locks", size / 2 + 1);
+            return Err(ConfigError::new("needed locks", problem));
+        }
+        let view = Arc::new(Mutex::new(View::new(identity, size, quorum)));
+        Ok(Self { parts, quorum, view, rest: Mutex::default(), silent: Mutex::default() })
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        locked(&self.view)
+    }
+
+    fn tell(&self, notice: &Notice) {
+        let old_lock = self.parts.first().map(|part| part.describe()).unwrap_or_default();
+        let new_lock = self.describe_parts(1..);
+        match notice {
+            Notice::OldAlone { leader } => tracing::info!(
+                leader,
+                old_lock,
+                new_lock,
+                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
+            ),
+            Notice::NewAlone { leader } => tracing::warn!(
+                leader,
+                old_lock,
+                new_lock,
+                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
+                 the old lock alone must be gone by now"
+            ),
+            Notice::TwoLeaders { old, new } => tracing::error!(
+                old_leader = old,
+                new_leader = new,
+                old_lock,
+                new_lock,
+                "the old lock and the new lock are led by two candidates at the same time: stop the replicas that use only \
+                 one of the locks, the old or the new"
+            ),
+        }
+    }
+
+    fn describe_parts(&self, which: std::ops::RangeFrom<usize>) -> String {
+        self.parts[which].iter().map(|part| part.describe()).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// Locks a value that is whole after every step of it.
+fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[async_trait]
+impl ObjectStoreBasedLock for Majority {
+    async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
+        locked(&self.rest).take();
+        let ask = |(number, part): (usize, &Arc<dyn ObjectStoreBasedLock>)| {
+            let part = Arc::clone(part);
+            async move { (number, part.get().await) }
+        };
+        let mut answers: FuturesUnordered<_> = self.parts.iter().enumerate().map(ask).collect();
+        // Nobody waits again for a part that has not answered the last look.
+        let mut awaited: BTreeSet<usize> = (0..self.parts.len()).collect();
+        let silent = std::mem::replace(&mut locked(&self.silent).reads, awaited.clone());
+        awaited.retain(|part| !silent.contains(part));
+        let (mut looks, mut errors) = (Looks::new(), Vec::new());
+        while let Some((part, answer)) = answers.next().await {
+            awaited.remove(&part);
+            locked(&self.silent).reads.remove(&part);
+            match answer {
+                Ok(found) => {
+                    looks.insert(part, found);
+                }
+                Err(error) => errors.push((part, error)),
+            }
+            if looks.len() >= self.quorum && (awaited.is_empty() || self.view().is_decided(&looks)) {
+                break;
+            }
+        }
+        // An object that is no record ends a term. No other error of a read does.
+        errors.sort_by_key(|(part, error)| (error.kind() != StoreErrorKind::Unreadable, *part));
+        if looks.len() < self.quorum
+            && let Some((_, error)) = errors.into_iter().next()
+        {
+            return Err(error);
+        }
+        if self.view().is_in_doubt(&looks) {
+            let problem = "too few of its parts answer to tell who holds it";
+            return Err(LockError::new(StoreErrorKind::Ambiguous, READ, self.describe(), problem));
+        }
+        let (shown, news) = self.view().show(&looks);
+        if let Some(notice) = news {
+            self.tell(&notice);
+        }
+        Ok(shown)
+    }
+
+    async fn create(&self, record: &LeaderElectionRecord) -> Result<Version, LockError> {
+        self.write(record, None).await
+    }
+
+    async fn update(&self, record: &LeaderElectionRecord, expected: &Version) -> Result<Version, LockError> {
+        self.write(record, Some(expected)).await
+    }
+
+    fn identity(&self) -> &str {
+        self.parts.first().map_or("", |part| part.identity())
+    }
+
+    fn describe(&self) -> String {
+        let parts = self.describe_parts(0..);
+        if self.quorum == self.parts.len() { parts } else { format!("{} of {parts}", self.quorum) }
+    }
+
+    fn max_lease_duration(&self) -> Duration {
+        self.parts.iter().map(|part| part.max_lease_duration()).min().unwrap_or_default()
+    }
+}

@@ -1,0 +1,69 @@
+//! The knowledge that a candidate has of each part of a lock.
+
+use std::collections::BTreeMap;
+
+use crate::lock::VersionedRecord;
+use crate::lock::record::LeaderElectionRecord;
+use crate::store::Version;
+
+/// The answers of the parts that have answered a look; `None` for a part without an object.
+pub type Looks = BTreeMap<usize, Option<VersionedRecord>>;
+
+/// One part as it was last seen or written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// The version; `None` if there is no object.
+    pub(super) version: Option<Version>,
+    /// `true` if the part belongs to what the lock shows, so that a takeover may replace it.
+    pub(super) counts: bool,
+    /// The record of a part that does not count.
+    pub(super) aside: Option<Box<LeaderElectionRecord>>,
+}
+
+impl Place {
+    pub(super) fn new(found: Option<&VersionedRecord>, counts: bool) -> Self {
+        Self {
+            version: found.map(|found| found.version.clone()),
+            counts,
+            aside: found.filter(|_| !counts).map(|found| Box::new(found.record.clone())),
+        }
+    }
+
+    pub(super) fn written(version: Version) -> Self {
+        Self { version: Some(version), counts: true, aside: None }
+    }
+
+    /// Returns `true` if a leader with this token may write over the part. No earlier term leads any more, and none with
+    /// the same token does.
+    pub(super) fn is_behind(&self, token: u64) -> bool {
+        self.aside.as_ref().is_none_or(|record| record.leader_transitions <= token)
+    }
+}
+
+/// The parts of which a candidate knows the version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Parts(pub(super) BTreeMap<usize, Place>);
+
+impl Parts {
+    /// Reads what [`version`](Self::version) has written.
+    pub(super) fn read(version: &Version) -> Option<Self> {
+        let versions: BTreeMap<usize, Option<String>> = serde_json::from_str(version.as_str()).ok()?;
+        let place = |version: Option<String>| Place { version: version.map(Version::new), counts: true, aside: None };
+        Some(Self(versions.into_iter().map(|(part, version)| (part, place(version))).collect()))
+    }
+
+    /// Returns all versions as one.
+    pub(super) fn version(&self) -> Version {
+        let versions = self.0.iter().map(|(part, place)| (*part, place.version.as_ref().map(Version::as_str)));
+        Version::new(serde_json::json!(versions.collect::<BTreeMap<_, _>>()).to_string())
+    }
+
+    pub(super) fn counts(&self, part: usize) -> bool {
+        self.0.get(&part).is_some_and(|place| place.counts)
+    }
+
+    /// Returns `true` if the answer of a part shows what is known of it.
+    pub(super) fn shows(&self, part: usize, found: Option<&VersionedRecord>) -> bool {
+        self.0.get(&part).is_some_and(|place| place.version.as_ref() == found.map(|found| &found.version))
+    }
+}

@@ -1,0 +1,378 @@
+//! The decisions of a [`Majority`](crate::Majority), without I/O: the record that the parts show together, and the
+//! requests of a write.
+//!
+//! The numbers in comments are those of the rules in [the protocol](crate::protocol).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::notice::Notice;
+use super::parts::{Looks, Parts, Place};
+use crate::election::is_annotation;
+use crate::lock::VersionedRecord;
+use crate::lock::record::{LeaderElectionRecord, RELEASED_LEASE, UnknownFields};
+use crate::store::{StoreErrorKind, Version};
+
+/// The number of own writes that a view remembers. An own write that is forgotten counts as another candidate's, so its
+/// lease is waited for.
+const REMEMBERED_WRITES: usize = 64;
+
+/// The number of undecided looks in a row after which a holder no longer waits for the parts that do not answer.
+const UNDECIDED_LOOKS: u8 = 16;
+
+/// The state of all parts as a candidate last showed it to its election, and the candidate's own writes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct View {
+    /// The identity of the candidate.
+    pub(super) identity: String,
+    /// The number of parts.
+    pub(super) size: usize,
+    /// The number of parts that a leader needs.
+    pub(super) quorum: usize,
+    pub(super) shown: Option<Shown>,
+    /// The parts that answered the last look; all before the first.
+    pub(super) looked: BTreeSet<usize>,
+    /// The own writes that may be in a part, or may land yet, oldest first.
+    own: VecDeque<Own>,
+    /// The unknown fields of parts that a leader has taken back, in a record that is no part's.
+    pub(super) carried: Option<Box<LeaderElectionRecord>>,
+    /// The number of looks in a row that did not tell whether the candidate still holds the lock.
+    undecided: u8,
+    /// The number of looks in a row that showed two parts renewed by different holders.
+    pub(super) doubles: u8,
+    pub(super) notice: Option<Notice>,
+}
+
+/// The record that was shown last, with its version, and what is known of the parts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Shown {
+    pub(super) record: LeaderElectionRecord,
+    pub(super) version: Version,
+    pub(super) parts: Parts,
+}
+
+/// An own write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Own {
+    write_id: String,
+    /// `true` while the election waits for the outcome of the write. A version that the election did not know makes it
+    /// forget its writes.
+    is_awaited: bool,
+}
+
+/// The meaning of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing has changed.
+    Same,
+    /// Enough parts show one write (M3).
+    Landed,
+    /// Enough parts have changed by nothing but own writes, and by the name of the next leader (M7).
+    GoesOn,
+    /// The holder has begun to release the lock. It leads no more, and its last lease runs on (M6).
+    Leaves,
+    /// Nobody holds enough parts (M4).
+    Free,
+    /// None of these: whoever holds a part bars all.
+    Barred,
+}
+
+impl View {
+    /// Creates the view of the candidate `identity` of a lock with `size` parts, before its first look. A leader needs
+    /// `quorum` of them.
+    #[must_use]
+    pub fn new(identity: impl Into<String>, size: usize, quorum: usize) -> Self {
+        Self {
+            identity: identity.into(),
+            size,
+            quorum,
+            shown: None,
+            looked: (0..size).collect(),
+            own: VecDeque::new(),
+            carried: None,
+            undecided: 0,
+            doubles: 0,
+            notice: None,
+        }
+    }
+
+    /// Remembers a write that is about to be sent. A request to a leader is not remembered, because it keeps the write id of
+    /// the leader's record.
+    pub fn writes(&mut self, record: &LeaderElectionRecord) {
+        if !record.is_released() && record.holder_identity != self.identity {
+            return;
+        }
+        self.remember(record);
+    }
+
+    fn remember(&mut self, record: &LeaderElectionRecord) {
+        self.own.extend(record.write_id.clone().map(|write_id| Own { write_id, is_awaited: true }));
+        if self.own.len() > REMEMBERED_WRITES {
+            self.own.pop_front();
+        }
+    }
+
+    /// Takes a write that has landed in enough parts.
+    pub fn wrote(&mut self, record: &LeaderElectionRecord, written: &BTreeMap<usize, Version>) -> Version {
+        if written.len() == self.size {
+            // No earlier write can land any more, because each names a version that has been replaced.
+            self.own.retain(|own| Some(&own.write_id) == record.write_id.as_ref());
+        }
+        let mut parts = self.shown.take().map(|shown| shown.parts).unwrap_or_default();
+        // The others are being written, or have changed.
+        parts.0.retain(|_, place| !place.counts && !place.is_behind(record.leader_transitions));
+        parts.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
+        let version = parts.version();
+        self.shown = Some(Shown { record: record.clone(), version: version.clone(), parts });
+        version
+    }
+
+    /// Takes the answer of a part to a write that has landed in enough others.
+    pub fn wrote_late(&mut self, record: &LeaderElectionRecord, part: usize, version: Version) {
+        self.learn(record, part, Place::written(version));
+    }
+
+    /// Takes the read of a part whose version was not known when this record was written.
+    pub fn read_late(&mut self, record: &LeaderElectionRecord, part: usize, found: Option<&VersionedRecord>) {
+        let is_own = found.is_some_and(|found| self.is_own(&found.record));
+        if let Some(found) = found {
+            let carried = self.carried.get_or_insert_with(|| Box::new(LeaderElectionRecord::new("", RELEASED_LEASE)));
+            carried.keep_unknown_of(&found.record);
+        }
+        self.learn(record, part, Place::new(found, is_own));
+    }
+
+    fn learn(&mut self, record: &LeaderElectionRecord, part: usize, place: Place) {
+        if let Some(shown) = self.shown.as_mut().filter(|shown| shown.record.write_id == record.write_id) {
+            shown.parts.0.insert(part, place);
+        }
+    }
+
+    /// Returns the record that gives back the parts that a write has taken, after others have failed with this kind of error
+    /// (M7); `None` if they stay.
+    pub fn gives_back(&mut self, record: &LeaderElectionRecord, kind: StoreErrorKind) -> Option<LeaderElectionRecord> {
+        // The candidate tries again much later, or follows whoever has taken the second lock. Nobody else must wait for its
+        // half.
+        let is_lost = matches!(kind, StoreErrorKind::Conflict | StoreErrorKind::Fatal);
+        // A renewal belongs to a term that goes on, and half of a request belongs to the leader that is asked. Only the first
+        // write of a term raises the token.
+        let shown = self.shown.as_ref().map(|shown| shown.record.leader_transitions);
+        if !is_lost || shown >= Some(record.leader_transitions) {
+            return None;
+        }
+        let mut returned = LeaderElectionRecord {
+            holder_identity: String::new(),
+            lease_duration: RELEASED_LEASE,
+            write_id: record.write_id.as_ref().map(|id| format!("{id}-returned")),
+            peer: None,
+            rank: None,
+            ..record.clone()
+        };
+        self.carried.iter().for_each(|carried| returned.keep_unknown_of(carried));
+        // The store may have carried out the second half, and may give the first one back at any later moment. So the write
+        // counts for nothing from now on.
+        self.own.iter_mut().for_each(|own| own.is_awaited = false);
+        self.remember(&returned);
+        Some(returned)
+    }
+
+    /// Returns `true` if these answers are enough to show a record. Otherwise more answers may change the meaning.
+    #[must_use]
+    pub fn is_decided(&self, looks: &Looks) -> bool {
+        self.verdict(looks).0 != Verdict::Barred
+    }
+
+    /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
+    /// parts that have not answered. Its own deadline ends its term in time.
+    pub fn is_in_doubt(&mut self, looks: &Looks) -> bool {
+        let may_hold = self.holds() && looks.len() < self.size && !self.is_decided(looks);
+        self.undecided = if may_hold { self.undecided.saturating_add(1) } else { 0 };
+        (1..=UNDECIDED_LOOKS).contains(&self.undecided)
+    }
+
+    /// Returns `true` if the lock was shown as the candidate's own, and can be held without all parts.
+    fn holds(&self) -> bool {
+        let is_ours = |shown: &Shown| !shown.record.is_released() && self.is_own(&shown.record);
+        self.quorum < self.size && self.shown.as_ref().is_some_and(is_ours)
+    }
+
+    /// Returns the record that these answers show together, and what is new for people to know.
+    pub fn show(&mut self, looks: &Looks) -> (Option<VersionedRecord>, Option<Notice>) {
+        // The version of all has existed since the latest of the writes.
+        let age = looks.values().flatten().map(|found| found.age).min().flatten();
+        let news = self.notice_of(looks);
+        let (verdict, counted) = self.verdict(looks);
+        self.looked = looks.keys().copied().collect();
+        if let (Verdict::Same, Some(Shown { record, version, .. })) = (verdict, &self.shown) {
+            return (Some(VersionedRecord::new(record.clone(), version.clone()).with_age(age)), news);
+        }
+        let parts = self.parts(looks, verdict, &counted);
+        let version = parts.version();
+        let record = self.record(looks, verdict, &counted, &version).map(|mut record| {
+            // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
+            record.unknown = UnknownFields::default();
+            records(looks).chain(self.carried.as_deref()).for_each(|half| record.keep_unknown_of(half));
+            // A request that has reached one part is obeyed, and must not go uncounted.
+            record.take_backs = records(looks).map(|half| half.take_backs).max().unwrap_or_default();
+            record
+        });
+        self.own.iter_mut().for_each(|own| own.is_awaited = false);
+        let found = record.as_ref().map(|record| VersionedRecord::new(record.clone(), version.clone()).with_age(age));
+        self.shown = record.map(|record| Shown { record, version, parts });
+        (found, news)
+    }
+
+    /// Returns the meaning of a look, and the parts that show it.
+    fn verdict(&self, looks: &Looks) -> (Verdict, BTreeSet<usize>) {
+        let enough = |is_one: &dyn Fn(usize, Option<&VersionedRecord>) -> bool| {
+            let those = looks.iter().filter(|(part, found)| is_one(**part, found.as_ref()));
+            let those: BTreeSet<usize> = those.map(|(part, _)| *part).collect();
+            (those.len() >= self.quorum).then_some(those)
+        };
+        let is_own = |found: Option<&VersionedRecord>| found.is_some_and(|found| self.is_own(&found.record));
+        let leads = self.holds();
+        if let Some(shown) = &self.shown
+            && looks.iter().all(|(part, found)| shown.parts.shows(*part, found.as_ref()))
+            && let Some(those) = enough(&|part, _| shown.parts.counts(part))
+        {
+            return (Verdict::Same, those);
+        }
+        for half in records(looks).filter(|half| half.write_id.is_some()) {
+            let is_it =
+                |_, found: Option<&VersionedRecord>| found.is_some_and(|found| found.record.write_id == half.write_id);
+            if self.own_write(half).is_none_or(|own| own.is_awaited)
+                && let Some(those) = enough(&is_it)
+            {
+                return (Verdict::Landed, those);
+            }
+        }
+        if let Some(Shown { record, parts, .. }) = &self.shown {
+            let stays = |part, found: Option<&VersionedRecord>| {
+                let is_annotated = || found.is_some_and(|found| is_annotation(&found.record, record));
+                parts.counts(part) && (parts.shows(part, found) || is_annotated())
+            };
+            let goes_on = |part, found: Option<&VersionedRecord>| stays(part, found) || is_own(found);
+            // No later term can have a majority beside a leader's part and those that are behind it.
+            let is_behind = |found: Option<&VersionedRecord>| {
+                leads && found.is_none_or(|found| found.record.leader_transitions < record.leader_transitions)
+            };
+            if let Some(mut those) = enough(&|part, found| goes_on(part, found) || is_behind(found)) {
+                those.retain(|part| goes_on(*part, looks.get(part).and_then(Option::as_ref)));
+                return (Verdict::GoesOn, those);
+            }
+            let is_held = |part, found: Option<&VersionedRecord>| {
+                let is_theirs = |half: &LeaderElectionRecord| half.holder_identity == record.holder_identity;
+                stays(part, found) && found.is_some_and(|found| !found.record.is_released() && is_theirs(&found.record))
+            };
+            let is_left = |found: Option<&VersionedRecord>| {
+                let is_of_term = |half: &LeaderElectionRecord| half.leader_transitions == record.leader_transitions;
+                found.is_some_and(|found| found.record.is_released() && is_of_term(&found.record))
+            };
+            if record.holder_identity != self.identity
+                && let Some(those) = enough(&|part, found| is_held(part, found) || is_left(found))
+                && looks.iter().any(|(part, found)| is_held(*part, found.as_ref()))
+            {
+                return (Verdict::Leaves, those);
+            }
+        }
+        let is_free = |_, found: Option<&VersionedRecord>| {
+            !leads && is_own(found) || found.is_none_or(|found| found.record.is_released())
+        };
+        enough(&is_free)
+            .map_or_else(|| (Verdict::Barred, looks.keys().copied().collect()), |those| (Verdict::Free, those))
+    }
+
+    /// Returns what is known of the parts after a look. A part that has not answered is as it was, if its write still counts.
+    fn parts(&self, looks: &Looks, verdict: Verdict, counted: &BTreeSet<usize>) -> Parts {
+        let goes_on = |shown: &&Shown| match verdict {
+            Verdict::Same | Verdict::GoesOn | Verdict::Leaves => true,
+            Verdict::Landed => counted.iter().any(|part| {
+                let found = looks.get(part).and_then(Option::as_ref);
+                found.is_some_and(|found| found.record.write_id == shown.record.write_id)
+            }),
+            Verdict::Free | Verdict::Barred => false,
+        };
+        let mut parts = self.shown.as_ref().filter(goes_on).map(|shown| shown.parts.clone()).unwrap_or_default();
+        for (part, found) in looks {
+            parts.0.insert(*part, Place::new(found.as_ref(), counted.contains(part)));
+        }
+        parts
+    }
+
+    /// The record of parts that were not shown before.
+    fn record(
+        &mut self,
+        looks: &Looks,
+        verdict: Verdict,
+        counted: &BTreeSet<usize>,
+        version: &Version,
+    ) -> Option<LeaderElectionRecord> {
+        // M5: the token of the next term is above those of all.
+        let leader_transitions = records(looks).map(|half| half.leader_transitions).max()?;
+        let halves = || counted.iter().rev().filter_map(|part| Some(&looks.get(part)?.as_ref()?.record));
+        let asks = |half: &&LeaderElectionRecord| {
+            let shown = self.shown.as_ref().and_then(|shown| shown.record.write_id.as_ref());
+            verdict == Verdict::Landed || self.quorum == self.size || half.write_id.as_ref() == shown
+        };
+        let asked = halves().filter(asks).find_map(|half| half.preferred_holder.clone());
+        match (verdict, &self.shown) {
+            (Verdict::Landed, _) => {
+                let landed = halves().next()?.clone();
+                if counted.len() == self.size && self.is_own(&landed) {
+                    self.own.retain(|own| Some(&own.write_id) == landed.write_id.as_ref());
+                }
+                Some(LeaderElectionRecord { preferred_holder: asked, ..landed })
+            }
+            (Verdict::Same | Verdict::GoesOn, Some(Shown { record, .. })) => {
+                let preferred_holder = record.preferred_holder.clone().or(asked);
+                Some(LeaderElectionRecord { preferred_holder, ..record.clone() })
+            }
+            (Verdict::Leaves, Some(Shown { record, .. })) => {
+                // A request for the lease would be a write into all parts.
+                let preferred_holder = record.preferred_holder.clone().or(asked);
+                Some(LeaderElectionRecord { preferred_holder, rank: None, ..record.clone() })
+            }
+            _ => {
+                let others = halves().filter(|half| !self.is_own(half)).collect();
+                Some(LeaderElectionRecord { leader_transitions, ..self.of_others(others, version) })
+            }
+        }
+    }
+
+    /// The record of parts that are not one write: whoever holds one of them bars all (M4).
+    fn of_others(&self, others: Vec<&LeaderElectionRecord>, version: &Version) -> LeaderElectionRecord {
+        let held = others.iter().filter(|half| !half.is_released());
+        let lease_duration = held.map(|half| half.lease_duration).max().unwrap_or(RELEASED_LEASE);
+        let front = others.into_iter().rev().max_by_key(|half| self.precedence(Some(half)));
+        // No part is the whole, so no election may take the whole for its own write, or for a write that it knows. An old
+        // write of this candidate is known by the beginning of its id.
+        let write_id = front.and_then(|front| front.write_id.as_deref()).unwrap_or_default();
+        LeaderElectionRecord {
+            lease_duration,
+            write_id: Some(format!("{write_id} {version}")),
+            // A request for the lease would be a write into all, and the holder of one would not know it for its own record.
+            rank: None,
+            ..front.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE))
+        }
+    }
+
+    /// The order of two parts. The larger one says who leads. A lease of this candidate's earlier life must not hide
+    /// the lease of another. The later term has the higher token.
+    pub(super) fn precedence(&self, half: Option<&LeaderElectionRecord>) -> Option<(bool, bool, u64)> {
+        let half = half?;
+        let is_held = !half.is_released();
+        Some((is_held && half.holder_identity != self.identity, is_held, half.leader_transitions))
+    }
+
+    pub(super) fn is_own(&self, half: &LeaderElectionRecord) -> bool {
+        self.own_write(half).is_some()
+    }
+
+    fn own_write(&self, half: &LeaderElectionRecord) -> Option<&Own> {
+        self.own.iter().find(|own| Some(&own.write_id) == half.write_id.as_ref())
+    }
+}
+
+/// The records of a look.
+fn records(looks: &Looks) -> impl Iterator<Item = &LeaderElectionRecord> {
+    looks.values().flatten().map(|found| &found.record)
+}

@@ -1,0 +1,205 @@
+//! A lock of which two of three parts decide (rule M10).
+
+use leaderelection::{LeaderElectionConfigBuilder, LeaderElectionRecord, LeaderHandle, Majority, MemoryStore};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::{SPREAD, run, single};
+use crate::support::{DEADLINE, Fault, Journal, LEASE, RETRY, TestLock, builder, plant, record, stored};
+
+/// The request timeout, which one look at a part that has just stopped costs.
+const TIMEOUT: Duration = Duration::from_millis(2500);
+
+/// The stores of the parts, which were in use before.
+async fn stores() -> [MemoryStore; 3] {
+    let stores: [MemoryStore; 3] = Default::default();
+    for store in &stores {
+        plant(store, &record("", Duration::from_secs(1), 6)).await;
+    }
+    stores
+}
+
+fn locks(stores: &[MemoryStore; 3], identity: &str) -> [TestLock; 3] {
+    [0, 1, 2].map(|part| TestLock::new(&stores[part], identity))
+}
+
+fn config(locks: &[TestLock; 3], journal: &Journal) -> LeaderElectionConfigBuilder {
+    builder(Majority::of(locks.clone()).unwrap(), journal.callbacks()).release_on_cancel(true)
+}
+
+async fn records(stores: &[MemoryStore; 3]) -> [LeaderElectionRecord; 3] {
+    [stored(&stores[0]).await.record, stored(&stores[1]).await.record, stored(&stores[2]).await.record]
+}
+
+/// Waits until a candidate leads, and returns the time that this took.
+async fn until_led(mut handle: LeaderHandle) -> Duration {
+    let began = Instant::now();
+    while !handle.is_leader() {
+        handle.changed().await.unwrap();
+    }
+    began.elapsed()
+}
+
+#[test]
+fn a_leader_needs_a_majority() {
+    let parts = || locks(&Default::default(), "a");
+    for (needed, problem) in [(1, "needed locks (1) must be from 2 to 3"), (4, "needed locks (4) must be from 2 to 3")]
+    {
+        let error = Majority::of(parts()).unwrap().needing(needed).unwrap_err().to_string();
+        assert!(error.starts_with(problem), "{error}");
+    }
+    let described = |lock: Majority| leaderelection::ObjectStoreBasedLock::describe(&lock);
+    assert!(described(Majority::of(parts()).unwrap()).starts_with("2 of "));
+    assert!(Majority::of([] as [TestLock; 0]).unwrap_err().to_string().contains("there must be one at least"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_one_write_in_every_part() {
+    let (stores, journal) = (stores().await, Journal::default());
+    let (handle, cancel, run) = run(config(&locks(&stores, "a"), &journal));
+    sleep(RETRY * 3).await;
+    assert_eq!(handle.fencing_token(), Some(7));
+    for record in records(&stores).await {
+        assert_eq!((&*record.holder_identity, record.leader_transitions), ("a", 7));
+    }
+    cancel.cancel();
+    run.await.unwrap();
+    sleep(RETRY).await;
+    assert!(records(&stores).await.iter().all(LeaderElectionRecord::is_released));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_goes_on_without_one_part() {
+    for gone in [0, 1, 2] {
+        for fault in [Fault::Hang, Fault::Refuse(leaderelection::StoreErrorKind::Fatal)] {
+            let (stores, journal) = (stores().await, Journal::default());
+            let parts = locks(&stores, "a");
+            let (handle, _cancel, _run) = run(config(&parts, &journal));
+            let (other, _other, _run) = run(config(&locks(&stores, "b"), &journal));
+            sleep(RETRY * 3).await;
+            parts[gone].set_outage(Some(fault));
+            for _ in 0..60 {
+                sleep(RETRY).await;
+                assert_eq!((handle.fencing_token(), other.is_leader()), (Some(7), false), "{gone} {fault:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_leads_without_two_parts() {
+    let (stores, journal) = (stores().await, Journal::default());
+    let (ours, theirs) = (locks(&stores, "a"), locks(&stores, "b"));
+    let (handle, _cancel, ended) = run(config(&ours, &journal));
+    let (other, _other, _run) = run(config(&theirs, &journal));
+    sleep(RETRY * 3).await;
+    for part in [1, 2] {
+        ours[part].set_outage(Some(Fault::Hang));
+        theirs[part].set_outage(Some(Fault::Hang));
+    }
+    sleep(DEADLINE + SPREAD).await;
+    assert!(!handle.is_leader());
+    assert_eq!(ended.await.unwrap().reason().unwrap().name(), "renew_deadline");
+    for _ in 0..30 {
+        sleep(RETRY).await;
+        assert!(!other.is_leader());
+    }
+    theirs[2].set_outage(None);
+    let took = until_led(other).await;
+    assert!(took < LEASE + TIMEOUT * 2 + RETRY * 5, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_takeover_needs_no_part_that_is_gone() {
+    for gone in [0, 1, 2] {
+        let (stores, journal) = (stores().await, Journal::default());
+        let (ours, theirs) = (locks(&stores, "a"), locks(&stores, "b"));
+        let (handle, _cancel, leader) = run(config(&ours, &journal));
+        let (other, _other, _run) = run(config(&theirs, &journal));
+        sleep(RETRY * 5).await;
+        assert!(handle.is_leader());
+        theirs[gone].set_outage(Some(Fault::Hang));
+        leader.abort();
+        let took = until_led(other).await;
+        assert!(took < LEASE + RETRY * 11 / 5 + TIMEOUT * 2 + SPREAD, "{gone}: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_was_away_is_taken_back() {
+    for away in [0, 1, 2] {
+        let (stores, journal) = (stores().await, Journal::default());
+        let parts = locks(&stores, "a");
+        parts[away].set_outage(Some(Fault::Hang));
+        let (handle, _cancel, _run) = run(config(&parts, &journal));
+        sleep(RETRY * 6).await;
+        assert_eq!(handle.fencing_token(), Some(7));
+        // Somebody else has left a part of an earlier attempt behind.
+        plant(&stores[away], &record("x", LEASE, 7)).await;
+        parts[away].set_outage(None);
+        sleep(RETRY * 3).await;
+        assert_eq!(stored(&stores[away]).await.record.holder_identity, "a", "{away}");
+        // The part counts again.
+        parts[(away + 1) % 3].set_outage(Some(Fault::Hang));
+        sleep(LEASE * 3).await;
+        assert_eq!(handle.fencing_token(), Some(7), "{away}");
+    }
+}
+
+/// A leader does not write over a part of a later term, whose token would go back.
+#[tokio::test(start_paused = true)]
+async fn no_token_of_a_part_goes_back() {
+    let (stores, journal) = (stores().await, Journal::default());
+    let (handle, _cancel, _run) = run(config(&locks(&stores, "a"), &journal));
+    sleep(RETRY * 3).await;
+    plant(&stores[2], &record("x", LEASE, 8)).await;
+    sleep(LEASE * 3).await;
+    assert_eq!(handle.fencing_token(), Some(7));
+    assert_eq!(stored(&stores[2]).await.record.leader_transitions, 8);
+}
+
+/// A candidate that renews one part alone bars nobody.
+#[tokio::test(start_paused = true)]
+async fn the_holder_of_one_part_does_not_bar_the_others() {
+    let (stores, journal) = (stores().await, Journal::default());
+    let (alone, _alone, _run) = run(single(&stores[0], "x", &journal));
+    sleep(RETRY * 3).await;
+    assert!(alone.is_leader());
+    let (handle, _cancel, _run) = run(config(&locks(&stores, "a"), &journal));
+    sleep(LEASE).await;
+    assert!(handle.is_leader());
+}
+
+/// Three rollouts from one lock to three, and back.
+#[tokio::test(start_paused = true)]
+async fn rollouts_between_one_and_three_have_no_gap() {
+    let (stores, journal) = (<[MemoryStore; 3]>::default(), Journal::default());
+    plant(&stores[0], &record("", RETRY, 41)).await;
+    let one = |identity: &str| single(&stores[0], identity, &journal);
+    let three = |identity: &str, needed| {
+        let lock = Majority::of(locks(&stores, identity)).unwrap().needing(needed).unwrap();
+        builder(lock, journal.callbacks()).release_on_cancel(true)
+    };
+    let rollouts = [
+        [one("a"), one("b")],
+        [three("c", 3), three("d", 3)],
+        [three("e", 2), three("f", 2)],
+        [three("g", 3), three("h", 3)],
+        [one("i"), one("j")],
+    ];
+    let (mut runs, mut last) = (Vec::new(), 41);
+    for config in rollouts.into_iter().flatten() {
+        if runs.len() == 2 {
+            let (_, cancel, ended): super::Running = runs.remove(0);
+            let began = Instant::now();
+            cancel.cancel();
+            ended.await.unwrap();
+            until_led(runs[0].0.clone()).await;
+            assert!(began.elapsed() <= RETRY * 11 / 5, "a gap of {:?}", began.elapsed());
+        }
+        runs.push(run(config));
+        sleep(LEASE * 2).await;
+        let led: Vec<_> = runs.iter().filter_map(|(handle, ..)| handle.fencing_token()).collect();
+        assert!(led.len() == 1 && led[0] >= last, "{led:?} after {last}");
+        last = led[0];
+    }
+}
