@@ -8,6 +8,7 @@
 //! The command `leaderelect lease-api` serves this over HTTP.
 
 mod body;
+mod both;
 mod discovery;
 mod lease;
 mod leases;
@@ -22,6 +23,7 @@ mod table;
 mod verbs;
 mod watch;
 
+pub use both::Both;
 pub use server::{LeaseApi, Namespaces};
 
 #[cfg(doctest)]

@@ -128,9 +128,10 @@ impl Object {
         self.kept.as_ref().filter(|kept| !kept.deleted).map(|kept| kept.metadata.clone()).unwrap_or_default()
     }
 
-    /// Returns `true` if the write of this Lease would change nothing.
+    /// Returns `true` if the write of this Lease would change nothing. Where two places show different writes, it would.
     pub(crate) fn is(&self, draft: &Draft) -> bool {
-        self.spec() == draft.spec && self.metadata() == draft.metadata
+        let is_write = !self.is_written_by(self.version.as_str());
+        is_write && self.spec() == draft.spec && self.metadata() == draft.metadata
     }
 
     /// The Lease for clients.

@@ -1,5 +1,7 @@
 //! `leaderelect lease-api`: serves Leases of Kubernetes out of a store.
 
+mod also;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,6 +31,10 @@ pub(crate) struct Args {
     /// NAMESPACE is the lock FOLDER/NAMESPACE/NAME
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
     store: PrefixUrl,
+    /// Keep every Lease in this folder, too, from which electors move to that of --store: lease://NAMESPACE/ for the Leases
+    /// of a namespace of a cluster, of which no others are written then. An elector holds both or none
+    #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
+    also: Option<PrefixUrl>,
     /// Write a kubeconfig with the address of this server into this file
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
@@ -57,13 +63,18 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 A line of --token-file may name namespaces behind the token, with commas between them: then the token is for the Leases \
-of these only. /livez and /readyz are open. /metrics is for Prometheus.";
+of these only. /livez and /readyz are open. /metrics is for Prometheus.
+
+--also is for the second of three rollouts, in which electors move from one folder to another, or from the Leases of a \
+cluster to a folder, without two leaders and without a gap. The guide is docs/migrating.md.";
 
 const EXAMPLES: &str = "\
 Examples:
   Beside a program on the same machine:
     leaderelect lease-api --store s3://bucket/leases --kubeconfig kubeconfig
     kubectl --kubeconfig kubeconfig get leases --all-namespaces --watch
+  For electors that move away from the cluster's Leases:
+    leaderelect lease-api --store s3://bucket/leases --also lease://default/
   For other machines:
     openssl rand -hex 32 > token
     leaderelect lease-api --store s3://bucket/leases --listen 0.0.0.0:4040 \\
@@ -75,11 +86,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
-    let folder = args.store.clone();
-    let store = thread::of_servers()?.spawn(async move { folder.open().await });
+    let (new, old) = (args.store.clone(), args.also.clone());
+    let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
     let store =
         store.await.map_err(|error| Failure::new(Exit::Internal, format!("cannot open the store: {error}")))??;
-    let api = LeaseApi::new(store, folder_of(args.store.prefix())).with_watch_interval(args.watch_interval);
+    let api = LeaseApi::new(store, also::folder_of(args.store.prefix())).with_watch_interval(args.watch_interval);
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
             return Err(Failure::usage(
@@ -89,7 +100,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         write(path, &kubeconfig(server.url(), &args.access, token.as_ref()))?;
     }
     output.say(format_args!("serving {}", server.url()));
-    output.say(format_args!("the Leases are those of {}", args.store));
+    let too = args.also.as_ref().map(|old| format!(", and of {old} too")).unwrap_or_default();
+    output.say(format_args!("the Leases are those of {}{too}", args.store));
     if let Some(tls) = server.tls() {
         tls.tell_of_expiry(args.store.to_string());
     }
@@ -127,11 +139,6 @@ async fn unready_while_draining(State(draining): State<CancellationToken>, reque
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n").into_response();
     }
     next.run(request).await
-}
-
-/// The prefix of a folder.
-fn folder_of(prefix: &str) -> String {
-    if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") }
 }
 
 /// Lets a request pass with what its token is for. Probes need none.

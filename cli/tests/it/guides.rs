@@ -28,12 +28,12 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-fn guide(path: &str) -> String {
+pub(crate) fn guide(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap()
 }
 
 /// The commands of a text, in order. A command may go on in the next line.
-fn commands(text: &str) -> Vec<String> {
+pub(crate) fn commands(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut inside = None::<Vec<&str>>;
     for line in text.lines().map(str::trim) {
@@ -117,6 +117,7 @@ impl Machine {
 fn the_move_from_a_lease_to_a_bucket_works_as_it_is_written() {
     let text = guide("docs/migrating.md");
     let (_, section) = text.split_once("\n## From a Lease to a bucket\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
     let machine = Machine::new();
     let (mut replicas, mut answers) = (Vec::new(), Vec::new());
     for command in commands(section) {

@@ -106,7 +106,7 @@ impl LeaderElectionRecord {
     /// Adds the unknown fields of another record that this record does not have, and the marks of its jobs. No list tells
     /// when its jobs were done, so the newest of each come first.
     #[cfg(feature = "majority")]
-    pub(crate) fn keep_unknown_of(&mut self, other: &Self) {
+    pub fn keep_unknown_of(&mut self, other: &Self) {
         let (ours, theirs) = (self.completed_jobs(), other.completed_jobs());
         let mut done: Vec<String> = Vec::new();
         for at in 0..ours.len().max(theirs.len()) {

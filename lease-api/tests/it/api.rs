@@ -1,5 +1,7 @@
 //! A client that sends what it is told.
 
+use std::ops::Deref;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
@@ -18,10 +20,24 @@ pub(crate) const KEY: &str = "leases/default/web";
 const JSON: &str = "application/json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 
+/// A server.
+#[derive(Clone)]
+pub(crate) struct Server {
+    routes: Router,
+}
+
 /// A server, and the store behind it.
 pub(crate) struct Api {
     pub(crate) store: Faulty,
-    routes: Router,
+    server: Server,
+}
+
+impl Deref for Api {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
 }
 
 #[derive(Debug)]
@@ -49,13 +65,24 @@ impl Api {
     }
 
     pub(crate) fn on(store: Faulty) -> Self {
-        let routes = LeaseApi::new(store.clone(), "leases/").routes();
-        Self { store, routes }
+        Self { server: Server::on(store.clone()), store }
     }
 
     /// Another server of the same store.
     pub(crate) fn another(&self) -> Self {
         Self::on(self.store.clone())
+    }
+
+    /// The record in the store.
+    pub(crate) async fn record(&self) -> Value {
+        let object = self.store.inner.get(KEY).await.unwrap().expect("an object");
+        serde_json::from_slice(&object.body).unwrap()
+    }
+}
+
+impl Server {
+    pub(crate) fn on(store: impl ConditionalStore) -> Self {
+        Self { routes: LeaseApi::new(store, "leases/").routes() }
     }
 
     pub(crate) async fn send(&self, method: &str, target: &str, content: &str, body: impl Into<Body>) -> Answer {
@@ -86,12 +113,6 @@ impl Api {
 
     pub(crate) async fn merge(&self, query: &str, patch: &Value) -> Answer {
         self.send("PATCH", &format!("{WEB}?{query}"), MERGE, patch.to_string()).await
-    }
-
-    /// The record in the store.
-    pub(crate) async fn record(&self) -> Value {
-        let object = self.store.inner.get(KEY).await.unwrap().expect("an object");
-        serde_json::from_slice(&object.body).unwrap()
     }
 }
 

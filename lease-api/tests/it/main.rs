@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;
+mod both;
 mod doubt;
 mod one_lock;
 mod patches;

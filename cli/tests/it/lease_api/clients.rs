@@ -23,13 +23,13 @@ const PROGRAM_VARIABLE: &str = "LEADERELECTION_TEST_CLIENT_GO";
 const TIMINGS: [&str; 8] = ["--lease-ms", "6000", "--renew-ms", "4000", "--retry-ms", "1000", "--work-ms", "50"];
 
 /// A candidate, which ends with this test.
-struct Candidate {
-    name: String,
+pub(super) struct Candidate {
+    pub(super) name: String,
     process: Child,
 }
 
 impl Candidate {
-    fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 }
@@ -41,28 +41,34 @@ impl Drop for Candidate {
     }
 }
 
-/// Candidates of one kind, and their log.
-struct Fleet {
-    place: Place,
-    program: fn() -> Option<Command>,
+/// Candidates of one kind for one Lease, and their log.
+pub(super) struct Fleet {
+    pub(super) place: Place,
+    pub(super) program: fn() -> Option<Command>,
+    pub(super) lock: String,
 }
 
 impl Fleet {
-    fn start(&self, name: &str, url: &str) -> Candidate {
+    /// Starts a candidate that knows nothing but the address of its server.
+    pub(super) fn start(&self, name: &str, url: &str) -> Candidate {
         let kubeconfig = self.place.path(&format!("kubeconfig-{name}"));
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a, \
              namespace: default}}}}]\nusers: [{{name: a, user: {{}}}}]\nclusters: [{{name: a, cluster: {{server: \"{url}\"}}}}]\n"
         );
         fs::write(&kubeconfig, text).unwrap();
+        self.start_with(name, &kubeconfig)
+    }
+
+    pub(super) fn start_with(&self, name: &str, kubeconfig: &Path) -> Candidate {
         let mut command = (self.program)().unwrap();
-        command.args(["--lock", "web", "--identity", name, "--log", self.place.path("log").to_str().unwrap()]);
+        command.args(["--lock", &self.lock, "--identity", name, "--log", self.place.path("log").to_str().unwrap()]);
         command.args(TIMINGS).env("KUBECONFIG", kubeconfig).stdin(Stdio::piped());
         Candidate { name: name.to_owned(), process: command.spawn().unwrap() }
     }
 
     /// The names in the log of the work, in its order.
-    fn workers(&self) -> Vec<String> {
+    pub(super) fn workers(&self) -> Vec<String> {
         let log = fs::read_to_string(self.place.path("log")).unwrap_or_default();
         let entries = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         entries
@@ -72,7 +78,7 @@ impl Fleet {
     }
 
     /// Waits until one of these works behind an entry, and returns it.
-    async fn works(&self, behind: usize, names: &[&str]) -> String {
+    pub(super) async fn works(&self, behind: usize, names: &[&str]) -> String {
         let found = || self.workers().into_iter().skip(behind).find(|worker| names.contains(&&**worker));
         eventually(&format!("one of {names:?} works"), async || found()).await
     }
@@ -91,7 +97,7 @@ async fn elect(program: fn() -> Option<Command>) {
     let place = Place::new();
     let server = Sidecar::spawn(&mut lease_api(&place, "127.0.0.1:0")).await;
     let proxy = Proxy::start(server.url(), unsigned()).await;
-    let fleet = Fleet { place, program };
+    let fleet = Fleet { place, program, lock: "web".to_owned() };
     let mut killed = fleet.start("killed", server.url());
     fleet.works(0, &["killed"]).await;
     let first = lease(&server).await;
@@ -130,7 +136,7 @@ async fn elect(program: fn() -> Option<Command>) {
     assert_eq!(lease(&server).await["spec"]["holderIdentity"], other, "{} came back", frozen.name);
 }
 
-fn python() -> Option<Command> {
+pub(super) fn python() -> Option<Command> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let drivers = repository.join("comparison/drivers/python");
     let packages = Command::new(repository.join(".ci/python-packages")).arg(drivers.join("requirements.txt")).output();
@@ -142,7 +148,7 @@ fn python() -> Option<Command> {
     Some(command)
 }
 
-fn client_go() -> Option<Command> {
+pub(super) fn client_go() -> Option<Command> {
     std::env::var_os(PROGRAM_VARIABLE).map(Command::new)
 }
 

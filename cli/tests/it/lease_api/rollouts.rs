@@ -1,0 +1,183 @@
+//! The guide for electors in other languages, docs/migrating.md: from the Lease of a cluster to a folder in three rollouts, with
+//! a fault in each. The cluster is the one of `LEADERELECTION_TEST_KUBE`, or else the tests' own API server.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::clients::{Candidate, Fleet, client_go, python};
+use crate::guides::{commands, guide};
+use crate::serve::process::eventually;
+use crate::serve::sidecar::Sidecar;
+use crate::support::{Place, end_of, leaderelect};
+
+const KUBECONFIG_VARIABLE: &str = "LEADERELECTION_TEST_KUBE";
+
+/// A candidate, and the server beside it unless the candidate asks the cluster. They are killed together, as a pod is.
+struct Pod {
+    candidate: Candidate,
+    server: Option<Sidecar>,
+}
+
+impl Pod {
+    fn signal(&self, signal: Signal) {
+        self.server.iter().for_each(|server| server.signal(signal));
+        self.candidate.signal(signal);
+    }
+
+    /// The number of reads that its server has answered.
+    async fn reads(&self) -> u64 {
+        let metrics = self.server.as_ref().unwrap().ask("/metrics").await.1;
+        let reads = r#"leaderelection_lease_api_requests_total{verb="get",code="200"} "#;
+        metrics.lines().find_map(|line| line.strip_prefix(reads)?.parse().ok()).unwrap_or_default()
+    }
+}
+
+struct Service {
+    fleet: Fleet,
+    cluster: PathBuf,
+    lock: String,
+    /// The commands of the guide for the second rollout and the third, with a folder in the place of the bucket.
+    servers: [String; 2],
+    _own: Option<KubeApi>,
+}
+
+impl Service {
+    async fn new(program: fn() -> Option<Command>, lock: &str) -> Self {
+        let place = Place::new();
+        let (cluster, own) = match std::env::var_os(KUBECONFIG_VARIABLE) {
+            Some(path) => (path.into(), None),
+            None => {
+                let (own, path) = (KubeApi::start().await, place.path("cluster"));
+                std::fs::write(&path, own.kubeconfig().to_string()).unwrap();
+                (path, Some(own))
+            }
+        };
+        let text = guide("docs/migrating.md");
+        let (_, section) = text.split_once("\n## Electors of Leases\n").unwrap();
+        let servers: Vec<_> =
+            commands(section).iter().map(|command| command.replace("s3://bucket/", &place.file(""))).collect();
+        let servers = servers.try_into().expect("a server for the second rollout and one for the third");
+        Self {
+            fleet: Fleet { place, program, lock: lock.to_owned() },
+            cluster,
+            lock: lock.to_owned(),
+            servers,
+            _own: own,
+        }
+    }
+
+    /// The URL of the lock in the cluster, and in the folder.
+    fn locks(&self) -> [String; 2] {
+        [format!("lease://default/{}", self.lock), self.fleet.place.file(&format!("leases/default/{}", self.lock))]
+    }
+
+    fn of_cluster(&self, name: &str) -> Pod {
+        Pod { candidate: self.fleet.start_with(name, &self.cluster), server: None }
+    }
+
+    /// A pod of the second rollout, or of the third.
+    async fn of_folder(&self, name: &str, also: bool) -> Pod {
+        let [both, alone] = &self.servers;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
+        command.args((if also { both } else { alone }).split(' ').skip(1)).args(["--listen", "127.0.0.1:0"]);
+        command.env("KUBECONFIG", &self.cluster);
+        let server = Sidecar::spawn(&mut command).await;
+        Pod { candidate: self.fleet.start(name, server.url()), server: Some(server) }
+    }
+
+    /// What `leaderelect status` says about both locks.
+    fn status(&self) -> [Value; 2] {
+        self.locks().map(|lock| {
+            let mut command = leaderelect(["status", "-o", "json", &lock]);
+            command.env("KUBECONFIG", &self.cluster);
+            let ended = end_of(command);
+            serde_json::from_str(&ended.stdout).unwrap_or_default()
+        })
+    }
+
+    /// Waits until both locks have the same holder and token, which is step 3 of the guide, and returns them.
+    async fn is_joined(&self) -> (String, u64) {
+        eventually("both locks have one holder and one token", async || {
+            let [old, new] = self.status();
+            let of = |status: &Value| Some((status["holder"].as_str()?.to_owned(), status["fencingToken"].as_u64()?));
+            of(&old).filter(|of_old| Some(of_old) == of(&new).as_ref() && !of_old.0.is_empty())
+        })
+        .await
+    }
+
+    /// Waits until one of these works from now on.
+    async fn works(&self, names: &[&str]) -> String {
+        self.fleet.works(self.fleet.workers().len(), names).await
+    }
+}
+
+async fn follow_the_guide(program: fn() -> Option<Command>, lock: &str) {
+    let service = Service::new(program, lock).await;
+    let first = service.of_cluster("cluster-1");
+    service.works(&["cluster-1"]).await;
+    let second = service.of_cluster("cluster-2");
+
+    // Rollout 2. The leader of rollout 1 dies meanwhile, and its successor is told to end.
+    let both_1 = service.of_folder("both-1", true).await;
+    first.signal(Signal::KILL);
+    let leader = service.works(&["cluster-2", "both-1"]).await;
+    let both_2 = service.of_folder("both-2", true).await;
+    second.signal(Signal::TERM);
+    println!("behind cluster-1: {leader}");
+    service.works(&["both-1", "both-2"]).await;
+    let (leader, token) = service.is_joined().await;
+    drop((first, second));
+
+    // A pod of rollout 2 dies with its server.
+    let (dies, stays) = if leader == "both-1" { (both_1, both_2) } else { (both_2, both_1) };
+    dies.signal(Signal::KILL);
+    service.works(&[&stays.candidate.name]).await;
+    let (_, second_token) = service.is_joined().await;
+    assert!(second_token > token, "{token} {second_token}");
+
+    // Rollout 3, in which the leader of rollout 2 freezes, and wakes behind its lease.
+    let folder_1 = service.of_folder("folder-1", false).await;
+    stays.signal(Signal::STOP);
+    service.works(&["folder-1"]).await;
+    stays.signal(Signal::CONT);
+    let [old, new] = service.status();
+    assert_eq!((&old["holder"], &new["holder"]), (&stays.candidate.name.as_str().into(), &"folder-1".into()));
+    let third_token = new["fencingToken"].as_u64().unwrap();
+    assert!(third_token > second_token, "{second_token} {third_token}");
+    // It has asked, and stays without the Lease.
+    let before = stays.reads().await;
+    eventually("the one that was frozen asks", async || (stays.reads().await > before).then_some(())).await;
+    assert_eq!(service.status()[1]["fencingToken"], third_token);
+    stays.signal(Signal::TERM);
+    let folder_2 = service.of_folder("folder-2", false).await;
+    folder_1.signal(Signal::TERM);
+    service.works(&["folder-2"]).await;
+    assert!(service.status()[1]["fencingToken"].as_u64() > Some(third_token));
+    let frozen = stays.candidate.name.clone();
+    drop((stays, folder_1, folder_2));
+
+    // Everybody's work is one piece, but for the one that was frozen: an elector without a look at the clock works on.
+    let mut workers = service.fleet.workers();
+    workers.retain(|worker| *worker != frozen);
+    workers.dedup();
+    let names: BTreeSet<_> = workers.iter().collect();
+    assert_eq!(workers.len(), names.len(), "{workers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_elector_of_the_python_client_moves_from_a_cluster_to_a_folder() {
+    follow_the_guide(python, &format!("python-{}", std::process::id())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_go_moves_from_a_cluster_to_a_folder() {
+    if client_go().is_none() {
+        return println!("skipped: no program of comparison/drivers/go is named");
+    }
+    follow_the_guide(client_go, &format!("go-{}", std::process::id())).await;
+}

@@ -1,0 +1,246 @@
+//! A store that keeps every Lease in two places.
+
+mod look;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::causes::with_causes;
+use leaderelection::store::ListedObject;
+use leaderelection::{
+    ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+
+use look::{BOTH, Look, Part, RELEASED_LEASE, Side};
+
+/// The number of Leases of which a server remembers what it has seen.
+const MOST_LOOKS: usize = 16 * 1024;
+
+/// Names the object of a key in the old place; `None` if the old place cannot have it.
+type Keys = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Two places of the same Leases, as one store: the second of three rollouts that move electors from the Leases of a cluster
+/// to those of a bucket. An elector that writes here holds the Lease in both places, so it excludes those that write in
+/// one of them, and the other way round.
+///
+/// The rule is M11 of [the protocol](leaderelection::protocol):
+///
+/// - A write has landed when both places show it, the old one first. Until then, nobody leads by it.
+/// - A client sees the leader of either place, and no half of a write. Whoever is not shown bars all others for a lease.
+/// - A server that ends between two writes leaves a half. The next write of the same client completes it.
+///
+/// A write is two requests, and so is a read. A listing shows the Leases of the new place, and reads each of them. What the
+/// old place cannot have is read from the new one, and never written.
+///
+/// ```
+/// use leaderelection::MemoryStore;
+/// use leaderelection_lease_api::{Both, LeaseApi};
+///
+/// let (cluster, bucket) = (MemoryStore::new(), MemoryStore::new());
+/// // The Lease `web` of the namespace `default` is `web` in the old place.
+/// let both = Both::new(cluster, bucket, |key| key.strip_prefix("leases/default/").map(str::to_owned));
+/// let routes: axum::Router = LeaseApi::new(both, "leases/").routes();
+/// ```
+pub struct Both {
+    old: Arc<dyn ConditionalStore>,
+    new: Arc<dyn ConditionalStore>,
+    keys: Box<Keys>,
+    /// The last look at each key, without unknown fields.
+    looks: Mutex<HashMap<String, Look>>,
+}
+
+impl Both {
+    /// Joins two stores. `keys` names the object of a key of `new` in `old`, or returns `None` if `old` cannot have it.
+    ///
+    /// All servers of the same Leases join the same stores in the same order, on the way back, too.
+    #[must_use]
+    pub fn new(
+        old: impl ConditionalStore,
+        new: impl ConditionalStore,
+        keys: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { old: Arc::new(old), new: Arc::new(new), keys: Box::new(keys), looks: Mutex::default() }
+    }
+
+    fn old_key(&self, key: &str) -> Result<String, StoreError> {
+        (self.keys)(key).ok_or_else(|| {
+            let message = format!("{} has no place in the old store; ask a server without it", self.new.describe(key));
+            StoreError::new(StoreErrorKind::Fatal, message)
+        })
+    }
+
+    fn looks(&self) -> MutexGuard<'_, HashMap<String, Look>> {
+        // No change can panic half-way.
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a look, and since when its versions are there.
+    fn remember(&self, key: &str, look: &mut Look) {
+        let mut looks = self.looks();
+        if let Some(before) = looks.get(key) {
+            look.continue_from(before);
+        } else if looks.len() >= MOST_LOOKS {
+            looks.clear();
+        }
+        let mut kept = look.clone();
+        kept.shorten();
+        looks.insert(key.to_owned(), kept);
+    }
+
+    async fn look(&self, key: &str) -> Result<Look, StoreError> {
+        let old_key = self.old_key(key)?;
+        let (old, new) = tokio::try_join!(self.old.get(&old_key), self.new.get(key))?;
+        let part = |found: Option<VersionedObject>, store: &Arc<dyn ConditionalStore>, key: &str| {
+            found.map(|found| Part::read(&found)).transpose().map_err(|error| {
+                let message = format!("{}: {error}", store.describe(key));
+                StoreError::new(StoreErrorKind::Unreadable, message)
+            })
+        };
+        let mut look = Look { old: part(old, &self.old, &old_key)?, new: part(new, &self.new, key)? };
+        self.remember(key, &mut look);
+        Ok(look)
+    }
+
+    /// Writes into one place. A write whose answer is lost is looked for.
+    async fn put_at(
+        &self,
+        side: Side,
+        key: &str,
+        body: &Bytes,
+        write_id: &str,
+        look: &Look,
+    ) -> Result<Version, StoreError> {
+        let old_key;
+        let (store, key) = match side {
+            Side::Old => {
+                old_key = self.old_key(key)?;
+                (&self.old, &*old_key)
+            }
+            Side::New => (&self.new, key),
+        };
+        let expected = look.at(side).map_or(Precondition::Absent, |part| Precondition::Matches(part.version.clone()));
+        let error = match store.put(key, body.clone(), &expected).await {
+            Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Ambiguous) => error,
+            answer => return answer,
+        };
+        let found = store.get(key).await.ok().flatten();
+        let landed =
+            found.filter(|found| Part::read(found).is_ok_and(|part| part.record.write_id.as_deref() == Some(write_id)));
+        landed.map(|found| found.version).ok_or(error)
+    }
+
+    /// Returns what a client hears after one place has the write and the other has not.
+    async fn halved(
+        &self,
+        key: &str,
+        record: &LeaderElectionRecord,
+        look: &Look,
+        written: (Side, Version),
+        error: StoreError,
+    ) -> StoreError {
+        let (kind, takes) = (error.kind(), !record.is_released() && !look.goes_on_with(record));
+        if takes && kind != StoreErrorKind::Ambiguous {
+            // Nobody else must wait for a half that surely stays one.
+            let (side, version) = written;
+            let mut half = Look::default();
+            *half.at_mut(side) = Some(Part::of(record.clone(), version));
+            let write_id = format!("{}-returned", record.write_id.as_deref().unwrap_or_default());
+            let mut returned = record.clone();
+            (returned.holder_identity, returned.lease_duration) = (String::new(), RELEASED_LEASE);
+            (returned.write_id, returned.peer, returned.rank) = (Some(write_id.clone()), None, None);
+            if let Err(error) = self.put_at(side, key, &returned.to_json().into(), &write_id, &half).await {
+                let problem = with_causes(&error);
+                tracing::warn!(lock = self.describe(key), problem, "one half of a Lease stays for its duration");
+            }
+        }
+        if kind != StoreErrorKind::Rejected {
+            return error;
+        }
+        // A client that sends the same again would name a version that is gone.
+        let kind = if takes { StoreErrorKind::Fatal } else { StoreErrorKind::Ambiguous };
+        StoreError::new(kind, "one of the two places of the Lease has refused the write").with_source(error)
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for Both {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        if (self.keys)(key).is_none() {
+            return self.new.get(key).await;
+        }
+        let look = self.look(key).await?;
+        Ok(look.shown().map(|record| VersionedObject::new(record.to_json(), look.version())))
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let known = self.looks().get(key).cloned();
+        let mut look = match precondition {
+            Precondition::Absent => Look::default(),
+            Precondition::Matches(version) => match known.filter(|look| look.version() == *version) {
+                Some(look) => look,
+                None => self.look(key).await?,
+            },
+        };
+        if matches!(precondition, Precondition::Matches(version) if look.version() != *version) {
+            return Err(StoreError::new(StoreErrorKind::Conflict, format!("{}: it has changed", self.describe(key))));
+        }
+        let fault = |error| StoreError::new(StoreErrorKind::Fatal, format!("{}: {error}", self.describe(key)));
+        let mut record = LeaderElectionRecord::from_json(&body, std::time::Duration::MAX).map_err(fault)?;
+        let write_id = record.write_id.clone().unwrap_or_default();
+        if let Some(bar) = look.bar(&record.holder_identity) {
+            let (lock, holder) = (self.describe(key), &bar.record.holder_identity);
+            tracing::info!(
+                lock,
+                holder,
+                "one of the two places is held, and may be by a leader; waiting for its lease"
+            );
+            return Err(StoreError::new(StoreErrorKind::Conflict, format!("{lock}: {holder} holds one place")));
+        }
+        record.unknown.set(BOTH, &write_id);
+        let body: Bytes = record.to_json().into();
+        let mut order = Side::ALL;
+        if record.is_released() {
+            order.reverse();
+        }
+        let [first, second] = order;
+        let version = self.put_at(first, key, &body, &write_id, &look).await?;
+        let before = look.clone();
+        *look.at_mut(first) = Some(Part::of(record.clone(), version.clone()));
+        match self.put_at(second, key, &body, &write_id, &look).await {
+            Ok(version) => *look.at_mut(second) = Some(Part::of(record, version)),
+            Err(error) => return Err(self.halved(key, &record, &before, (first, version), error).await),
+        }
+        self.remember(key, &mut look);
+        Ok(look.version())
+    }
+
+    /// Refuses: a Lease in two places is released.
+    async fn delete(&self, key: &str, _expected: &Version) -> Result<(), StoreError> {
+        let message = format!("{}: nothing is deleted in two places; release the Lease", self.describe(key));
+        Err(StoreError::new(StoreErrorKind::Fatal, message))
+    }
+
+    /// Lists the new place. No version is known, because that of the old place is not.
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        let listed = self.new.list(prefix).await?;
+        Ok(listed.into_iter().map(|object| ListedObject::new(object.key, None)).collect())
+    }
+
+    fn describe(&self, key: &str) -> String {
+        let old = (self.keys)(key).map(|old| format!(" and {}", self.old.describe(&old)));
+        format!("{}{}", self.new.describe(key), old.unwrap_or_default())
+    }
+
+    fn min_write_interval(&self) -> Option<std::time::Duration> {
+        self.old.min_write_interval().max(self.new.min_write_interval())
+    }
+}
+
+impl fmt::Debug for Both {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Both").field("old", &self.old).field("new", &self.new).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! What two places show together, without I/O: rule M11 of the protocol.
+
+use std::time::Duration;
+
+use leaderelection::lock::RecordError;
+use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
+use serde_json::json;
+use tokio::time::Instant;
+
+/// The field that names the write of a record if that needs both places.
+pub(super) const BOTH: &str = "both";
+
+/// The lease of nobody, as in client-go.
+pub(super) const RELEASED_LEASE: Duration = Duration::from_secs(1);
+
+/// One of the two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Old,
+    New,
+}
+
+impl Side {
+    pub(super) const ALL: [Self; 2] = [Self::Old, Self::New];
+
+    fn other(self) -> Self {
+        match self {
+            Self::Old => Self::New,
+            Self::New => Self::Old,
+        }
+    }
+}
+
+/// The object in one of the places.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) record: LeaderElectionRecord,
+    pub(super) version: Version,
+    /// The last write needs both places.
+    is_of_both: bool,
+    /// A moment from which on this server has seen no other version.
+    since: Instant,
+}
+
+impl Part {
+    /// Reads an object that has just been read.
+    pub(super) fn read(found: &VersionedObject) -> Result<Self, RecordError> {
+        // A lease that is too long for other candidates is for them to refuse.
+        Ok(Self::of(LeaderElectionRecord::from_json(&found.body, Duration::MAX)?, found.version.clone()))
+    }
+
+    /// The object with a record that is there now.
+    pub(super) fn of(record: LeaderElectionRecord, version: Version) -> Self {
+        let named = record.unknown.get(BOTH).and_then(|field| serde_json::from_str::<String>(field).ok());
+        let is_of_both = named.is_some() && named == record.write_id;
+        Self { record, version, is_of_both, since: Instant::now() }
+    }
+
+    fn is_held(&self) -> bool {
+        !self.record.is_released()
+    }
+
+    fn is_of_term(&self, other: &Self) -> bool {
+        let term = |part: &Self| (part.is_held(), part.record.leader_transitions);
+        term(self) == term(other) && self.record.holder_identity == other.record.holder_identity
+    }
+}
+
+/// What both places show.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub(super) old: Option<Part>,
+    pub(super) new: Option<Part>,
+}
+
+impl Look {
+    pub(super) fn at(&self, side: Side) -> Option<&Part> {
+        match side {
+            Side::Old => self.old.as_ref(),
+            Side::New => self.new.as_ref(),
+        }
+    }
+
+    pub(super) fn at_mut(&mut self, side: Side) -> &mut Option<Part> {
+        match side {
+            Side::Old => &mut self.old,
+            Side::New => &mut self.new,
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (Side, &Part)> {
+        Side::ALL.into_iter().filter_map(|side| Some((side, self.at(side)?)))
+    }
+
+    /// The version of both together.
+    pub(super) fn version(&self) -> Version {
+        let version = |side| self.at(side).map(|part| part.version.as_str());
+        Version::new(json!([version(Side::Old), version(Side::New)]).to_string())
+    }
+
+    /// Takes from an earlier look since when a version is there.
+    pub(super) fn continue_from(&mut self, before: &Self) {
+        for side in Side::ALL {
+            if let (Some(part), Some(before)) = (self.at_mut(side), before.at(side))
+                && part.version == before.version
+            {
+                part.since = before.since;
+            }
+        }
+    }
+
+    /// Forgets what only a reader needs.
+    pub(super) fn shorten(&mut self) {
+        for part in [&mut self.old, &mut self.new].into_iter().flatten() {
+            part.record.unknown = Default::default();
+        }
+    }
+
+    /// Returns `true` if both places show one write.
+    fn is_one_write(&self) -> bool {
+        let write_id = |side| self.at(side).and_then(|part| part.record.write_id.as_ref());
+        write_id(Side::Old).is_some() && write_id(Side::Old) == write_id(Side::New)
+    }
+
+    /// Returns `true` if nobody leads by what one place shows: the write needs the other place too, which shows no write of
+    /// the term.
+    fn is_half(&self, side: Side, part: &Part) -> bool {
+        part.is_held() && part.is_of_both && !self.at(side.other()).is_some_and(|other| other.is_of_term(part))
+    }
+
+    /// The place that says who leads, if any does.
+    fn front(&self) -> Option<(Side, &Part)> {
+        let whole = self.parts().filter(|(side, part)| !self.is_half(*side, part));
+        whole.max_by_key(|(side, part)| {
+            (part.is_held(), part.record.leader_transitions, part.record.renew_time, *side == Side::Old)
+        })
+    }
+
+    /// The record that both places show together; `None` if there is none.
+    pub(super) fn shown(&self) -> Option<LeaderElectionRecord> {
+        let token = self.parts().map(|(_, part)| part.record.leader_transitions).max()?;
+        if let (true, Some(old), Some(new)) = (self.is_one_write(), &self.old, &self.new) {
+            let mut record = new.record.clone();
+            record.preferred_holder = record.preferred_holder.or_else(|| old.record.preferred_holder.clone());
+            return Some(record);
+        }
+        let front = self.front().map(|(_, part)| part.record.clone());
+        let mut record = front.unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE));
+        record.leader_transitions = token;
+        // This is no write, so nobody may take it for one.
+        record.write_id = Some(self.version().as_str().to_owned());
+        record.unknown = Default::default();
+        for part in [&self.new, &self.old].into_iter().flatten() {
+            record.keep_unknown_of(&part.record);
+        }
+        Some(record)
+    }
+
+    /// Returns `true` if the record goes on with the term that both places show.
+    pub(super) fn goes_on_with(&self, record: &LeaderElectionRecord) -> bool {
+        let is_it = |part: &Part| {
+            part.record.holder_identity == record.holder_identity
+                && part.record.leader_transitions == record.leader_transitions
+        };
+        !record.is_released() && self.front().is_some_and(|(_, part)| is_it(part))
+    }
+
+    /// The part that bars a write of this holder. Its own holder waits for nobody, and everybody waits for the one who is
+    /// shown. For whoever is not shown, this server waits: a lease from the moment at which it has seen the version first.
+    pub(super) fn bar(&self, holder: &str) -> Option<&Part> {
+        if self.is_one_write() {
+            return None;
+        }
+        let shown = self.front().map(|(side, _)| side);
+        let hidden = self.parts().filter(|(side, part)| Some(*side) != shown && part.is_held());
+        let mut live = hidden.map(|(_, part)| part).filter(|part| part.since.elapsed() < part.record.lease_duration);
+        live.find(|part| part.record.holder_identity != holder)
+    }
+}

@@ -1,0 +1,106 @@
+//! A store behind a network that is slow, loses requests and answers, and delivers late. Everything follows from a seed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use leaderelection::store::ListedObject;
+use leaderelection::{
+    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
+};
+use tokio::time::sleep;
+
+/// Numbers that follow from a seed (xorshift).
+#[derive(Clone, Debug)]
+pub(super) struct Chance(Arc<Mutex<u64>>);
+
+impl Chance {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)))
+    }
+
+    pub(super) fn below(&self, most: u64) -> u64 {
+        let mut state = self.0.lock().unwrap();
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        (*state >> 11) % most
+    }
+
+    /// Returns `true` in one of so many cases.
+    pub(super) fn one_in(&self, cases: u64) -> bool {
+        self.below(cases) == 0
+    }
+
+    pub(super) fn millis(&self, most: u64) -> Duration {
+        Duration::from_millis(self.below(most))
+    }
+}
+
+/// One place, as one server reaches it.
+#[derive(Clone, Debug)]
+pub(super) struct Network {
+    pub(super) store: MemoryStore,
+    pub(super) chance: Chance,
+}
+
+impl Network {
+    /// Passes a call on. What was sent arrives, even if nobody waits for the answer any more.
+    async fn pass<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let ambiguous = || Err(StoreError::new(StoreErrorKind::Ambiguous, "lost"));
+        let (chance, fate) = (&self.chance, self.chance.below(40));
+        let (there, back) = match fate {
+            // Long after everybody has given up.
+            0 => (chance.millis(30_000), chance.millis(100)),
+            _ => (chance.millis(120), chance.millis(120)),
+        };
+        if fate == 1 {
+            sleep(there).await;
+            return Err(StoreError::new(StoreErrorKind::Rejected, "refused"));
+        }
+        if fate == 2 {
+            sleep(there + back).await;
+            return ambiguous();
+        }
+        let sent = tokio::spawn(async move {
+            sleep(there).await;
+            call.await
+        });
+        if fate == 3 {
+            sleep(back).await;
+            return ambiguous();
+        }
+        let answer = sent.await.unwrap();
+        sleep(back).await;
+        if fate == 4 { ambiguous() } else { answer }
+    }
+}
+
+#[async_trait]
+impl ConditionalStore for Network {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        let (store, key) = (self.store.clone(), key.to_owned());
+        self.pass(async move { store.get(&key).await }).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let (store, key, precondition) = (self.store.clone(), key.to_owned(), precondition.clone());
+        self.pass(async move { store.put(&key, body, &precondition).await }).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.store.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.store.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.store.describe(key)
+    }
+}
