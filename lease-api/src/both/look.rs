@@ -1,4 +1,4 @@
-//! What two places show together, without I/O: rule M11 of the protocol.
+//! The meaning of two places together, without I/O: rule M11 of the protocol.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Part {
     }
 }
 
-/// What both places show.
+/// The objects in both places.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     pub(super) old: Option<Part>,

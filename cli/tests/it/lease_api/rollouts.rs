@@ -90,7 +90,7 @@ impl Service {
         Pod { candidate: self.fleet.start(name, server.url()), server: Some(server) }
     }
 
-    /// What `leaderelect status` says about both locks.
+    /// The answers of `leaderelect status` about both locks.
     fn status(&self) -> [Value; 2] {
         self.locks().map(|lock| {
             let mut command = leaderelect(["status", "-o", "json", &lock]);
