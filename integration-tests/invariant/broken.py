@@ -1,10 +1,12 @@
 """Each rule, broken once or more. A row has the rule, what is broken, the change of the text, and the run that shows it."""
 
 from lease import lease
+from majority import majority
 from mutations import Mutation
 from sessions import sessions
 
 LEAD = "read compete take land learn"
+LEAD_MOST = "look look compete take land land win"
 LEAD_A_LOCK = "open land learn take claim_lands adopt"
 
 # fmt: off
@@ -90,4 +92,34 @@ BROKEN = [
     Mutation(sessions, "S6", "a lock is given back while its work runs",
              "free", ", s.dropped[last]", "",
              f"{LEAD_A_LOCK} free claim_lands {LEAD_A_LOCK}"),
+    Mutation(majority, "M1", "the lease of a part counts from the moment at which the read was sent",
+             "look", "s.since[c, m], s.now)", "s.since[c, m], asked)",
+             f"{LEAD_MOST} {LEAD_MOST}"),
+    Mutation(majority, "M1", "a candidate goes on waiting when a part changes",
+             "look", "s.seen[c, m] == v", "s.seen[c, m] >= 0",
+             f"{LEAD_MOST} look look renew land land learn {LEAD_MOST}"),
+    Mutation(majority, "M2", "a write that takes a part replaces any version",
+             "land", "over(w, m) == s.top[m]", "Or(And(takes(w), over(w, m) >= 0), over(w, m) == s.top[m])",
+             "look look look look compete compete take take land land win land land win"),
+    Mutation(majority, "M3", "one part of a quorum is enough",
+             "win", "s.landed(w, q)", "s.place[w, common(q, q)] > 0",
+             "look compete take land win look compete take land win"),
+    Mutation(majority, "M4", "a part that another holds is taken without a wait",
+             "compete", "Or(free, expired), ", "",
+             f"{LEAD_MOST} {LEAD_MOST}"),
+    Mutation(majority, "M5", "a new term has the token that it replaces",
+             "compete", "token(p) > token(term(last))", "token(p) == If(token(term(last)) < 0, 0, token(term(last)))",
+             f"{LEAD_MOST} release land land {LEAD_MOST}", breaks="tokens"),
+    Mutation(majority, "M6", "a leader releases its parts before its term has ended",
+             "release", "s.ended[p] = True", "s.ended[p] = s.won[p] == 0",
+             f"{LEAD_MOST} release land land {LEAD_MOST}"),
+    Mutation(majority, "M7", "a candidate wins with a write that it has given back in one part",
+             "release", "s.ended[p] = True", "s.ended[p] = s.won[p] > 0",
+             f"look look compete take land release land {LEAD_MOST} land win"),
+    Mutation(majority, "M8", "two quorums have no part in common",
+             "meet", ", has(r, common(q, r))", "",
+             "look compete take land win look compete take land win"),
+    Mutation(majority, "M10", "a leader takes a part back from a term with a larger token",
+             "renew", ", token(term(s.shows[v])) <= token(p)", "",
+             f"{LEAD_MOST} {LEAD_MOST} renew land land learn"),
 ]

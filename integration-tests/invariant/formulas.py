@@ -5,12 +5,13 @@ import operator
 
 from z3 import And, FuncDeclRef, Implies, IntVal, Not, Or
 
-from system import Candidate, Claim, Map, Named, Session, Term, Version, Write
+from system import Candidate, Claim, Map, Named, Part, Quorum, Session, Term, Version, Write
 
 SIGNS = str.maketrans({"=": "==", "≤": "<=", "≠": "!=", "∧": " and ", "∨": " or ", "¬": " not "})
 COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le}
 # A letter that is no name of a system stands for all elements of its sort.
-LETTERS = {"c": Candidate, "d": Candidate, "p": Term, "w": Write, "u": Version, "v": Version, "x": Session, "j": Claim, "k": Claim}
+LETTERS = {"c": Candidate, "d": Candidate, "p": Term, "r": Term, "w": Write, "u": Version, "v": Version}
+LETTERS |= {"x": Session, "j": Claim, "k": Claim, "m": Part, "q": Quorum}
 
 
 class Formula(Named):
@@ -63,7 +64,7 @@ class Meaning:
         if isinstance(function, Map):
             return function[tuple(map(self.shown, function.keys, arguments))]
         if isinstance(function, FuncDeclRef):
-            return function(self.shown(function.domain(0), *arguments))
+            return function(*(self.shown(function.domain(number), each) for number, each in enumerate(arguments)))
         return function(*arguments)
 
     def shown(self, sort, element):

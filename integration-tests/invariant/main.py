@@ -9,11 +9,13 @@ import page
 import proof
 from broken import BROKEN
 from lease import lease
+from majority import majority
 from sessions import sessions
 from stories import Run
 
-SYSTEMS = {"lease": lease, "sessions": sessions}
-PAGE, PROTOCOL = ((page.DOCS / name).read_text() for name in ("invariant.md", "protocol.md"))
+SYSTEMS = {"lease": lease, "sessions": sessions, "majority": majority}
+PAGE = "\n".join(file.read_text() for file in (page.DOCS / "invariant.md", page.HERE / "majority.md"))
+PROTOCOL = (page.DOCS / "protocol.md").read_text()
 for name, system in SYSTEMS.items():
     page.read(system, name, PAGE)
 

@@ -1,11 +1,12 @@
-"""docs/invariant.md as the input of the proof: its formulas, and the place of each rule of docs/protocol.md."""
+"""docs/invariant.md, and majority.md beside this file, as the input of the proof: their formulas, and the place of each rule of docs/protocol.md."""
 
 import re
 from pathlib import Path
 
 from formulas import Formula
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 DOCS, SOURCE = ROOT / "docs", ROOT / "leaderelection/src"
 
 
@@ -22,7 +23,7 @@ def formulas(page, name):
     """The name, the rules, the meaning in words and the text of each formula of a list."""
     for item in items(page, name):
         if not (found := FORMULA.fullmatch(item)):
-            raise ValueError(f"docs/invariant.md: no formula with a name, words and a text: {item}")
+            raise ValueError(f"docs/invariant.md or majority.md: no formula with a name, words and a text: {item}")
         yield found[1], found[2].split(", ") if found[2] else [], found[3], found[4]
 
 

@@ -25,6 +25,17 @@ class Run:
         self.elements = [each for _, elements in self.steps for each in elements.values()]
         self.facts += [*system.always, *(fact for state in self.states for fact in state.required)]
         self.facts += system.usual(self.states[0], lambda sort: [each for each in self.elements if each.sort() == sort], ratio)
+        self.facts = [self.grounded(fact) for fact in self.facts]
+
+    def grounded(self, fact):
+        """A fact about all elements is one about each that the run names."""
+        if z3.is_and(fact) or z3.is_or(fact):
+            return (z3.And if z3.is_and(fact) else z3.Or)([self.grounded(each) for each in fact.children()])
+        if not z3.is_quantifier(fact):
+            return fact
+        sorts = [fact.var_sort(number) for number in range(fact.num_vars())]
+        known = [[each for each in (*self.system.names, *self.elements) if each.sort() == sort] for sort in sorts]
+        return z3.And([self.grounded(z3.substitute_vars(fact.body(), *reversed(row))) for row in itertools.product(*known)])
 
     def ends(self, claim):
         """Whether the run exists and can end so. If it does, this is the run that is told."""

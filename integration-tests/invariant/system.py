@@ -4,7 +4,8 @@ import inspect
 
 from z3 import ArraySort, BoolSort, Const, DeclareSort, ForAll, IntSort, Lambda, RealSort, Store
 
-Candidate, Term, Write, Session, Claim = map(DeclareSort, ("Candidate", "Term", "Write", "Session", "Claim"))
+SORTS = ("Candidate", "Term", "Write", "Session", "Claim", "Part", "Quorum")
+Candidate, Term, Write, Session, Claim, Part, Quorum = map(DeclareSort, SORTS)
 Version, Token, Time, Truth = IntSort(), IntSort(), RealSort(), BoolSort()
 
 
