@@ -188,7 +188,7 @@ class Rows(unittest.TestCase):
             verdict = trials.judge(trial, 1, f"violated: Exclusion seed: {seed}\n", 0.5)
             self.assertTrue(verdict.is_right)
             self.assertEqual(verdict.is_late, is_late)
-        command = trial.command({"simulate": programs.Program("simulate", ".")})
+        command = trial.command({"proofs": programs.Program("proofs", ".")})
         self.assertEqual(command[-3:], ["--first-seed", "3", "--condition=trouble: Much"])
 
     def test_the_longest_trials_of_the_last_run_are_first(self):

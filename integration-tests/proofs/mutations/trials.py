@@ -9,6 +9,8 @@ from pathlib import Path
 
 from rows import Row
 
+# The program of the models and simulations.
+PROOFS = "proofs"
 # More processor time than any trial needs, in seconds.
 PATIENCE = 120
 # More simulated hours than any trial needs.
@@ -32,13 +34,11 @@ class Trial:
         """The program and its arguments. With one thread, the same breach is found each time."""
         row = self.row
         if self.kind == "model":
-            program, *arguments = row.explore
-            return [programs[program], *arguments, row.setup, "--threads", "1"]
+            return [programs[PROOFS], *row.explore, row.setup, "--threads", "1"]
         if self.kind == "simulation":
-            program, *arguments = row.simulate
             conditions = [f"--condition={condition}" for condition in row.conditions]
             seeds = ["--hours", str(HOURS), "--threads", "1", "--first-seed", str(row.seed or 0)]
-            return [programs[program], *arguments, *seeds, *conditions]
+            return [programs[PROOFS], *row.simulate, *seeds, *conditions]
         package, target, *path = row.test.split("::")
         return [programs[f"{package}::{target}"], "-q", "::".join(path)]
 

@@ -4,11 +4,13 @@ mod case;
 mod count;
 mod fleet;
 mod plot;
+mod program;
 mod store;
 mod table;
 
 pub use case::{Case, Requests, Way};
 pub use plot::plot;
+pub use program::Arguments;
 pub use table::{Row, from_csv, table, to_csv};
 
 /// The numbers of locks that are counted.

@@ -3,10 +3,12 @@
 
 mod measure;
 mod member;
+mod program;
 mod store;
 mod table;
 mod watch;
 
 pub use measure::{Event, Measured, Settings};
+pub use program::Arguments;
 pub use store::{Pace, Throttle};
 pub use table::{HEAD, row};

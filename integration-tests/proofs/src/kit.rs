@@ -27,6 +27,7 @@ pub use model::{Goal, Model, Mover, Sight};
 pub use net::{Flight, Late, Net};
 pub use program::{Args, explore_all};
 pub(crate) use promises::promises;
+pub(crate) use question::questions;
 pub use question::{Ask, Asked, Question};
 pub use seat::{Seat, Work};
 pub use simulation::{Campaign, Outcome, Simulation};

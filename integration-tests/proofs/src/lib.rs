@@ -7,6 +7,7 @@ pub mod gaps;
 pub mod kit;
 pub mod majority;
 pub mod model;
+pub mod phase;
 pub mod sequenced;
 pub mod sessions;
 pub mod simulation;

@@ -13,7 +13,6 @@
 mod action;
 mod call;
 mod ends;
-mod phase;
 mod promise;
 mod proof;
 mod settings;

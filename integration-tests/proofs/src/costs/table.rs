@@ -108,21 +108,3 @@ pub(super) fn grouped(number: u64) -> String {
     }
     grouped
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_read_as_it_was_written() {
-        let case = Case { way: Way::Sessions, locks: 10_000, processes: 30 };
-        let requests = Requests { writes: 1, reads: 2, listings: 3, deletions: 4 };
-        let rows = [Row { case, requests }, Row { case: Case { way: Way::Leases, ..case }, requests }];
-        assert_eq!(from_csv(&to_csv(&rows)), rows);
-    }
-
-    #[test]
-    fn thousands_are_told_apart() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
-}

@@ -4,13 +4,11 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-use clap::Parser;
-
 use super::explore::Explored;
 use super::question::{Ask, Asked};
 
 /// Explores every history of a few processes in the models of the protocol, and checks every promise.
-#[derive(Clone, Debug, Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Explore only this model.
     model: Option<String>,

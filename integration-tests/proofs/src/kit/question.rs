@@ -26,6 +26,15 @@ impl<M: Model> Question<M> {
     }
 }
 
+/// Lists questions: the way to ask, the name, the setup that is changed, and the fields that differ in it.
+macro_rules! questions {
+    ($($ask:ident $name:literal: $setup:expr $(, $field:ident: $value:expr)*;)*) => {
+        vec![$($crate::kit::Question::$ask($name, Setup { $($field: $value,)* ..$setup })),*]
+    };
+}
+
+pub(crate) use questions;
+
 /// A question about any model.
 pub trait Ask: Send + Sync {
     /// The name of the setup.

@@ -1,8 +1,8 @@
 //! The steps that are possible in a state.
 
-use super::phase::next;
 use super::setup::Setup;
 use super::world::{Node, Stored, World};
+use crate::phase::next;
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

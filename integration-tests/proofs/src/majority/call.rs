@@ -9,7 +9,7 @@ use leaderelection::majority::plan::{Plan, Put};
 use leaderelection::majority::view::View;
 use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
 
-use super::phase::Phase;
+use crate::phase::Phase;
 
 /// A call of a process, and what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,11 +2,11 @@
 
 use super::action::Action;
 use super::call::Call;
-use super::phase::BOTH;
 use super::promise::Violation;
 use super::setup::Setup;
 use super::world::{Stored, World};
 use crate::kit::{Model, Sight};
+use crate::phase::BOTH;
 
 type Seen = Sight<Setup>;
 

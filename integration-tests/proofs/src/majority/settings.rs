@@ -1,8 +1,8 @@
 //! The explored setups.
 
-use super::phase::{ALL, BACK, BOTH, FORWARD, MOST, NEW, OLD, Phase, TO_ONE, TO_THREE};
 use super::setup::{RETRY, Setup};
-use crate::kit::Question;
+use crate::kit::{Question, questions};
+use crate::phase::{ALL, BACK, BOTH, FORWARD, MOST, NEW, OLD, Phase, TO_ONE, TO_THREE};
 
 /// The usual lease duration.
 const LEASE: u8 = 3;
@@ -21,132 +21,88 @@ const RANKED_LEASE_AND_POLLS: Option<u8> = Some(RANKED_LEASE + 2 * RETRY);
 
 /// Returns the setups of every test run.
 pub fn questions() -> Vec<Question<Setup>> {
-    let question = Question::new;
-    vec![
-        question("one that holds both", Setup { faults: 3, crashes: 0, ..faulty(&[BOTH]) }),
-        question("two that hold both", Setup { crashes: 0, eventful: 5, ..faulty(&[BOTH, BOTH]) }),
-        question(
-            "two that hold both, and a crash",
-            Setup { any_order: true, faults: 0, eventful: 5, ..faulty(&[BOTH, BOTH]) },
-        ),
-        question("the old lock and both", Setup { eventful: 4, ..faulty(&[OLD, BOTH]) }),
-        question("both and the new lock", Setup { eventful: 4, ..on_new(faulty(&[BOTH, NEW])) }),
-        question("unequal leases", Setup { leases: [5, LEASE], gap: Some(5 + RETRY), ..faulty(&[OLD, BOTH]) }),
-        question("the move", forward(&[OLD, OLD])),
-        question("the move, and a crash", Setup { eventful: 1, ..crashing(forward(&[BOTH, OLD])) }),
-        question("the way back", back(&[NEW, NEW])),
-        question("the way back, and a crash", Setup { eventful: 1, ..crashing(back(&[BOTH, NEW])) }),
-        question("the old lock and one that is refused", Setup { is_refused: true, ..quiet(&[BOTH, OLD]) }),
-        question("both and one that is refused", Setup { is_refused: true, ..quiet(&[BOTH, BOTH]) }),
-        question(
-            "the old lock and one that is refused, and a crash",
-            // A try of the refused candidate costs another poll.
-            Setup { is_refused: true, crashes: 1, gap: Some(LEASE + 2 * RETRY), ..quiet(&[BOTH, OLD]) },
-        ),
-        question("a better rank", ranked(quiet(&[BOTH, BOTH]))),
-        question("a better rank in the move", ranked(forward(&[BOTH, OLD]))),
-        question("a better rank on the way back", ranked(back(&[BOTH, NEW]))),
-        question(
-            "a better rank, and a release of one lock",
-            Setup { releases: 1, eventful: 4, gap: RANKED_LEASE_AND_POLLS, ..ranked(quiet(&[BOTH, BOTH])) },
-        ),
-        question(
-            "a better rank that is refused",
-            Setup { is_refused: true, eventful: 5, gap: RANKED_LEASE_AND_POLLS, ..ranked(quiet(&[BOTH, BOTH])) },
-        ),
-        question("half of an earlier life beside the old lock", left(1, &[OLD, BOTH])),
-        question("half of an earlier life beside the new lock", left(0, &[NEW, BOTH])),
-        question(
-            "half of an earlier life that is reclaimed",
-            Setup { reclaims: true, ages: false, ..left(1, &[OLD, BOTH]) },
-        ),
-        question("two that reclaim", Setup { reclaims: true, faults: 0, ..faulty(&[BOTH, BOTH]) }),
-        question("one with a job", Setup { faults: 4, crashes: 0, ..with_job(&[BOTH]) }),
-        question("two with a job", with_job(&[BOTH, BOTH])),
-        question("one of three", Setup { crashes: 0, ..three(&[MOST]) }),
-        question("two of three, and a fault", Setup { crashes: 0, eventful: 0, ..three(&[MOST, MOST]) }),
-        question("two of three, and a crash", Setup { faults: 0, ..three(&[MOST, MOST]) }),
-        question("two of three, of which one is gone", Setup { gone: Some(1), eventful: 1, ..three(&[MOST, MOST]) }),
-        question("two of three, of which the first stops", Setup { stops: Some(0), ..quiet_three(&[MOST, MOST]) }),
-        question("two of three, of which the last stops", Setup { stops: Some(2), ..quiet_three(&[MOST, MOST]) }),
-        question("two of three, of which one is restored", Setup { restores: Some(0), ..quiet_three(&[MOST, MOST]) }),
-        question(
-            "all of three, of which one is careless",
-            Setup { careless: Some(0), faults: 0, ..three(&[ALL, ALL]) },
-        ),
-        question("one of three with a job", Setup { job: true, gap: None, faults: 2, crashes: 0, ..three(&[MOST]) }),
-        question("from one to three", Setup { rolls: Some(TO_THREE), eventful: 0, ..of_one(&[OLD, OLD]) }),
-        question("from three to one", Setup { rolls: Some(TO_ONE), eventful: 0, ..quiet_three(&[MOST, MOST]) }),
-        question("all of three, and two of three", Setup { crashes: 0, eventful: 0, ..three(&[ALL, MOST]) }),
-    ]
+    questions! {
+        new "one that holds both": faulty(&[BOTH]), faults: 3, crashes: 0;
+        new "two that hold both": faulty(&[BOTH, BOTH]), crashes: 0, eventful: 5;
+        new "two that hold both, and a crash": faulty(&[BOTH, BOTH]), any_order: true, faults: 0, eventful: 5;
+        new "the old lock and both": faulty(&[OLD, BOTH]), eventful: 4;
+        new "both and the new lock": on_new(faulty(&[BOTH, NEW])), eventful: 4;
+        new "unequal leases": faulty(&[OLD, BOTH]), leases: [5, LEASE], gap: Some(5 + RETRY);
+        new "the move": forward(&[OLD, OLD]);
+        new "the move, and a crash": crashing(forward(&[BOTH, OLD])), eventful: 1;
+        new "the way back": back(&[NEW, NEW]);
+        new "the way back, and a crash": crashing(back(&[BOTH, NEW])), eventful: 1;
+        new "the old lock and one that is refused": quiet(&[BOTH, OLD]), is_refused: true;
+        new "both and one that is refused": quiet(&[BOTH, BOTH]), is_refused: true;
+        // A try of the refused candidate costs another poll.
+        new "the old lock and one that is refused, and a crash":
+            quiet(&[BOTH, OLD]), is_refused: true, crashes: 1, gap: Some(LEASE + 2 * RETRY);
+        new "a better rank": ranked(quiet(&[BOTH, BOTH]));
+        new "a better rank in the move": ranked(forward(&[BOTH, OLD]));
+        new "a better rank on the way back": ranked(back(&[BOTH, NEW]));
+        new "a better rank, and a release of one lock":
+            ranked(quiet(&[BOTH, BOTH])), releases: 1, eventful: 4, gap: RANKED_LEASE_AND_POLLS;
+        new "a better rank that is refused":
+            ranked(quiet(&[BOTH, BOTH])), is_refused: true, eventful: 5, gap: RANKED_LEASE_AND_POLLS;
+        new "half of an earlier life beside the old lock": left(1, &[OLD, BOTH]);
+        new "half of an earlier life beside the new lock": left(0, &[NEW, BOTH]);
+        new "half of an earlier life that is reclaimed": left(1, &[OLD, BOTH]), reclaims: true, ages: false;
+        new "two that reclaim": faulty(&[BOTH, BOTH]), reclaims: true, faults: 0;
+        new "one with a job": with_job(&[BOTH]), faults: 4, crashes: 0;
+        new "two with a job": with_job(&[BOTH, BOTH]);
+        new "one of three": three(&[MOST]), crashes: 0;
+        new "two of three, and a fault": three(&[MOST, MOST]), crashes: 0, eventful: 0;
+        new "two of three, and a crash": three(&[MOST, MOST]), faults: 0;
+        new "two of three, of which one is gone": three(&[MOST, MOST]), gone: Some(1), eventful: 1;
+        new "two of three, of which the first stops": quiet_three(&[MOST, MOST]), stops: Some(0);
+        new "two of three, of which the last stops": quiet_three(&[MOST, MOST]), stops: Some(2);
+        new "two of three, of which one is restored": quiet_three(&[MOST, MOST]), restores: Some(0);
+        new "all of three, of which one is careless": three(&[ALL, ALL]), careless: Some(0), faults: 0;
+        new "one of three with a job": three(&[MOST]), job: true, gap: None, faults: 2, crashes: 0;
+        new "from one to three": of_one(&[OLD, OLD]), rolls: Some(TO_THREE), eventful: 0;
+        new "from three to one": quiet_three(&[MOST, MOST]), rolls: Some(TO_ONE), eventful: 0;
+        new "all of three, and two of three": three(&[ALL, MOST]), crashes: 0, eventful: 0;
+    }
 }
 
 /// Returns the larger setups.
 pub fn larger() -> Vec<Question<Setup>> {
-    let question = Question::new;
-    vec![
-        question("the old lock and both, for longer", Setup { eventful: 7, ..faulty(&[OLD, BOTH]) }),
-        question("both and the new lock, for longer", Setup { eventful: 7, ..on_new(faulty(&[BOTH, NEW])) }),
-        question("the move, for longer", Setup { eventful: 4, ..forward(&[OLD, OLD]) }),
-        question("the move, and a later crash", Setup { eventful: 2, ..crashing(forward(&[BOTH, OLD])) }),
-        question("the way back, and a later crash", Setup { eventful: 2, ..crashing(back(&[BOTH, NEW])) }),
-        question(
-            "two of three in any order, and a crash",
-            Setup { faults: 0, any_order: true, ..three(&[MOST, MOST]) },
-        ),
-        question("two of three with a job", Setup { job: true, gap: None, crashes: 0, ..three(&[MOST, MOST]) }),
-        question("two of three, and a later fault", Setup { crashes: 0, ..three(&[MOST, MOST]) }),
-        question("one of three in any order", Setup { crashes: 0, any_order: true, ..three(&[MOST]) }),
-        question("from one to three, for longer", Setup { rolls: Some(TO_THREE), ..of_one(&[OLD, OLD]) }),
-        question("from three to one, for longer", Setup { rolls: Some(TO_ONE), ..quiet_three(&[MOST, MOST]) }),
-        question(
-            "the move, and a fault",
-            Setup { faults: 1, crashes: 0, eventful: 1, ..crashing(forward(&[BOTH, OLD])) },
-        ),
-        question(
-            "a better rank, a fault and a crash",
-            Setup { eventful: 4, gap: RANKED_LEASE_AND_POLLS, ..ranked(faulty(&[BOTH, BOTH])) },
-        ),
-    ]
+    questions! {
+        new "the old lock and both, for longer": faulty(&[OLD, BOTH]), eventful: 7;
+        new "both and the new lock, for longer": on_new(faulty(&[BOTH, NEW])), eventful: 7;
+        new "the move, for longer": forward(&[OLD, OLD]), eventful: 4;
+        new "the move, and a later crash": crashing(forward(&[BOTH, OLD])), eventful: 2;
+        new "the way back, and a later crash": crashing(back(&[BOTH, NEW])), eventful: 2;
+        new "two of three in any order, and a crash": three(&[MOST, MOST]), faults: 0, any_order: true;
+        new "two of three with a job": three(&[MOST, MOST]), job: true, gap: None, crashes: 0;
+        new "two of three, and a later fault": three(&[MOST, MOST]), crashes: 0;
+        new "one of three in any order": three(&[MOST]), crashes: 0, any_order: true;
+        new "from one to three, for longer": of_one(&[OLD, OLD]), rolls: Some(TO_THREE);
+        new "from three to one, for longer": quiet_three(&[MOST, MOST]), rolls: Some(TO_ONE);
+        new "the move, and a fault": crashing(forward(&[BOTH, OLD])), faults: 1, crashes: 0, eventful: 1;
+        new "a better rank, a fault and a crash":
+            ranked(faulty(&[BOTH, BOTH])), eventful: 4, gap: RANKED_LEASE_AND_POLLS;
+    }
 }
 
 /// Returns the setups in which the rule of the rollouts is broken, and the promise that each of them breaks.
 pub fn broken() -> Vec<(Question<Setup>, &'static str)> {
-    let forward = || forward(&[OLD, OLD]);
-    let back = || back(&[NEW, NEW]);
-    vec![
-        (Question::new("no leader of both is waited for", Setup { hasty: true, ..forward() }), "tokens rise"),
-        (
-            Question::new("no leader of both is waited for on the way back", Setup { hasty: true, ..back() }),
-            "tokens rise",
-        ),
-        (
-            Question::new("the first and the last phase together", Setup { all_at_once: true, ..forward() }),
-            "one leader",
-        ),
-        (Question::new("the same on the way back", Setup { all_at_once: true, ..back() }), "one leader"),
-        (
-            Question::new(
-                "two of three, of which one is careless",
-                Setup { careless: Some(0), ..quiet_three(&[MOST, MOST]) },
-            ),
-            "one leader",
-        ),
-        (
-            Question::new(
-                "a lock is restored while another lacks the last write",
-                Setup { restores: Some(0), hasty: true, ..quiet_three(&[MOST, MOST]) },
-            ),
-            "one leader",
-        ),
-        (
-            Question::new(
-                "one and two of three together",
-                Setup { rolls: Some(TO_THREE), all_at_once: true, hasty: true, ..of_one(&[OLD, OLD]) },
-            ),
-            "one leader",
-        ),
-    ]
+    let breaks = |promise| move |question| (question, promise);
+    let tokens = questions! {
+        new "no leader of both is waited for": forward(&[OLD, OLD]), hasty: true;
+        new "no leader of both is waited for on the way back": back(&[NEW, NEW]), hasty: true;
+    };
+    let leaders = questions! {
+        new "the first and the last phase together": forward(&[OLD, OLD]), all_at_once: true;
+        new "the same on the way back": back(&[NEW, NEW]), all_at_once: true;
+        new "two of three, of which one is careless": quiet_three(&[MOST, MOST]), careless: Some(0);
+        new "a lock is restored while another lacks the last write":
+            quiet_three(&[MOST, MOST]), restores: Some(0), hasty: true;
+        new "one and two of three together":
+            of_one(&[OLD, OLD]), rolls: Some(TO_THREE), all_at_once: true, hasty: true;
+    };
+    let tokens = tokens.into_iter().map(breaks("tokens rise"));
+    tokens.chain(leaders.into_iter().map(breaks("one leader"))).collect()
 }
 
 /// Returns a setup with one fault and one crash.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaderelection::lock::JobId;
 
-use super::phase::{Phase, Rollouts};
+use crate::phase::{Phase, Rollouts};
 
 /// The identities of the processes.
 pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];

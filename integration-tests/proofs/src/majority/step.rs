@@ -10,11 +10,11 @@ use leaderelection::{LeaderElectionRecord, StoreErrorKind, Version};
 
 use super::action::Action;
 use super::call::{Call, Left};
-use super::phase::next;
 use super::promise::Violation;
 use super::setup::{NAMES, Setup, UNIT};
 use super::world::{Node, Stored, World};
 use crate::kit::Late;
+use crate::phase::next;
 
 impl World {
     pub(super) fn take(&mut self, setup: &Setup, action: Action) {

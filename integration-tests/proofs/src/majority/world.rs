@@ -11,10 +11,10 @@ use leaderelection::majority::view::View;
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::call::{Call, Rest};
-use super::phase::Phase;
 use super::promise::Violation;
 use super::setup::{NAMES, RETRY, Setup, UNIT, job};
 use crate::kit::{Ids, Late};
+use crate::phase::Phase;
 
 /// The moment of the writes before the beginning, which is further back than any lease.
 const LONG_AGO: i8 = -10;

@@ -1,106 +1,76 @@
 //! The explored setups: those of every test run, and those that are explored on demand.
 
 use super::setup::{A, B, C, Manner, Setup, StoreClock};
-use crate::kit::Question;
+use crate::kit::{Question, questions};
 
 /// Returns the setups of every test run. Terms end with a release in all setups that are always electable.
 pub fn questions() -> Vec<Question<Setup>> {
-    let (question, electable) = (Question::new, Question::electable);
-    vec![
-        question("late and lost requests", Setup { late_writes: 1, ..two() }),
-        question("slow reads", Setup { instant_reads: false, last_token: 0, late_writes: 1, ..two() }),
-        question("wrong answers", Setup { lies: true, last_token: 0, late_writes: 1, ..two() }),
-        question("crashes and late requests", Setup { crashes: true, last_token: 0, late_writes: 1, ..two() }),
-        question("a release and the next term", Setup { stops: true, lease: 2, renew: 1, ..two() }),
-        question(
-            "stops without release",
-            Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..two() },
-        ),
-        question(
-            "ages by the store's clock",
-            Setup { store_clock: store_clock(1), lease: 4, renew: 3, retry: 2, ..two() },
-        ),
-        question(
-            "ages in slow answers",
-            Setup { store_clock: store_clock(1), instant_reads: false, lease: 2, renew: 2, last_token: 0, ..two() },
-        ),
-        question("ages by a clock that drifts as far as it may", Setup { store_clock: store_clock(3), ..drifting() }),
-        question("clocks that drift as far as they may", drifting()),
-        question("clocks that run as they like", lawless()),
-        question("three candidates", Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() }),
-        question("a follower interval", Setup { follower: Some(2), ..two() }),
-        question("unequal leases", Setup { lease: 2, renew: 1, other_lease: Some(4), ..two() }),
-        question("new timings", Setup { last_token: 0, ..retimed() }),
-        question("new timings, and work that ends late", Setup { work: Manner::EndsLate, last_token: 0, ..retimed() }),
-        question(
-            "unequal ranks",
-            Setup { ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0, ..two() },
-        ),
-        question("own leases taken at once", Setup { crashes: true, reclaims: true, lease: 2, renew: 1, ..two() }),
-        question("two transfers", Setup { transfers: 2, lease: 2, renew: 1, last_token: 0, ..two() }),
-        question("a spoilt record", Setup { spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1, ..two() }),
-        question("waits that the store asks for", Setup { waits: true, last_token: 0, ..two() }),
-        question("a deletion", Setup { deletion: true, last_token: 0, ..two() }),
-        question("a job", Setup { late_writes: 1, ..job() }),
-        question("a job whose hosts crash", Setup { crashes: true, ..job() }),
-        question(
-            "a job that is stopped",
-            Setup { stops: true, work: Manner::EndsLate, releases: false, last_token: 0, ..job() },
-        ),
-        question("a job and a plain candidate", Setup { jobs: 1, ..job() }),
-        question("a job and a transfer", Setup { transfers: 1, last_token: 0, ..job() }),
-        electable("crashes", Setup { crashes: true, ..two() }),
-        electable("wrong answers in two terms", Setup { lies: true, ..two() }),
-        electable("stops and releases", Setup { stops: true, work: Manner::EndsLate, last_token: 0, ..two() }),
-        electable("work that fails", Setup { fails: true, releases: false, lease: 2, renew: 1, ..two() }),
-        electable("work that begins late", Setup { stops: true, work: Manner::BeginsLate, last_token: 0, ..two() }),
-        electable("a shared identity", Setup { nodes: vec![(A, 1), (A, 1)], ..two() }),
-        electable(
-            "a spoilt record, and no late writes",
-            Setup { spoils: true, lease: 2, renew: 1, last_token: 0, ..two() },
-        ),
-        electable("a transfer", Setup { transfers: 1, lease: 2, renew: 1, last_token: 0, ..two() }),
-        electable("peers", Setup { words: 1, lease: 2, renew: 1, ..two() }),
-        electable("a follower interval, always electable", Setup { follower: Some(2), ..two() }),
-    ]
+    questions! {
+        new "late and lost requests": two(), late_writes: 1;
+        new "slow reads": two(), instant_reads: false, last_token: 0, late_writes: 1;
+        new "wrong answers": two(), lies: true, last_token: 0, late_writes: 1;
+        new "crashes and late requests": two(), crashes: true, last_token: 0, late_writes: 1;
+        new "a release and the next term": two(), stops: true, lease: 2, renew: 1;
+        new "stops without release": two(), stops: true, work: Manner::EndsLate, releases: false, last_token: 0;
+        new "ages by the store's clock": two(), store_clock: store_clock(1), lease: 4, renew: 3, retry: 2;
+        new "ages in slow answers":
+            two(), store_clock: store_clock(1), instant_reads: false, lease: 2, renew: 2, last_token: 0;
+        new "ages by a clock that drifts as far as it may": drifting(), store_clock: store_clock(3);
+        new "clocks that drift as far as they may": drifting();
+        new "clocks that run as they like": lawless();
+        new "three candidates": two(), nodes: three(), lease: 2, renew: 1, last_token: 0;
+        new "a follower interval": two(), follower: Some(2);
+        new "unequal leases": two(), lease: 2, renew: 1, other_lease: Some(4);
+        new "new timings": retimed(), last_token: 0;
+        new "new timings, and work that ends late": retimed(), work: Manner::EndsLate, last_token: 0;
+        new "unequal ranks": two(), ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0;
+        new "own leases taken at once": two(), crashes: true, reclaims: true, lease: 2, renew: 1;
+        new "two transfers": two(), transfers: 2, lease: 2, renew: 1, last_token: 0;
+        new "a spoilt record": two(), spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1;
+        new "waits that the store asks for": two(), waits: true, last_token: 0;
+        new "a deletion": two(), deletion: true, last_token: 0;
+        new "a job": job(), late_writes: 1;
+        new "a job whose hosts crash": job(), crashes: true;
+        new "a job that is stopped": job(), stops: true, work: Manner::EndsLate, releases: false, last_token: 0;
+        new "a job and a plain candidate": job(), jobs: 1;
+        new "a job and a transfer": job(), transfers: 1, last_token: 0;
+        electable "crashes": two(), crashes: true;
+        electable "wrong answers in two terms": two(), lies: true;
+        electable "stops and releases": two(), stops: true, work: Manner::EndsLate, last_token: 0;
+        electable "work that fails": two(), fails: true, releases: false, lease: 2, renew: 1;
+        electable "work that begins late": two(), stops: true, work: Manner::BeginsLate, last_token: 0;
+        electable "a shared identity": two(), nodes: vec![(A, 1), (A, 1)];
+        electable "a spoilt record, and no late writes": two(), spoils: true, lease: 2, renew: 1, last_token: 0;
+        electable "a transfer": two(), transfers: 1, lease: 2, renew: 1, last_token: 0;
+        electable "peers": two(), words: 1, lease: 2, renew: 1;
+        electable "a follower interval, always electable": two(), follower: Some(2);
+    }
 }
 
 /// Returns the larger setups: more terms, three candidates, and several faults at once.
 pub fn larger() -> Vec<Question<Setup>> {
-    let (question, electable) = (Question::new, Question::electable);
-    vec![
-        question(
-            "a lease that is taken back",
-            Setup { ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 0, ..two() },
-        ),
-        question(
-            "stops, releases and late requests",
-            Setup { stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1, ..two() },
-        ),
-        question("stops, releases and two terms", Setup { stops: true, work: Manner::EndsLate, ..two() }),
-        question("a job and a plain candidate that stops", Setup { jobs: 1, stops: true, ..job() }),
-        question("a transfer and a longer lease", Setup { transfers: 1, ..two() }),
-        question(
-            "unequal leases and late requests",
-            Setup { lease: 2, renew: 1, other_lease: Some(4), late_writes: 1, ..two() },
-        ),
-        question("wrong answers and two terms", Setup { lies: true, late_writes: 1, ..two() }),
-        question("a shared identity and late requests", Setup { nodes: vec![(A, 1), (A, 1)], late_writes: 1, ..two() }),
-        question("three candidates and a longer lease", Setup { nodes: three(), last_token: 0, ..two() }),
-        question("drift, crashes and late requests", Setup { crashes: true, late_writes: 1, ..drifting() }),
-        question("peers that say more", Setup { words: 2, lease: 2, renew: 1, ..two() }),
-        question("peers and a longer lease", Setup { words: 1, ..two() }),
-        question("peers and late requests", Setup { words: 1, late_writes: 1, lease: 2, renew: 1, ..two() }),
-        question("clocks that run as they like, and crashes", Setup { crashes: true, ..lawless() }),
-        electable("a transfer and two terms", Setup { transfers: 1, lease: 2, renew: 1, ..two() }),
-        electable("wrong answers and late requests, always electable", Setup { lies: true, late_writes: 1, ..two() }),
-        electable("a release and the next term, always electable", Setup { stops: true, lease: 2, renew: 1, ..two() }),
-        electable("stops, releases and two terms, always electable", Setup { stops: true, ..two() }),
-        electable(
-            "three candidates, always electable",
-            Setup { nodes: three(), lease: 2, renew: 1, last_token: 0, ..two() },
-        ),
-    ]
+    questions! {
+        new "a lease that is taken back": two(), ranks: (0, 1), takes_back: true, lease: 2, renew: 1, last_token: 0;
+        new "stops, releases and late requests":
+            two(), stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1;
+        new "stops, releases and two terms": two(), stops: true, work: Manner::EndsLate;
+        new "a job and a plain candidate that stops": job(), jobs: 1, stops: true;
+        new "a transfer and a longer lease": two(), transfers: 1;
+        new "unequal leases and late requests": two(), lease: 2, renew: 1, other_lease: Some(4), late_writes: 1;
+        new "wrong answers and two terms": two(), lies: true, late_writes: 1;
+        new "a shared identity and late requests": two(), nodes: vec![(A, 1), (A, 1)], late_writes: 1;
+        new "three candidates and a longer lease": two(), nodes: three(), last_token: 0;
+        new "drift, crashes and late requests": drifting(), crashes: true, late_writes: 1;
+        new "peers that say more": two(), words: 2, lease: 2, renew: 1;
+        new "peers and a longer lease": two(), words: 1;
+        new "peers and late requests": two(), words: 1, late_writes: 1, lease: 2, renew: 1;
+        new "clocks that run as they like, and crashes": lawless(), crashes: true;
+        electable "a transfer and two terms": two(), transfers: 1, lease: 2, renew: 1;
+        electable "wrong answers and late requests, always electable": two(), lies: true, late_writes: 1;
+        electable "a release and the next term, always electable": two(), stops: true, lease: 2, renew: 1;
+        electable "stops, releases and two terms, always electable": two(), stops: true;
+        electable "three candidates, always electable": two(), nodes: three(), lease: 2, renew: 1, last_token: 0;
+    }
 }
 
 /// Returns a setup of two candidates whose clocks drift as far as they may.

@@ -1,6 +1,6 @@
 //! The faults and the bounds of an exploration, and the explored setups.
 
-use crate::kit::Question;
+use crate::kit::{Question, questions};
 
 /// The faults and the bounds of an exploration.
 #[derive(Clone, Debug, Default)]
@@ -37,29 +37,24 @@ pub enum Listing {
 
 /// Returns the setups of every test run.
 pub fn questions() -> Vec<Question<Setup>> {
-    let question = Question::new;
-    vec![
-        question("late requests", two()),
-        question("failures", Setup { failures: true, ..two() }),
-        question("deletions in listings key by key", Setup { listing: Listing::Ascending, deletions: true, ..fewer() }),
-        question("creations that are delivered twice", Setup { duplicates: true, ..two() }),
-    ]
+    questions! {
+        new "late requests": two();
+        new "failures": two(), failures: true;
+        new "deletions in listings key by key": fewer(), listing: Listing::Ascending, deletions: true;
+        new "creations that are delivered twice": two(), duplicates: true;
+    }
 }
 
 /// Returns the larger setups: deletions, listings that take time, more late requests, more kept objects, and crashes.
 pub fn larger() -> Vec<Question<Setup>> {
-    let question = Question::new;
-    vec![
-        question("listings key by key", Setup { listing: Listing::Ascending, ..two() }),
-        question("deletions", Setup { deletions: true, ..two() }),
-        question("two kept objects", Setup { keep: 2, last_number: 4, writes: vec![4, 1], ..two() }),
-        question("two late requests", Setup { late: 2, ..two() }),
-        question("crashes", Setup { crashes: true, ..two() }),
-        question(
-            "failures and deletions, key by key",
-            Setup { failures: true, deletions: true, listing: Listing::Ascending, ..two() },
-        ),
-    ]
+    questions! {
+        new "listings key by key": two(), listing: Listing::Ascending;
+        new "deletions": two(), deletions: true;
+        new "two kept objects": two(), keep: 2, last_number: 4, writes: vec![4, 1];
+        new "two late requests": two(), late: 2;
+        new "crashes": two(), crashes: true;
+        new "failures and deletions, key by key": two(), failures: true, deletions: true, listing: Listing::Ascending;
+    }
 }
 
 /// Returns a setup of two processes and one late request. With one kept object, the fewest writes remove a number that a

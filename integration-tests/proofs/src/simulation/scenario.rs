@@ -7,6 +7,7 @@ use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use super::clock::Rate;
 use super::dice::Dice;
 use super::timings::Timings;
+use crate::phase::{BACK, FORWARD, Rollouts, STAYS, STAYS_THREE, TO_ONE, TO_THREE};
 
 /// The number of candidates in every run.
 pub(crate) const NODES: usize = 5;
@@ -66,29 +67,6 @@ pub(crate) struct Scenario {
     /// The service moves from one lock to another.
     pub(crate) rollouts: Option<Rollouts>,
 }
-
-/// The locks that a candidate uses as one; none if there is only one lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Locks {
-    pub(crate) parts: &'static [usize],
-    /// The number of locks that a leader needs.
-    pub(crate) needs: usize,
-}
-
-/// The locks that candidates use in each rollout of a move.
-pub(crate) type Rollouts = [Locks; 3];
-
-const OLD: Locks = Locks { parts: &[0], needs: 1 };
-const NEW: Locks = Locks { parts: &[1], needs: 1 };
-const BOTH: Locks = Locks { parts: &[0, 1], needs: 2 };
-const FORWARD: Rollouts = [OLD, BOTH, NEW];
-const BACK: Rollouts = [NEW, BOTH, OLD];
-const STAYS: Rollouts = [BOTH; 3];
-const ALL: Locks = Locks { parts: &[0, 1, 2], needs: 3 };
-const MOST: Locks = Locks { parts: &[0, 1, 2], needs: 2 };
-const TO_THREE: Rollouts = [OLD, ALL, MOST];
-const TO_ONE: Rollouts = [MOST, ALL, OLD];
-const STAYS_THREE: Rollouts = [MOST; 3];
 
 /// A lock in a store that can only create.
 #[derive(Clone, Copy, Debug)]

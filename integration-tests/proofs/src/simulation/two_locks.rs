@@ -11,9 +11,9 @@ use leaderelection::{
 
 use super::faults::Refusal;
 use super::names::{Call, Client};
-use super::scenario::Locks;
 use super::store::{Connection, Part};
 use super::world::World;
+use crate::phase::Phase;
 
 /// The lock of a candidate: one lock, or several as one.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct TwoLocks {
 }
 
 impl TwoLocks {
-    pub(super) fn new(world: &Arc<World>, (locks, client): (Locks, Client), identity: &str) -> Self {
+    pub(super) fn new(world: &Arc<World>, (locks, client): (Phase, Client), identity: &str) -> Self {
         let call = Arc::default();
         let lock = |part: &usize| {
             let part = Part { part: *part, call: Arc::clone(&call) };

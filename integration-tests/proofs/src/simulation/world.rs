@@ -17,8 +17,9 @@ use super::gate::Gate;
 use super::names::{Client, ProcessId};
 use super::object::Object;
 use super::oracle::Oracle;
-use super::scenario::{Locks, NODES, Scenario, Trouble};
+use super::scenario::{NODES, Scenario, Trouble};
 use super::store_clock::StoreClocks;
+use crate::phase::OLD;
 
 #[derive(Debug)]
 pub(super) struct World {
@@ -94,7 +95,7 @@ impl World {
             let mut record = LeaderElectionRecord::new("", Duration::from_secs(1));
             record.leader_transitions = token;
             // The locks that are in use before a move.
-            let first = scenario.rollouts.map_or(Locks { parts: &[0], needs: 1 }, |rollouts| rollouts[0]);
+            let first = scenario.rollouts.map_or(OLD, |rollouts| rollouts[0]);
             let one_is_enough = first.needs == first.parts.len();
             for part in first.parts.iter().take(if one_is_enough { 1 } else { first.needs }) {
                 let object = if *part == 0 { &mut object } else { &mut more_objects[*part - 1] };

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use leaderelection_proofs::costs::{Case, PLOTTED_PROCESSES, Requests, Row, Way, from_csv, plot, table};
+use leaderelection_proofs::costs::{Case, PLOTTED_PROCESSES, Requests, Row, Way, from_csv, plot, table, to_csv};
 
 /// The part by which a count may differ from the published one: the pauses of polls are random, so a change anywhere in
 /// the code moves the counts of few electors.
 const TOLERANCE: f64 = 0.03;
 
-const REPEAT: &str = "count again: cargo run --release -p leaderelection-proofs --features check --bin costs \
-                      -- --write docs, and put the printed table into docs/performance.md";
+const REPEAT: &str = "count again: cargo run --release -p leaderelection-proofs --features check -- costs \
+                      --write docs, and put the printed table into docs/performance.md";
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -78,4 +78,15 @@ fn the_page_and_the_plot_show_the_published_counts() {
     assert!(page.contains(&table(&rows)), "docs/performance.md has another table; {REPEAT}");
     let drawn = fs::read_to_string(docs().join("session-costs.svg")).expect("a plot");
     assert!(drawn == plot(&rows, PLOTTED_PROCESSES), "docs/session-costs.svg is another plot; {REPEAT}");
+}
+
+#[test]
+fn a_table_is_read_as_it_was_written() {
+    let case = Case { way: Way::Sessions, locks: 10_000, processes: 30 };
+    let requests = Requests { writes: 0, reads: 999, listings: 1_000, deletions: 1_234_567 };
+    let leases = Requests { writes: 1_234_567, ..requests };
+    let rows = [Row { case, requests }, Row { case: Case { way: Way::Leases, ..case }, requests: leases }];
+    assert_eq!(from_csv(&to_csv(&rows)), rows);
+    let table = table(&rows);
+    assert!(table.contains("| 10,000 | 30 | 1,234,567 | 999 |") && table.contains("| 0 | 999 | 1,000 |"), "{table}");
 }

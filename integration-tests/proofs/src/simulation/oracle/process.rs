@@ -8,9 +8,9 @@ use std::time::Duration;
 use leaderelection::clock::{LocalInstant, SLICE};
 use leaderelection::{LeaderHandle, Leadership};
 
+use crate::phase::Phase;
 use crate::simulation::clock::{NodeClock, TrueTime};
 use crate::simulation::names::{RequestId, Shown};
-use crate::simulation::scenario::Locks;
 use crate::simulation::timings::Timings;
 
 /// More requests than a leader can send between a write and its renew deadline.
@@ -24,7 +24,7 @@ pub(super) const GRAIN: Duration = Duration::from_millis(5);
 pub(crate) struct Newcomer {
     pub(crate) node: usize,
     /// The locks that the process uses in a move; none without one.
-    pub(crate) locks: Locks,
+    pub(crate) locks: Phase,
     pub(crate) identity: String,
     /// The timings; after other timings were set, the times of both that make a check the least strict.
     pub(crate) timings: Timings,

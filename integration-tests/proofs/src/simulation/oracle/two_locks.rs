@@ -6,16 +6,16 @@ use leaderelection::lock::{JobId, REMEMBERED_JOBS};
 use super::knowledge::{Oracle, Rollout};
 use super::object::{Attempt, ObjectHistory, Verdict};
 use super::property::Property;
+use crate::phase::Phase;
 use crate::simulation::clock::TrueTime;
 use crate::simulation::dice::Dice;
 use crate::simulation::names::{ProcessId, RequestId};
-use crate::simulation::scenario::Locks;
 
 impl Oracle {
     /// The locks that the next process uses. A rollout may begin whenever a process does, and the last one after a leader of
     /// the second rollout alone (rule M8).
-    pub(crate) fn next_locks(&mut self, dice: &mut Dice) -> Locks {
-        let Some(rollouts) = self.scenario.rollouts else { return Locks::default() };
+    pub(crate) fn next_locks(&mut self, dice: &mut Dice) -> Phase {
+        let Some(rollouts) = self.scenario.rollouts else { return Phase::default() };
         let Rollout { number, both_led, .. } = &mut self.rollout;
         let may_begin = match *number {
             0 => true,

@@ -1,16 +1,15 @@
-//! A program that counts the requests of many locks, and writes the counts, their price and a plot of it.
+//! The program that counts the requests of many locks, and writes the counts, their price and a plot of it.
 
 use std::fs;
 use std::path::PathBuf;
 
-use clap::Parser;
-use leaderelection_proofs::costs::{
-    Case, LOCKS, PLOTTED_PROCESSES, PROCESSES, Row, Way, from_csv, plot, table, to_csv,
-};
+use clap::Args;
+
+use super::{Case, LOCKS, PLOTTED_PROCESSES, PROCESSES, Row, Way, from_csv, plot, table, to_csv};
 
 /// Counts the requests of an hour, for leases and for sessions, and prints a table in Markdown.
-#[derive(Debug, Parser)]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// The largest number of locks
     #[arg(long, default_value_t = 10_000)]
     locks: usize,
@@ -22,18 +21,25 @@ struct Arguments {
     write: Option<PathBuf>,
 }
 
-fn main() -> std::io::Result<()> {
-    let Arguments { locks, counted, write } = Arguments::parse();
-    let rows = match counted {
-        Some(csv) => from_csv(&fs::read_to_string(csv)?),
-        None => count(locks),
-    };
-    print!("{}", table(&rows));
-    if let Some(directory) = write {
-        fs::write(directory.join("session-costs.csv"), to_csv(&rows))?;
-        fs::write(directory.join("session-costs.svg"), plot(&rows, PLOTTED_PROCESSES))?;
+impl Arguments {
+    /// Counts, prints the table, and writes the files that are wanted.
+    ///
+    /// # Errors
+    ///
+    /// A file can be neither read nor written.
+    pub fn carry_out(self) -> std::io::Result<()> {
+        let Self { locks, counted, write } = self;
+        let rows = match counted {
+            Some(csv) => from_csv(&fs::read_to_string(csv)?),
+            None => count(locks),
+        };
+        print!("{}", table(&rows));
+        if let Some(directory) = write {
+            fs::write(directory.join("session-costs.csv"), to_csv(&rows))?;
+            fs::write(directory.join("session-costs.svg"), plot(&rows, PLOTTED_PROCESSES))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn count(most_locks: usize) -> Vec<Row> {

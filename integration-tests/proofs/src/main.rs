@@ -1,0 +1,64 @@
+//! The program of the proofs: it explores the models, simulates elections, and counts and measures what sessions take.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use leaderelection_proofs::kit::{Args, Campaign};
+use leaderelection_proofs::sessions::simulation::Sessions;
+use leaderelection_proofs::simulation::Layout;
+use leaderelection_proofs::{costs, gaps, models};
+
+/// Proves the protocol.
+#[derive(Debug, Parser)]
+enum Program {
+    Explore(Args),
+    Simulate(Simulate),
+    Costs(costs::Arguments),
+    Gaps(gaps::Arguments),
+}
+
+/// Simulates elections with many faults, and checks the promises of the library.
+///
+/// Ends with status 0 if every promise was kept. If a promise was broken, prints the history and, as the last
+/// line, `violated: <property> seed: <seed>`, and ends with status 1.
+#[derive(clap::Args, Debug)]
+struct Simulate {
+    /// Simulate a lock with one object per write, in a store that can only create
+    #[arg(long, group = "layout")]
+    sequenced: bool,
+    /// Simulate a move from one lock to another
+    #[arg(long, group = "layout")]
+    two_locks: bool,
+    /// Simulate a lock of which two of three parts decide
+    #[arg(long, group = "layout")]
+    three_locks: bool,
+    /// Simulate members that lead many locks through sessions
+    #[arg(long, group = "layout")]
+    sessions: bool,
+    #[command(flatten)]
+    campaign: Campaign,
+}
+
+fn main() -> std::io::Result<ExitCode> {
+    Ok(match Program::parse() {
+        Program::Explore(args) => args.explore(models()),
+        Program::Simulate(simulate) => simulate.carry_out(),
+        Program::Costs(arguments) => arguments.carry_out().map(|()| ExitCode::SUCCESS)?,
+        Program::Gaps(arguments) => {
+            arguments.carry_out();
+            ExitCode::SUCCESS
+        }
+    })
+}
+
+impl Simulate {
+    fn carry_out(self) -> ExitCode {
+        match self {
+            Self { sessions: true, campaign, .. } => campaign.carry_out(&Sessions),
+            Self { sequenced: true, campaign, .. } => campaign.carry_out(&Layout::Sequenced),
+            Self { two_locks: true, campaign, .. } => campaign.carry_out(&Layout::TwoLocks),
+            Self { three_locks: true, campaign, .. } => campaign.carry_out(&Layout::ThreeLocks),
+            Self { campaign, .. } => campaign.carry_out(&Layout::OneObject),
+        }
+    }
+}
