@@ -36,7 +36,7 @@ class Driver:
             "rust": [target / "rust/release" / f"comparison-{self.name}"],
             "go": [target / "go" / (f"{self.name}-shifted" if is_shifted else self.name)],
             "java": ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp",
-                     f"{target}/fabric8/classes:{target}/fabric8/dependency/*", "comparison.Main"],
+                     f"{target}/java/classes:{target}/java/dependency/*", "comparison." + self.name.title().replace("-", "")],
             "python": ["env", f"PYTHONPATH={target}/python", sys.executable, DRIVERS / "python/candidate.py"],
         }
         return [str(each) for each in [*programs[self.language], *self.arguments, *options]]
@@ -105,6 +105,8 @@ CONTESTANTS += [
     for each in [
         *(each for each in CONTESTANTS if each.key in ("client-go-lease", "kube-leader-election", "kubert", "fabric8")),
         Contestant("python", "Python", alike(Driver("python", "python", "api"))),
+        Contestant("controller-runtime", "controller-runtime", alike(Driver("controller-runtime", "go", "api"))),
+        Contestant("official", "Java's official client", alike(Driver("official", "java", "api"))),
     ]
 ]
 
@@ -153,10 +155,10 @@ class Builds:
 
     def go(self):
         options = ["-trimpath", "-ldflags=-s -w", "-mod=readonly"]
-        for name in ("client-go-lease", "client-go-s3"):
+        for name in GO_PROGRAMS:
             run(["go", "build", *options, "-o", self.target / "go" / name, f"./{name}"], DRIVERS / "go", GO)
         overlay = self.overlay()
-        for name in ("client-go-lease", "client-go-s3"):
+        for name in GO_PROGRAMS:
             run(["go", "build", *options, f"-overlay={overlay}", "-o", self.target / "go" / f"{name}-shifted", f"./{name}"],
                 DRIVERS / "go", GO)
 
@@ -187,8 +189,8 @@ class Builds:
         return overlay
 
     def java(self):
-        run(["mvn", "--quiet", "--batch-mode", "package", "-Dmaven.test.skip", f"-Dcomparison.target={self.target}/fabric8"],
-            DRIVERS / "fabric8", {})
+        run(["mvn", "--quiet", "--batch-mode", "package", "-Dmaven.test.skip", f"-Dcomparison.target={self.target}/java"],
+            DRIVERS / "java", {})
 
     def python(self):
         run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--require-hashes",
@@ -212,13 +214,14 @@ class Builds:
     def digest(self):
         """What changes when one of our programs, or one of theirs, is built from other source."""
         digest = hashlib.sha256()
-        parts = ("rust/release/comparison-*", "go/client-go-*", "fabric8/classes/comparison/*", "servers/*")
+        parts = ("rust/release/comparison-*", "go/c*", "java/classes/comparison/*", "servers/*")
         for path in sorted(path for part in parts for path in self.target.glob(part)):
             if path.suffix != ".d":
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 
 
+GO_PROGRAMS = ("client-go-lease", "client-go-s3", "controller-runtime")
 GO = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
 
 

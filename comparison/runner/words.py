@@ -160,7 +160,7 @@ def versions():
     lock = tomllib.loads((DRIVERS / "rust/Cargo.lock").read_text())["package"]
     crates = {each["name"]: each["version"] for each in lock}
     modules = dict(re.findall(r"^\s*(?:require )?(\S+) (v\S+)$", (DRIVERS / "go/go.mod").read_text(), re.M))
-    fabric8 = re.search(r"<artifactId>kubernetes-client</artifactId>\s*<version>(.*?)<", (DRIVERS / "fabric8/pom.xml").read_text())[1]
+    fabric8 = re.search(r"<artifactId>kubernetes-client</artifactId>\s*<version>(.*?)<", (DRIVERS / "java/pom.xml").read_text())[1]
     servers = ROOT / "comparison/servers"
     kube = re.search(r"k8s\.io/kubernetes (v\S+)", (servers / "kube-apiserver/go.mod").read_text())[1]
     etcd = re.search(r"go\.etcd\.io/etcd/server/v3 (v\S+)", (servers / "etcd/go.mod").read_text())[1]

@@ -1,6 +1,8 @@
 //! `leaderelect lease-api`: the real program, asked over real sockets, beside candidates on the same lock.
 
 mod clients;
+mod drivers;
+mod kubectl;
 mod rollouts;
 
 use std::process::{Command, Stdio};

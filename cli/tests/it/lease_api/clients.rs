@@ -1,88 +1,16 @@
 //! Electors of others, as they are, on the real server: killed, frozen, and with a lost answer.
-//!
-//! The programs are those of the comparison, and keep the contract of `comparison/README.md`.
-
-use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use leaderelection_integration_tests::proxy::sign::unsigned;
-use leaderelection_integration_tests::proxy::{Delivery, Fault, Proxy, Reply};
+use leaderelection_integration_tests::proxy::{Delivery, Exchange, Fault, Proxy, Reply, Request};
 use reqwest::Method;
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
+use super::drivers::{self, Candidate, Driver, Fleet};
 use super::{LEASES, lease_api, send};
+use crate::guides::guide;
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
-use crate::support::Place;
-
-const PROGRAM_VARIABLE: &str = "LEADERELECTION_TEST_CLIENT_GO";
-
-/// The timings: a lease of several seconds, which a busy machine does not lose.
-const TIMINGS: [&str; 8] = ["--lease-ms", "6000", "--renew-ms", "4000", "--retry-ms", "1000", "--work-ms", "50"];
-
-/// A candidate, which ends with this test.
-pub(super) struct Candidate {
-    pub(super) name: String,
-    process: Child,
-}
-
-impl Candidate {
-    pub(super) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
-    }
-}
-
-impl Drop for Candidate {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Candidates of one kind for one Lease, and their log.
-pub(super) struct Fleet {
-    pub(super) place: Place,
-    pub(super) program: fn() -> Option<Command>,
-    pub(super) lock: String,
-}
-
-impl Fleet {
-    /// Starts a candidate that knows nothing but the address of its server.
-    pub(super) fn start(&self, name: &str, url: &str) -> Candidate {
-        let kubeconfig = self.place.path(&format!("kubeconfig-{name}"));
-        let text = format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a, \
-             namespace: default}}}}]\nusers: [{{name: a, user: {{}}}}]\nclusters: [{{name: a, cluster: {{server: \"{url}\"}}}}]\n"
-        );
-        fs::write(&kubeconfig, text).unwrap();
-        self.start_with(name, &kubeconfig)
-    }
-
-    pub(super) fn start_with(&self, name: &str, kubeconfig: &Path) -> Candidate {
-        let mut command = (self.program)().unwrap();
-        command.args(["--lock", &self.lock, "--identity", name, "--log", self.place.path("log").to_str().unwrap()]);
-        command.args(TIMINGS).env("KUBECONFIG", kubeconfig).stdin(Stdio::piped());
-        Candidate { name: name.to_owned(), process: command.spawn().unwrap() }
-    }
-
-    /// The names in the log of the work, in its order.
-    pub(super) fn workers(&self) -> Vec<String> {
-        let log = fs::read_to_string(self.place.path("log")).unwrap_or_default();
-        let entries = log.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-        entries
-            .filter(|entry| matches!(entry[..], [_, _, _, "start" | "work"]))
-            .map(|entry| entry[1].to_owned())
-            .collect()
-    }
-
-    /// Waits until one of these works behind an entry, and returns it.
-    pub(super) async fn works(&self, behind: usize, names: &[&str]) -> String {
-        let found = || self.workers().into_iter().skip(behind).find(|worker| names.contains(&&**worker));
-        eventually(&format!("one of {names:?} works"), async || found()).await
-    }
-}
 
 async fn lease(server: &Sidecar) -> Value {
     send(server, Method::GET, &format!("{LEASES}/web"), "", &Value::Null).await.1
@@ -92,75 +20,169 @@ fn token(lease: &Value) -> u64 {
     lease["metadata"]["annotations"]["leaderelection/token"].as_str().unwrap().parse().unwrap()
 }
 
+fn holder(lease: &Value) -> &str {
+    lease["spec"]["holderIdentity"].as_str().unwrap()
+}
+
+fn is_write(request: &Request) -> bool {
+    [Method::PUT, Method::PATCH].contains(&request.method)
+}
+
+/// The number of writes that have landed and of which the client knows.
+fn renewals(traffic: &[Exchange]) -> usize {
+    traffic.iter().filter(|exchange| is_write(&exchange.request) && exchange.told == Some(200)).count()
+}
+
+/// Candidates of one driver. Each reaches the server through a network that can lose an answer.
+struct Stage {
+    fleet: Fleet,
+    server: Sidecar,
+}
+
+impl Stage {
+    async fn start(&self, name: &str) -> (Candidate, Proxy) {
+        let proxy = Proxy::start(self.server.url(), unsigned()).await;
+        (self.fleet.start(name, &proxy.url()), proxy)
+    }
+
+    /// Waits until one of these leads and the Lease says so. Returns its name and the Lease.
+    async fn led_by(&self, names: &[&str]) -> (String, Value) {
+        let leader = self.fleet.works(names).await;
+        let held = lease(&self.server).await;
+        assert!(!self.fleet.driver.names_holder || holder(&held) == leader, "{leader}: {held}");
+        (leader, held)
+    }
+}
+
 /// Lets candidates lead in turn. Asserts that none works beside another, but for one that was frozen.
-async fn elect(program: fn() -> Option<Command>) {
-    let place = Place::new();
-    let server = Sidecar::spawn(&mut lease_api(&place, "127.0.0.1:0")).await;
-    let proxy = Proxy::start(server.url(), unsigned()).await;
-    let fleet = Fleet { place, program, lock: "web".to_owned() };
-    let mut killed = fleet.start("killed", server.url());
-    fleet.works(0, &["killed"]).await;
-    let first = lease(&server).await;
-    // The others reach the server through a network that can lose an answer.
-    let others = ["one", "two"].map(|name| fleet.start(name, &proxy.url()));
-    proxy.wait_for("both wait", |traffic| traffic.len() >= 4).await;
-    killed.process.kill().unwrap();
-    let behind = fleet.workers().len();
-    let leader = fleet.works(behind, &["one", "two"]).await;
-    let second = lease(&server).await;
-    assert!(token(&second) > token(&first) && second["spec"]["holderIdentity"] == leader.as_str(), "{first} {second}");
+async fn elect(driver: Driver) {
+    let Some(fleet) = Fleet::of(driver, "web") else { return };
+    let server = Sidecar::spawn(&mut lease_api(&fleet.place, "127.0.0.1:0")).await;
+    if driver.needs_lease {
+        let empty = json!({"metadata": {"name": "web"}, "spec": {}});
+        assert_eq!(send(&server, Method::POST, LEASES, "", &empty).await.0, 201);
+    }
+    let stage = Stage { fleet, server };
+    let (killed, _network) = stage.start("killed").await;
+    let (_, first) = stage.led_by(&["killed"]).await;
+    let (one, two) = (stage.start("one").await, stage.start("two").await);
+    for (_, network) in [&one, &two] {
+        network.wait_for("both have asked", |traffic| !traffic.is_empty()).await;
+    }
+    killed.signal(Signal::KILL);
+    let (leader, second) = stage.led_by(&["one", "two"]).await;
+    assert!(token(&second) > token(&first) && holder(&second) != holder(&first), "{first} {second}");
+    let ((leads, network), (other, _network)) = if leader == "one" { (&one, &two) } else { (&two, &one) };
+
+    // The first write of a term may be followed by another at once.
+    let begun = network.traffic().len();
+    let rest = network.wait_for("it renews twice", |traffic| renewals(&traffic[begun..]) >= 2).await;
+    let last = rest.iter().rposition(|exchange| is_write(&exchange.request)).unwrap();
+    let begun = last + 1;
+    let traffic = network.wait_for("it renews thrice", |traffic| renewals(&traffic[begun..]) >= 3).await;
+    let behind = traffic.iter().rposition(|exchange| is_write(&exchange.request)).unwrap() + 1;
+    let (sent, landed) = (behind - begun, renewals(&traffic[begun..behind]));
+    assert_eq!(sent, driver.requests * landed, "{sent} requests for {landed} renewals");
 
     // The write lands, and its answer does not.
-    let seen = proxy.traffic().len();
-    proxy.spoil(0, |request| request.method == Method::PUT, Fault::new(Delivery::Once, Reply::Cut));
-    let traffic = proxy.wait_for("a renewal lands behind the loss", |traffic| {
-        let puts = traffic[seen..].iter().filter(|exchange| exchange.request.method == Method::PUT);
-        puts.filter(|exchange| exchange.told == Some(200)).count() > 1
-    });
-    traffic.await;
-    let behind = fleet.workers().len();
-    assert_eq!(fleet.works(behind, &["one", "two"]).await, leader, "a lost answer costs no term");
-    assert_eq!(token(&lease(&server).await), token(&second));
-    let workers = fleet.workers();
-    let turns = workers.chunk_by(|one, other| one == other).count();
-    assert_eq!(turns, 2, "one after the other: {workers:?}");
+    let seen = network.traffic().len();
+    network.spoil(0, is_write, Fault::new(Delivery::Once, Reply::Cut));
+    network
+        .wait_for("a renewal lands behind the loss", |traffic| {
+            traffic[seen..].iter().any(|exchange| is_write(&exchange.request) && exchange.told.is_none())
+                && renewals(&traffic[seen..]) > 0
+        })
+        .await;
+    assert_eq!(stage.fleet.works(&["one", "two"]).await, leader, "a lost answer costs no term");
+    assert_eq!(token(&lease(&stage.server).await), token(&second));
+    assert_eq!(stage.fleet.turns(), ["killed", &leader], "one after the other");
 
-    let (frozen, other) = if leader == "one" { (&others[0], "two") } else { (&others[1], "one") };
-    frozen.signal(Signal::STOP);
-    fleet.works(behind, &[other]).await;
-    frozen.signal(Signal::CONT);
-    let third = lease(&server).await;
-    assert!(token(&third) > token(&second) && third["spec"]["holderIdentity"] == other, "{third}");
-    // An elector without a look at the clock works on for a moment, with its old token, and never gets the Lease back.
-    proxy.wait_for("it asks", |traffic| traffic.iter().filter(|exchange| exchange.told == Some(200)).count() > 8).await;
-    assert_eq!(lease(&server).await["spec"]["holderIdentity"], other, "{} came back", frozen.name);
+    leads.signal(Signal::STOP);
+    let (_, third) = stage.led_by(&[&other.name]).await;
+    assert!(token(&third) > token(&second), "{third}");
+    let seen = network.traffic().len();
+    let entries = stage.fleet.work().len();
+    leads.signal(Signal::CONT);
+    // It asks, and does not get the Lease back. An elector without a look at the clock works on for a while.
+    let is_told = |exchange: &Exchange| exchange.request.method == Method::GET && exchange.told == Some(200);
+    network.wait_for("it reads", |traffic| traffic[seen..].iter().any(is_told)).await;
+    eventually("the thawed one ends its work", async || {
+        let work = stage.fleet.work();
+        let late: Vec<_> =
+            work[entries..].iter().filter(|entry| entry.worker == leader).map(|entry| entry.at).collect();
+        let until = work.last()?.at;
+        let is_over = late.last().is_none_or(|last| last + 2_000_000_000 < until);
+        let for_so_long = late.last().zip(late.first()).map_or(0, |(last, first)| last - first);
+        (is_over && work.len() > entries + 40)
+            .then(|| println!("{}: worked for {} ms", driver.name, for_so_long / 1_000_000))
+    })
+    .await;
+    assert_eq!(holder(&lease(&stage.server).await), holder(&third), "{leader} came back");
 }
 
-pub(super) fn python() -> Option<Command> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let drivers = repository.join("comparison/drivers/python");
-    let packages = Command::new(repository.join(".ci/python-packages")).arg(drivers.join("requirements.txt")).output();
-    let packages = packages.unwrap();
-    assert!(packages.status.success(), "{}", String::from_utf8_lossy(&packages.stderr));
-    let mut command = Command::new("python3");
-    command.arg(drivers.join("candidate.py"));
-    command.env("PYTHONPATH", String::from_utf8(packages.stdout).unwrap().trim());
-    Some(command)
+/// The text between two others.
+fn between<'a>(text: &'a str, before: &str, behind: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?}"));
+    rest.split_once(behind).map_or(rest, |(found, _)| found).trim()
 }
 
-pub(super) fn client_go() -> Option<Command> {
-    std::env::var_os(PROGRAM_VARIABLE).map(Command::new)
+#[test]
+fn the_table_of_the_page_has_the_versions_and_requests_of_these_tests() {
+    let page = guide("docs/any-language.md");
+    let [go, java, python, rust] = ["go/go.mod", "java/pom.xml", "python/requirements.txt", "rust/Cargo.lock"]
+        .map(|path| guide(&format!("comparison/drivers/{path}")));
+    let crate_of =
+        |name: &str| between(between(&rust, &format!("name = \"{name}\"\n"), "\n[["), "version = \"", "\"").to_owned();
+    let artifact = |name: &str| {
+        between(between(&java, &format!("<artifactId>{name}</artifactId>"), "</dependency>"), "<version>", "<")
+            .to_owned()
+    };
+    for (driver, version) in [
+        (drivers::CLIENT_GO, between(&go, "k8s.io/client-go v", "\n").to_owned()),
+        (drivers::CONTROLLER_RUNTIME, between(&go, "sigs.k8s.io/controller-runtime v", "\n").to_owned()),
+        (drivers::FABRIC8, artifact("kubernetes-client")),
+        (drivers::JAVA, artifact("client-java-extended")),
+        (drivers::PYTHON, between(&python, "kubernetes==", " ").to_owned()),
+        (drivers::KUBERT, crate_of("kubert")),
+        (drivers::KUBE_LEADER_ELECTION, crate_of("kube-leader-election")),
+    ] {
+        let row = between(&page, &format!("\n| {} {version} |", driver.name), "\n").to_owned();
+        let requests = row.rsplit('|').nth(2).unwrap().trim();
+        assert_eq!(requests, driver.requests.to_string(), "{row}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_elector_of_the_python_client_elects_on_a_store() {
-    elect(python).await;
+    elect(drivers::PYTHON).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_go_elects_on_a_store() {
-    if client_go().is_none() {
-        return println!("skipped: {PROGRAM_VARIABLE} does not name a program of comparison/drivers/go");
-    }
-    elect(client_go).await;
+    elect(drivers::CLIENT_GO).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn controller_runtime_elects_on_a_store() {
+    elect(drivers::CONTROLLER_RUNTIME).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fabric8_elects_on_a_store() {
+    elect(drivers::FABRIC8).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_elector_of_javas_official_client_elects_on_a_store() {
+    elect(drivers::JAVA).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kube_leader_election_elects_on_a_store() {
+    elect(drivers::KUBE_LEADER_ELECTION).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubert_elects_on_a_store() {
+    elect(drivers::KUBERT).await;
 }

@@ -9,11 +9,11 @@ use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::clients::{Candidate, Fleet, client_go, python};
+use super::drivers::{self, Candidate, Driver, Fleet};
 use crate::guides::{commands, guide};
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
-use crate::support::{Place, end_of, leaderelect};
+use crate::support::{end_of, leaderelect};
 
 const KUBECONFIG_VARIABLE: &str = "LEADERELECTION_TEST_KUBE";
 
@@ -40,15 +40,14 @@ impl Pod {
 struct Service {
     fleet: Fleet,
     cluster: PathBuf,
-    lock: String,
     /// The commands of the guide for the second rollout and the third, with a folder in the place of the bucket.
     servers: [String; 2],
     _own: Option<KubeApi>,
 }
 
 impl Service {
-    async fn new(program: fn() -> Option<Command>, lock: &str) -> Self {
-        let place = Place::new();
+    async fn new(fleet: Fleet) -> Self {
+        let place = &fleet.place;
         let (cluster, own) = match std::env::var_os(KUBECONFIG_VARIABLE) {
             Some(path) => (path.into(), None),
             None => {
@@ -62,18 +61,13 @@ impl Service {
         let servers: Vec<_> =
             commands(section).iter().map(|command| command.replace("s3://bucket/", &place.file(""))).collect();
         let servers = servers.try_into().expect("a server for the second rollout and one for the third");
-        Self {
-            fleet: Fleet { place, program, lock: lock.to_owned() },
-            cluster,
-            lock: lock.to_owned(),
-            servers,
-            _own: own,
-        }
+        Self { fleet, cluster, servers, _own: own }
     }
 
     /// The URL of the lock in the cluster, and in the folder.
     fn locks(&self) -> [String; 2] {
-        [format!("lease://default/{}", self.lock), self.fleet.place.file(&format!("leases/default/{}", self.lock))]
+        let name = &self.fleet.lock;
+        [format!("lease://default/{name}"), self.fleet.place.file(&format!("leases/default/{name}"))]
     }
 
     fn of_cluster(&self, name: &str) -> Pod {
@@ -109,41 +103,37 @@ impl Service {
         })
         .await
     }
-
-    /// Waits until one of these works from now on.
-    async fn works(&self, names: &[&str]) -> String {
-        self.fleet.works(self.fleet.workers().len(), names).await
-    }
 }
 
-async fn follow_the_guide(program: fn() -> Option<Command>, lock: &str) {
-    let service = Service::new(program, lock).await;
+async fn follow_the_guide(driver: Driver, lock: &str) {
+    let Some(fleet) = Fleet::of(driver, &format!("{lock}-{}", std::process::id())) else { return };
+    let service = Service::new(fleet).await;
     let first = service.of_cluster("cluster-1");
-    service.works(&["cluster-1"]).await;
+    service.fleet.works(&["cluster-1"]).await;
     let second = service.of_cluster("cluster-2");
 
     // Rollout 2. The leader of rollout 1 dies meanwhile, and its successor is told to end.
     let both_1 = service.of_folder("both-1", true).await;
     first.signal(Signal::KILL);
-    let leader = service.works(&["cluster-2", "both-1"]).await;
+    let leader = service.fleet.works(&["cluster-2", "both-1"]).await;
     let both_2 = service.of_folder("both-2", true).await;
     second.signal(Signal::TERM);
     println!("behind cluster-1: {leader}");
-    service.works(&["both-1", "both-2"]).await;
+    service.fleet.works(&["both-1", "both-2"]).await;
     let (leader, token) = service.is_joined().await;
     drop((first, second));
 
     // A pod of rollout 2 dies with its server.
     let (dies, stays) = if leader == "both-1" { (both_1, both_2) } else { (both_2, both_1) };
     dies.signal(Signal::KILL);
-    service.works(&[&stays.candidate.name]).await;
+    service.fleet.works(&[&stays.candidate.name]).await;
     let (_, second_token) = service.is_joined().await;
     assert!(second_token > token, "{token} {second_token}");
 
     // Rollout 3, in which the leader of rollout 2 freezes, and wakes behind its lease.
     let folder_1 = service.of_folder("folder-1", false).await;
     stays.signal(Signal::STOP);
-    service.works(&["folder-1"]).await;
+    service.fleet.works(&["folder-1"]).await;
     stays.signal(Signal::CONT);
     let [old, new] = service.status();
     assert_eq!((&old["holder"], &new["holder"]), (&stays.candidate.name.as_str().into(), &"folder-1".into()));
@@ -156,28 +146,33 @@ async fn follow_the_guide(program: fn() -> Option<Command>, lock: &str) {
     stays.signal(Signal::TERM);
     let folder_2 = service.of_folder("folder-2", false).await;
     folder_1.signal(Signal::TERM);
-    service.works(&["folder-2"]).await;
+    service.fleet.works(&["folder-2"]).await;
     assert!(service.status()[1]["fencingToken"].as_u64() > Some(third_token));
     let frozen = stays.candidate.name.clone();
     drop((stays, folder_1, folder_2));
 
     // Everybody's work is one piece, but for the one that was frozen: an elector without a look at the clock works on.
-    let mut workers = service.fleet.workers();
-    workers.retain(|worker| *worker != frozen);
-    workers.dedup();
-    let names: BTreeSet<_> = workers.iter().collect();
-    assert_eq!(workers.len(), names.len(), "{workers:?}");
+    let turns: Vec<_> = service.fleet.turns().into_iter().filter(|worker| *worker != frozen).collect();
+    let workers: BTreeSet<_> = turns.iter().collect();
+    assert!(turns.chunk_by(|one, other| one == other).count() == workers.len(), "{turns:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_elector_of_the_python_client_moves_from_a_cluster_to_a_folder() {
-    follow_the_guide(python, &format!("python-{}", std::process::id())).await;
+    follow_the_guide(drivers::PYTHON, "python").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_go_moves_from_a_cluster_to_a_folder() {
-    if client_go().is_none() {
-        return println!("skipped: no program of comparison/drivers/go is named");
-    }
-    follow_the_guide(client_go, &format!("go-{}", std::process::id())).await;
+    follow_the_guide(drivers::CLIENT_GO, "go").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fabric8_moves_from_a_cluster_to_a_folder() {
+    follow_the_guide(drivers::FABRIC8, "fabric8").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn javas_official_client_moves_from_a_cluster_to_a_folder() {
+    follow_the_guide(drivers::JAVA, "java").await;
 }

@@ -79,9 +79,31 @@ func Fail(err error) {
 	os.Exit(1)
 }
 
-// Run competes until SIGTERM, or until the standard input ends. As client-go demands of whoever sets ReleaseOnCancel, the
-// work has ended before the elector is cancelled.
+// Run competes with client-go's elector until SIGTERM, or until the standard input ends.
 func Run(options Options, lock resourcelock.Interface) {
+	Compete(options, func(elect context.Context, lead func(context.Context)) error {
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock:            lock,
+			LeaseDuration:   options.Lease,
+			RenewDeadline:   options.Renew,
+			RetryPeriod:     options.Retry,
+			ReleaseOnCancel: !options.Keep,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: lead,
+				OnStoppedLeading: func() {},
+			},
+		})
+		if err != nil {
+			Fail(err)
+		}
+		elector.Run(elect)
+		return nil
+	})
+}
+
+// Compete elects again and again until SIGTERM, or until the standard input ends. As client-go demands of whoever sets
+// ReleaseOnCancel, the work has ended before the elector is cancelled.
+func Compete(options Options, elect func(ctx context.Context, lead func(context.Context)) error) {
 	log, err := options.Open()
 	if err != nil {
 		Fail(err)
@@ -90,7 +112,7 @@ func Run(options Options, lock resourcelock.Interface) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
-	elect, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	work := newWork(log, options.Work)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
@@ -100,21 +122,9 @@ func Run(options Options, lock resourcelock.Interface) {
 		cancel()
 	}()
 	log.Append("ready")
-	for elect.Err() == nil {
-		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock:            lock,
-			LeaseDuration:   options.Lease,
-			RenewDeadline:   options.Renew,
-			RetryPeriod:     options.Retry,
-			ReleaseOnCancel: !options.Keep,
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: work.lead,
-				OnStoppedLeading: func() {},
-			},
-		})
-		if err != nil {
-			Fail(err)
+	for ctx.Err() == nil {
+		if err := elect(ctx, work.lead); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 		}
-		elector.Run(elect)
 	}
 }

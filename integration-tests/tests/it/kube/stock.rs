@@ -1,5 +1,5 @@
 //! Stock client-go beside two candidates of ours: the program of `comparison/drivers/go`, which
-//! `LEADERELECTION_TEST_CLIENT_GO` names. Without it, the scripted candidate alone does what client-go does.
+//! `comparison/build-drivers` builds into the folder that `LEADERELECTION_TEST_DRIVERS` names. Without it, the scripted candidate alone does what client-go does.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,16 +19,16 @@ use super::{LEASE, PATIENCE, RETRY};
 use crate::cloud::Service as _;
 use crate::cloud::kube::Kube;
 
-const PROGRAM_VARIABLE: &str = "LEADERELECTION_TEST_CLIENT_GO";
+const DRIVERS_VARIABLE: &str = "LEADERELECTION_TEST_DRIVERS";
 
 /// The number of freezes after which client-go has to have released what it did not hold any more.
 const ROUNDS: u64 = 20;
 
 /// The program; says that a test is skipped if there is none.
 pub(super) fn program() -> Option<String> {
-    let program = std::env::var(PROGRAM_VARIABLE).ok();
+    let program = std::env::var(DRIVERS_VARIABLE).ok().map(|folder| format!("{folder}/go/client-go-lease"));
     if program.is_none() {
-        println!("skipped: {PROGRAM_VARIABLE} does not name a program of comparison/drivers/go");
+        println!("skipped: {DRIVERS_VARIABLE} names no folder with client-go, see comparison/build-drivers");
     }
     program
 }
