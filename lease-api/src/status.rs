@@ -126,6 +126,14 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message, resource(""))
     }
 
+    /// The failure of one watch too many. The client comes again.
+    pub(crate) fn crowded(most: usize) -> Self {
+        let message = format!("{most} watches go on, and no more are possible; try again, or ask another server");
+        let mut failure = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message, Value::Null);
+        failure.retry_after = Some(Duration::from_secs(1));
+        failure
+    }
+
     /// The failure of a watch that begins too early. The client lists again.
     pub(crate) fn gone() -> Self {
         let message = "this server does not know what has changed since that version; list again";

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
@@ -22,6 +22,9 @@ use crate::status::{API_VERSION, Failure, KIND};
 
 /// The number of changes that a watch may be behind.
 const REMEMBERED: usize = 4096;
+
+/// The number of watches at a time. Each is a connection that others do not get.
+pub(crate) const MOST_WATCHES: usize = 1000;
 
 /// The longest watch. A client begins a new one afterwards.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -43,16 +46,24 @@ impl Change {
     }
 
     /// The event of a watch with this selector.
-    fn event(&self, selector: &Selector) -> Option<(&'static str, &Object)> {
-        let before = self.before.as_deref().filter(|object| selector.matches(object));
-        let after = self.after.as_deref().filter(|object| selector.matches(object));
-        match (before, after) {
-            (None, None) => None,
-            (None, Some(after)) => Some(("ADDED", after)),
-            (Some(_), Some(after)) => Some(("MODIFIED", after)),
-            (Some(before), None) => Some(("DELETED", before)),
-        }
+    fn event(&self, selector: &Selector) -> Option<Event> {
+        let before = self.before.as_ref().filter(|object| selector.matches(object));
+        let after = self.after.as_ref().filter(|object| selector.matches(object));
+        let (what, object) = match (before, after) {
+            (None, None) => return None,
+            (None, Some(after)) => ("ADDED", after),
+            (Some(_), Some(after)) => ("MODIFIED", after),
+            (Some(before), None) => ("DELETED", before),
+        };
+        Some(Event::Of(what, Arc::clone(object)))
     }
+}
+
+/// An event that a watch has still to tell. Its text is made when it is told, so that a slow reader costs no memory.
+#[derive(Clone, Debug)]
+enum Event {
+    Of(&'static str, Arc<Object>),
+    Bookmark(Value),
 }
 
 /// The Leases and the changes that the listings of this server have shown.
@@ -77,13 +88,14 @@ pub(crate) struct Listings {
     /// The right to list, which one call has at a time, so that no listing goes back in time.
     turn: tokio::sync::Mutex<()>,
     changed: watch::Sender<()>,
+    seats: Arc<Semaphore>,
 }
 
 impl Listings {
     pub(crate) fn new(leases: Arc<Leases>, pause: Duration) -> Self {
         let server = format!("l{}", &Uuid::new_v4().simple().to_string()[..12]);
         let (shown, turn, changed) = (Mutex::default(), tokio::sync::Mutex::default(), watch::Sender::default());
-        Self { leases, pause, server, shown, turn, changed }
+        Self { leases, pause, server, shown, turn, changed, seats: Arc::new(Semaphore::new(MOST_WATCHES)) }
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -146,16 +158,17 @@ impl Listings {
         deadline: Instant,
         shape: fn(&Object) -> Value,
     ) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, Failure> {
-        let mut lines = VecDeque::new();
+        let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| Failure::crowded(MOST_WATCHES))?;
+        let mut events = VecDeque::new();
         let begins_now = query.resource_version.is_empty() || query.resource_version == "0";
         let position = if begins_now || query.sends_initial_events {
             let (found, version) = self.answer(scope.clone(), &query.selector, deadline).await?;
-            lines.extend(found.iter().map(|object| line("ADDED", &shape(object))));
+            events.extend(found.into_iter().map(|object| Event::Of("ADDED", object)));
             if query.sends_initial_events {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
                 let metadata = json!({"resourceVersion": version, "annotations": annotations});
                 let bookmark = json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": metadata});
-                lines.push_back(line("BOOKMARK", &bookmark));
+                events.push_back(Event::Bookmark(bookmark));
             }
             self.revision(&version)
         } else {
@@ -168,9 +181,10 @@ impl Listings {
             scope,
             selector: query.selector,
             shape,
-            lines,
+            events,
             position,
             end: Instant::now() + end,
+            _seat: seat,
         };
         Ok(stream::unfold(watcher, |mut watcher| async move {
             let line = watcher.next().await?;
@@ -233,17 +247,20 @@ struct Watcher {
     scope: Scope,
     selector: Selector,
     shape: fn(&Object) -> Value,
-    lines: VecDeque<Bytes>,
+    events: VecDeque<Event>,
     /// The number of changes that this watch has told; `None` if it cannot go on.
     position: Option<u64>,
     end: Instant,
+    _seat: OwnedSemaphorePermit,
 }
 
 impl Watcher {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(line) = self.lines.pop_front() {
-                return Some(line);
+            match self.events.pop_front() {
+                Some(Event::Of(what, object)) => return Some(line(what, &(self.shape)(&object))),
+                Some(Event::Bookmark(bookmark)) => return Some(line("BOOKMARK", &bookmark)),
+                None => {}
             }
             let now = Instant::now();
             if now >= self.end {
@@ -255,7 +272,7 @@ impl Watcher {
                 self.end = now;
                 return Some(line("ERROR", &Failure::gone().object()));
             }
-            if !self.lines.is_empty() {
+            if !self.events.is_empty() {
                 continue;
             }
             let last = self.listings.shown().listed.get(&self.scope).copied();
@@ -267,13 +284,12 @@ impl Watcher {
         }
     }
 
-    /// Makes lines of the changes. Returns `false` if the changes are not known any more.
+    /// Makes events of the changes. Returns `false` if the changes are not known any more.
     fn read_changes(&mut self) -> bool {
         let shown = self.listings.shown();
         let Some(changes) = self.position.and_then(|position| shown.after(position)) else { return false };
         let changes = changes.filter(|change| change.is_in(&self.scope));
-        let events = changes.filter_map(|change| change.event(&self.selector));
-        self.lines.extend(events.map(|(what, object)| line(what, &(self.shape)(object))));
+        self.events.extend(changes.filter_map(|change| change.event(&self.selector)));
         self.position = Some(shown.revision);
         true
     }

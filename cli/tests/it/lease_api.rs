@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::serve::sidecar::Sidecar;
 use crate::support::{Place, end};
 
-const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
-/// The command, for the Leases in a folder of a place.
-fn lease_api(place: &Place, listen: &str) -> Command {
+/// The command, for the Leases in a folder.
+pub(crate) fn lease_api(folder: &str, listen: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leaderelect"));
-    command.args(["lease-api", "--store", &place.file("leases"), "--listen", listen]);
+    command.args(["lease-api", "--store", folder, "--listen", listen]);
     command.env_remove("RUST_LOG").env_remove("LEADERELECTION_HTTP_TOKEN").stdin(Stdio::null());
     command
 }
@@ -41,7 +41,7 @@ fn lease(holder: &str) -> Value {
 #[tokio::test]
 async fn a_lease_is_a_lock_of_every_command_and_a_server_that_was_killed_has_lost_nothing() {
     let place = Place::new();
-    let mut server = Sidecar::spawn(&mut lease_api(&place, "127.0.0.1:0")).await;
+    let mut server = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
     let (status, held) = send(&server, Method::POST, LEASES, "", &lease("theirs")).await;
     assert_eq!(status, 201, "{held}");
     let lock = place.file("leases/default/web");
@@ -53,7 +53,7 @@ async fn a_lease_is_a_lock_of_every_command_and_a_server_that_was_killed_has_los
     let listen = server.url().trim_start_matches("http://").to_owned();
     server.signal(Signal::KILL);
     server.ended().await;
-    let server = Sidecar::spawn(&mut lease_api(&place, &listen)).await;
+    let server = Sidecar::spawn(&mut lease_api(&place.file("leases"), &listen)).await;
     let mut released = held.clone();
     released["spec"]["holderIdentity"] = "".into();
     let web = format!("{LEASES}/web");
@@ -74,7 +74,7 @@ async fn tokens_open_namespaces_and_the_kubeconfig_has_no_secret() {
     let (tokens, kubeconfig) = (place.path("tokens"), place.path("kubeconfig"));
     let (all, one) = ("the-token-for-all-namespaces", "the-token-for-one-namespace");
     std::fs::write(&tokens, format!("{all}\n{one} other,default\n")).unwrap();
-    let mut command = lease_api(&place, "127.0.0.1:0");
+    let mut command = lease_api(&place.file("leases"), "127.0.0.1:0");
     command.arg("--token-file").arg(&tokens).arg("--kubeconfig").arg(&kubeconfig);
     let server = Sidecar::spawn(&mut command).await;
     let elsewhere = LEASES.replace("default", "elsewhere");
@@ -105,7 +105,7 @@ async fn tokens_open_namespaces_and_the_kubeconfig_has_no_secret() {
 #[tokio::test]
 async fn a_server_that_is_told_to_end_answers_while_clients_find_another() {
     let place = Place::new();
-    let mut server = Sidecar::spawn(lease_api(&place, "127.0.0.1:0").args(["--drain", "1h"])).await;
+    let mut server = Sidecar::spawn(lease_api(&place.file("leases"), "127.0.0.1:0").args(["--drain", "1h"])).await;
     server.signal(Signal::TERM);
     server.answers("/readyz", reqwest::StatusCode::SERVICE_UNAVAILABLE).await;
     assert_eq!(send(&server, Method::POST, LEASES, "", &lease("a")).await.0, 201);

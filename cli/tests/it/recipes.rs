@@ -4,11 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
+use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use rustix::process::Signal;
 
 use crate::notify::Systemd;
-use crate::support::{PROGRAM, Place, Running, end};
+use crate::support::{PATIENCE, PROGRAM, Place, Running, end};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -252,18 +254,86 @@ fn recipe(machines: &Machines, tool: &str) -> Command {
     command
 }
 
-#[test]
-fn services_of_other_tools_run_on_one_of_two_hosts() {
-    for (tool, arguments) in [("celery", "--app tasks beat"), ("kopf", "run --standalone operator.py")] {
-        let machines = Machines::new();
-        machines.program(tool, r#"echo "up $*"; exec sleep 1000"#);
-        let mut first = Running::of(recipe(&machines, tool));
-        first.wait_for(&format!("up {arguments}"));
-        let mut second = Running::of(recipe(&machines, tool));
-        second.wait_for_note("waiting: ");
-        first.signal(Signal::TERM);
-        second.wait_for(&format!("up {arguments}"));
+/// A host with Celery and kopf, and the folder in which it runs a recipe.
+struct Host<'a> {
+    machines: &'a Machines,
+    packages: PathBuf,
+    name: &'a str,
+}
+
+impl<'a> Host<'a> {
+    fn new(machines: &'a Machines, name: &'a str) -> Self {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recipes/python");
+        let packages =
+            Command::new(repository().join(".ci/python-packages")).arg(sources.join("requirements.txt")).output();
+        let packages = packages.unwrap();
+        assert!(packages.status.success(), "{}", String::from_utf8_lossy(&packages.stderr));
+        let host = Self { machines, packages: String::from_utf8(packages.stdout).unwrap().trim().into(), name };
+        fs::create_dir(host.folder()).unwrap();
+        for source in ["tasks.py", "operator.py"] {
+            fs::copy(sources.join(source), host.folder().join(source)).unwrap();
+        }
+        host
     }
+
+    fn folder(&self) -> PathBuf {
+        self.machines.place.path(self.name)
+    }
+
+    fn run(&self, tool: &str) -> Running {
+        let mut command = recipe(self.machines, tool);
+        let path = format!("{}/bin:{}", self.packages.display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("PYTHONPATH", &self.packages).current_dir(self.folder());
+        command.env("OPERATOR_LOG", self.machines.place.path("log")).env("LEADERELECT_IDENTITY", self.name);
+        command.env("KUBECONFIG", self.machines.place.path("kubeconfig"));
+        Running::of(command)
+    }
+
+    /// The messages that its beat has sent.
+    fn messages(&self) -> usize {
+        let files = fs::read_dir(self.folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        files.filter(|name| name.ends_with(".celery.msg")).count()
+    }
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn celery_beats_on_one_of_two_hosts() {
+    let machines = Machines::new();
+    let [one, two] = ["one", "two"].map(|name| Host::new(&machines, name));
+    let first = one.run("celery");
+    wait_until("the first host beats", || one.messages() > 0);
+    let mut second = two.run("celery");
+    second.wait_for_note("waiting: ");
+    first.signal(Signal::TERM);
+    wait_until("the second host beats", || two.messages() > 0);
+    let sent = one.messages();
+    wait_until("the second host beats on", || two.messages() > 3);
+    assert_eq!(one.messages(), sent, "the first host has ended before");
+    assert_eq!(first.end().code, Some(0));
+}
+
+#[test]
+fn kopf_operates_on_one_of_two_hosts() {
+    let machines = Machines::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let api = runtime.block_on(KubeApi::start());
+    fs::write(machines.place.path("kubeconfig"), api.kubeconfig().to_string()).unwrap();
+    let [one, two] = ["one", "two"].map(|name| Host::new(&machines, name));
+    let first = one.run("kopf");
+    wait_until("the first host operates", || machines.log() == "one works\n");
+    let mut second = two.run("kopf");
+    second.wait_for_note("waiting: ");
+    first.signal(Signal::TERM);
+    wait_until("the second host operates", || machines.log().contains("two works"));
+    assert_eq!(machines.log(), "one works\none has ended\ntwo works\n");
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Candidate {
 }
 
 /// The command with this limit of open files, which it cannot raise.
-fn with_files(inner: Command, files: u32) -> Command {
+pub(crate) fn with_files(inner: Command, files: u32) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).arg(inner.get_program());
     command.args(inner.get_args()).stdin(Stdio::null());

@@ -156,6 +156,31 @@ async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server(
     assert_eq!(events.next().await, None, "a watch ends when its client wants it to");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_crowd_of_watches_is_sent_away_and_an_elector_is_not() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let server = LeaseApi::new(api.store.clone(), "leases/");
+    let routes = server.routes();
+    let ask = async || {
+        let request = Request::builder().uri(format!("{LEASES}?watch=1")).body(Body::empty()).unwrap();
+        routes.clone().oneshot(request).await.unwrap()
+    };
+    let mut watches = Vec::new();
+    let refused = loop {
+        let answer = ask().await;
+        if answer.status() != 200 {
+            break answer;
+        }
+        watches.push(answer);
+        assert!(watches.len() <= 1000);
+    };
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"1".parse().unwrap()));
+    api.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
+    watches.pop();
+    assert_eq!(ask().await.status(), 200, "a watch that has ended makes room");
+}
+
 #[tokio::test]
 async fn kubectl_gets_a_table() {
     let api = Api::new();

@@ -57,7 +57,7 @@ impl Stage {
 /// Lets candidates lead in turn. Asserts that none works beside another, but for one that was frozen.
 async fn elect(driver: Driver) {
     let Some(fleet) = Fleet::of(driver, "web") else { return };
-    let server = Sidecar::spawn(&mut lease_api(&fleet.place, "127.0.0.1:0")).await;
+    let server = Sidecar::spawn(&mut lease_api(&fleet.place.file("leases"), "127.0.0.1:0")).await;
     if driver.needs_lease {
         let empty = json!({"metadata": {"name": "web"}, "spec": {}});
         assert_eq!(send(&server, Method::POST, LEASES, "", &empty).await.0, 201);

@@ -44,7 +44,7 @@ impl Person {
 
     async fn serve(&self, listen: &str) -> Sidecar {
         let kubeconfig = self.place.path("kubeconfig");
-        let mut command = lease_api(&self.place, listen);
+        let mut command = lease_api(&self.place.file("leases"), listen);
         Sidecar::spawn(command.arg("--kubeconfig").arg(kubeconfig).args(["--watch-interval", "100ms"])).await
     }
 }

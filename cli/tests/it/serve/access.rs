@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use super::process::{Process, eventually};
 use super::sidecar::{Sidecar, lock_in, serve, serve_at};
 use crate::dashboard::dashboard;
+use crate::lease_api::{LEASES, lease_api};
 
 const TOKEN: &str = "a-token-that-nobody-else-has-got";
 
@@ -250,11 +251,14 @@ async fn a_client_without_a_certificate_of_the_authority_is_told_nothing() {
         own.into_iter().fold(builder, reqwest::ClientBuilder::identity).build().unwrap()
     };
     // With certificates, other machines need no token.
-    let mut command = serve_at("0.0.0.0:0", &lock_in(directory.path()), "alpha");
-    let sidecar = Sidecar::spawn(identity.serve_with(&mut command).arg("--client-ca").arg(&ca)).await;
-    let url = format!("{}/leader", sidecar.url().replace("0.0.0.0", "127.0.0.1"));
-    assert_eq!(client(Some(of(Some(&issuer)))).get(&url).send().await.unwrap().status(), StatusCode::OK);
-    for stranger in [None, Some(of(None))] {
-        assert!(client(stranger).get(&url).send().await.is_err());
+    let sidecar = serve_at("0.0.0.0:0", &lock_in(directory.path()), "alpha");
+    let leases = lease_api(&format!("file://{}/leases", directory.path().display()), "0.0.0.0:0");
+    for (mut command, path) in [(sidecar, "/leader"), (leases, LEASES)] {
+        let server = Sidecar::spawn(identity.serve_with(&mut command).arg("--client-ca").arg(&ca)).await;
+        let url = format!("{}{path}", server.url().replace("0.0.0.0", "127.0.0.1"));
+        assert_eq!(client(Some(of(Some(&issuer)))).get(&url).send().await.unwrap().status(), StatusCode::OK, "{path}");
+        for stranger in [None, Some(of(None))] {
+            assert!(client(stranger).get(&url).send().await.is_err(), "{path}");
+        }
     }
 }

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::process::eventually;
 use super::sidecar::{Sidecar, lock_in, serve};
+use crate::lease_api::{LEASES, lease_api};
 use crate::stderr::fill;
-use crate::support::leaderelect;
+use crate::strangers::with_files;
+use crate::support::{Place, leaderelect};
 
 const STRANGERS: usize = 2_000;
 
@@ -72,6 +74,32 @@ async fn who_asks_is_answered_beside_a_crowd_that_does_not_even_if_nobody_reads_
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let status = eventually("it ends", async || child.try_wait().unwrap()).await;
     assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn leases_are_renewed_beside_a_crowd_that_leaves_few_files() {
+    let place = Place::new();
+    let mut command = with_files(lease_api(&place.file("leases"), "127.0.0.1:0"), 256);
+    let server = Sidecar::spawn(&mut command).await;
+    let strangers = crowd(server.url().trim_start_matches("http://"));
+    // Every request comes over a connection of its own.
+    let client = Client::builder().pool_max_idle_per_host(0).timeout(BOUND).build().unwrap();
+    let url = format!("{}{LEASES}", server.url());
+    let lease = json!({"metadata": {"name": "web"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}});
+    let created = client.post(&url).json(&lease).send().await.unwrap();
+    assert_eq!(created.status(), StatusCode::CREATED);
+    let mut held: Value = created.json().await.unwrap();
+    for second in 10..20 {
+        held["spec"]["renewTime"] = format!("2026-02-02T10:15:{second}.000000Z").into();
+        let renewed = client.put(format!("{url}/web")).json(&held).send().await.unwrap();
+        assert_eq!(renewed.status(), StatusCode::OK);
+        held = renewed.json().await.unwrap();
+    }
+    // A body has a limit, beside the crowd, too.
+    let large =
+        client.put(format!("{url}/web")).header("content-type", "application/json").body(vec![b' '; 128 * 1024]);
+    assert_eq!(large.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    drop(strangers);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use reqwest::{Client, StatusCode};
 
 use super::sidecar::{Sidecar, lock_in, serve};
 use crate::dashboard::dashboard;
+use crate::lease_api::{LEASES, lease_api};
 use crate::support::{LONG, Place, Running, run};
 
 /// The answer to a request that names a host.
@@ -44,6 +45,9 @@ async fn a_page_of_another_site_reads_nothing() {
 #[tokio::test]
 async fn every_page_looks_at_the_host() {
     let place = Place::new();
+    let leases = Sidecar::spawn(&mut lease_api(&place.file("leases"), "127.0.0.1:0")).await;
+    refuses(&format!("{}{LEASES}", leases.url()), "evil.example").await;
+    answers(&format!("{}{LEASES}", leases.url()), "localhost").await;
     let shown = Sidecar::spawn(&mut dashboard(&place.prefix(), "1s")).await;
     refuses(&format!("{}/", shown.url()), "evil.example").await;
     answers(&format!("{}/", shown.url()), "localhost").await;
