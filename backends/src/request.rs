@@ -12,6 +12,8 @@ use leaderelection::{StoreError, StoreErrorKind};
 pub(crate) mod answer;
 #[cfg(any(feature = "azure", feature = "s3"))]
 pub(crate) mod beginning;
+#[cfg(any(feature = "azure", feature = "s3"))]
+pub(crate) mod joint;
 
 /// The operation of a request, as far as the meaning of an answer depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,9 @@ pub(crate) enum Operation {
     Update,
     Delete,
     List,
+    /// The opening of a session, of which a request about an object is a part.
+    #[cfg(feature = "s3")]
+    Session,
 }
 
 impl Operation {

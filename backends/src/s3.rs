@@ -5,9 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::SharedCredentialsProvider;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_smithy_runtime_api::client::identity::ResolveIdentity as _;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
 use leaderelection::store::{ListedObject, ListedPage, MAX_BODY_BYTES, PageToken};
@@ -17,12 +19,14 @@ use leaderelection::{
 
 use self::answer::Edges;
 use self::date::AnswerDate;
+use self::directory::Sessions;
 use self::error::Sender;
 use self::identity::OutlivingCache;
 use crate::request::{self, Body, Operation, Words, bounded};
 
 mod answer;
 mod date;
+pub(crate) mod directory;
 mod endpoint;
 mod environment;
 mod error;
@@ -90,6 +94,14 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// update is refused. Grant `s3:ListBucket` too: without it, S3 answers 403 in place of 404 for an object that
 /// does not exist yet. Deletions need `s3:DeleteObject`.
 ///
+/// # Directory buckets
+///
+/// A bucket whose name ends with `--x-s3` is a directory bucket, of the storage class S3 Express One Zone. Sessions sign its
+/// requests (`CreateSession`). The store opens them with the client's own credentials, and renews each from the middle of
+/// its life on a task of its own, so that no request waits for a renewal. The client's own provider of sessions is not used.
+/// The permission is `s3express:CreateSession`. The tests run on a server of their own with the documented rules: no real
+/// directory bucket was met.
+///
 /// # S3-compatible stores
 ///
 /// An S3-compatible store needs its endpoint, usually path-style addresses, and often a client that sends
@@ -114,6 +126,7 @@ pub type S3Lock = ObjectLock<S3Store>;
 /// | store | create | update | delete |
 /// |---|---|---|---|
 /// | Amazon S3, general purpose buckets | yes | yes | yes |
+/// | Amazon S3, directory buckets | documented | documented | documented |
 /// | SeaweedFS 4.48, on which the tests run | yes, but see below | yes | yes |
 /// | Ceph's gateway, DigitalOcean Spaces | yes | [`with_bare_etags`](S3Store::with_bare_etags) | |
 /// | stores that answer 501 | refused with [`StoreErrorKind::Fatal`] | | |
@@ -135,6 +148,8 @@ pub struct S3Store {
     // The SDK's operation timeout is not enough: it ends where the body of a GET begins.
     request_timeout: Duration,
     bare_etags: bool,
+    /// Those of a directory bucket.
+    sessions: Option<Sessions>,
 }
 
 impl S3Store {
@@ -145,14 +160,24 @@ impl S3Store {
     /// Creates a store in `bucket`, with the client's configuration but without its retries.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
-        let identities = OutlivingCache::around(client.config().identity_cache());
-        let config = client.config().to_builder().retry_config(RetryConfig::disabled()).identity_cache(identities);
-        Self {
-            client: Client::from_conf(config.interceptor(Edges).build()),
-            bucket: bucket.into(),
-            request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
-            bare_etags: false,
-        }
+        let bucket = bucket.into();
+        let (cache, config) = (client.config().identity_cache(), client.config().to_builder());
+        let config = config.retry_config(RetryConfig::disabled()).interceptor(Edges);
+        let config = config.identity_cache(OutlivingCache::around(cache.clone()));
+        let client = Client::from_conf(config.build());
+        let sessions = directory::is_directory(&bucket).then(|| Sessions::new(client.clone(), &bucket));
+        let client = match &sessions {
+            None => client,
+            Some(sessions) => {
+                let provider = SharedCredentialsProvider::new(sessions.clone());
+                let identities = OutlivingCache::around(cache).but_for(provider.cache_partition());
+                let mut config = client.config().to_builder().identity_cache(identities);
+                // The other setter would wrap the provider once more, with another partition.
+                config.set_express_credentials_provider(Some(provider));
+                Client::from_conf(config.build())
+            }
+        };
+        Self { client, bucket, request_timeout: Self::DEFAULT_REQUEST_TIMEOUT, bare_etags: false, sessions }
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer.
@@ -197,7 +222,11 @@ impl S3Store {
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
         let endpoint = if error::needs_endpoint(&error) { self.endpoint().await.ok() } else { None };
-        let sender = Sender { has_region: self.client.config().region().is_some(), endpoint };
+        if let Some(sessions) = self.sessions.as_ref().filter(|_| error::doubts_session(&error)) {
+            sessions.refused();
+        }
+        let has_region = self.client.config().region().is_some();
+        let sender = Sender { has_region, endpoint, by_session: self.sessions.is_some() };
         error::explain(operation, object, error, &sender)
     }
 
@@ -279,7 +308,9 @@ impl ConditionalStore for S3Store {
         at_most: Option<u16>,
     ) -> Result<ListedPage, StoreError> {
         let object = self.describe(prefix);
-        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix);
+        // A directory bucket lists whole folders. The keys of other objects are left out below.
+        let listed_by = if self.sessions.is_some() { directory::listed_by(prefix) } else { prefix };
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(listed_by);
         let request = request.set_continuation_token(token.map(|token| token.as_str().to_owned()));
         let request = request.set_max_keys(at_most.map(i32::from));
         let page = bounded(self.request_timeout, &object, async {
@@ -291,7 +322,7 @@ impl ConditionalStore for S3Store {
         .await?;
         let listed = page.contents.unwrap_or_default().into_iter().filter_map(|entry| {
             let version = entry.e_tag.map(Version::new);
-            entry.key.map(|key| ListedObject::new(key, version))
+            entry.key.filter(|key| key.starts_with(prefix)).map(|key| ListedObject::new(key, version))
         });
         Ok(ListedPage::new(listed.collect(), page.next_continuation_token.map(PageToken::new)))
     }

@@ -8,7 +8,7 @@ mod conditions;
 mod fault;
 pub mod sign;
 mod traffic;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 pub mod azurite;
 #[cfg(target_os = "linux")]
 pub mod ceph;
+pub mod express;
 pub mod fake_gcs;
 #[cfg(target_os = "linux")]
 pub mod fake_gcs_server;

@@ -40,7 +40,7 @@ impl Said {
 /// The status codes are listed at
 /// <https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes>.
 fn answered(operation: Operation, status: u16, said: &Said) -> Verdict {
-    use Operation::{Create, Delete, Get, List, Update};
+    use Operation::{Create, Delete, Get, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match status {
@@ -64,7 +64,7 @@ fn answered(operation: Operation, status: u16, said: &Said) -> Verdict {
             Create => (Fatal, "access denied; allow the verb create on leases in the API group coordination.k8s.io"),
             Update => (Fatal, "access denied; allow the verb update on leases in the API group coordination.k8s.io"),
             Delete => (Fatal, "access denied; allow the verb delete on leases in the API group coordination.k8s.io"),
-            List => (Fatal, "access denied; allow the verb list on leases in the API group coordination.k8s.io"),
+            _ => (Fatal, "access denied; allow the verb list on leases in the API group coordination.k8s.io"),
         },
         // The API server refuses what it cannot queue before any effect:
         // https://kubernetes.io/docs/concepts/cluster-administration/flow-control/

@@ -83,6 +83,52 @@ mod tests {
         assert_eq!(addressed(other).await, "http://127.0.0.1:1/bucket");
     }
 
+    /// The SDK knows the hosts, and this store adds none.
+    #[tokio::test]
+    async fn other_clouds_and_other_networks_have_their_own_hosts() {
+        type Change = fn(Builder) -> Builder;
+        const DIRECTORY: &str = "locks--use1-az4--x-s3";
+        let vpc: Change = |config| {
+            config
+                .region(Region::new("us-east-1"))
+                .endpoint_url("https://bucket.vpce-1a2b-3c4d.s3.us-east-1.vpce.amazonaws.com")
+        };
+        let cases: [(&str, Change, &str); 9] = [
+            ("bucket", |config| config.region(Region::new("us-gov-west-1")), "bucket.s3.us-gov-west-1.amazonaws.com"),
+            ("bucket", |config| config.region(Region::new("eusc-de-east-1")), "bucket.s3.eusc-de-east-1.amazonaws.eu"),
+            ("bucket", |config| config.region(Region::new("us-iso-east-1")), "bucket.s3.us-iso-east-1.c2s.ic.gov"),
+            (
+                "bucket",
+                |config| config.region(Region::new("us-east-1")).use_fips(true),
+                "bucket.s3-fips.us-east-1.amazonaws.com",
+            ),
+            (
+                "bucket",
+                |config| config.region(Region::new("eu-west-1")).use_dual_stack(true),
+                "bucket.s3.dualstack.eu-west-1.amazonaws.com",
+            ),
+            (
+                "bucket",
+                |config| config.region(Region::new("us-east-1")).use_fips(true).use_dual_stack(true),
+                "bucket.s3-fips.dualstack.us-east-1.amazonaws.com",
+            ),
+            ("locks", vpc, "locks.bucket.vpce-1a2b-3c4d.s3.us-east-1.vpce.amazonaws.com"),
+            (
+                DIRECTORY,
+                |config| config.region(Region::new("us-east-1")),
+                "locks--use1-az4--x-s3.s3express-use1-az4.us-east-1.amazonaws.com",
+            ),
+            (
+                DIRECTORY,
+                |config| config.region(Region::new("us-east-1")).use_fips(true).use_dual_stack(true),
+                "locks--use1-az4--x-s3.s3express-fips-use1-az4.dualstack.us-east-1.amazonaws.com",
+            ),
+        ];
+        for (bucket, change, host) in cases {
+            assert_eq!(resolved(&client(change), bucket).await.unwrap(), format!("https://{host}"));
+        }
+    }
+
     #[tokio::test]
     async fn what_cannot_be_resolved_says_what_to_check() {
         let error = resolved(&client(|config| config.region(Region::new("a b"))), "bucket").await.unwrap_err();

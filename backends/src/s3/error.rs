@@ -8,6 +8,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_http::endpoint::error::ResolveEndpointError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::DispatchFailure;
+use leaderelection::causes::with_causes;
 use leaderelection::{StoreError, StoreErrorKind};
 
 use super::environment;
@@ -29,7 +30,7 @@ const NO_OBJECT: &str = "NoSuchKey";
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html> and
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-deletes.html>.
 fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
-    use Operation::{Delete, Get, List, Update};
+    use Operation::{Delete, Get, List, Session, Update};
     use StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
 
     match (status, code) {
@@ -49,6 +50,7 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
             (Fatal, "refused because the credentials are wrong; check the access key, its secret and the region")
         }
+        (401 | 403, _) if operation == Session => (Fatal, "access denied; allow s3express:CreateSession on the bucket"),
         // Without s3:ListBucket, S3 answers 403 for a missing object too, so that a client cannot guess keys:
         // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
         (401 | 403, _) if operation == Get => {
@@ -78,6 +80,21 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
     }
 }
 
+/// Returns the meaning of an answer to a request that a session has signed, if the session is the reason. The user's own
+/// credentials have signed nothing but the opening of the session.
+fn answered_to_session(status: u16, code: &str) -> Option<Verdict> {
+    match (status, code) {
+        (400, "ExpiredToken" | "InvalidToken")
+        | (401 | 403, "ExpiredToken" | "InvalidAccessKeyId" | "InvalidToken") => {
+            Some((StoreErrorKind::Rejected, "the store has forgotten the session; a later request opens another"))
+        }
+        (401 | 403, code) if code != "RequestTimeTooSkewed" => {
+            Some((StoreErrorKind::Fatal, "access denied; allow s3express:CreateSession on the bucket, not read-only"))
+        }
+        _ => None,
+    }
+}
+
 /// Returns the status that S3 documents for an error code, or `None` for a code that does not tell the effect.
 /// S3 can send such a code with status 200.
 ///
@@ -102,11 +119,46 @@ pub(super) struct Sender {
     pub(super) has_region: bool,
     /// The URL of the bucket, if the error [needs it](needs_endpoint).
     pub(super) endpoint: Option<String>,
+    /// The client signs its requests with sessions of a directory bucket.
+    pub(super) by_session: bool,
+}
+
+/// Returns `true` if the session that signed the request may be the reason of the refusal.
+pub(super) fn doubts_session<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
+    match error {
+        SdkError::ServiceError(answer) => {
+            let code = answer.err().code().unwrap_or_default();
+            answered_to_session(answer.raw().status().as_u16(), code).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The reason for which no session was opened. The request that needed the session was not sent.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub(super) struct NoSession {
+    pub(super) kind: StoreErrorKind,
+    pub(super) text: String,
+}
+
+impl NoSession {
+    pub(super) fn of(error: StoreError) -> Self {
+        let kind = match error.kind() {
+            // The opening may have had an effect, and the request had none.
+            StoreErrorKind::Ambiguous => StoreErrorKind::Rejected,
+            kind => kind,
+        };
+        Self { kind, text: with_causes(&error) }
+    }
 }
 
 /// Returns the known effect of a request without an answer: a request that was never sent has none.
 fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Cow<'static, str>) {
     let cause = cause(failure);
+    if let Some(NoSession { kind, text }) = find(cause) {
+        return (*kind, text.clone().into());
+    }
     if let Some(error) = find::<CredentialsError>(cause) {
         return match error {
             CredentialsError::ProviderTimedOut(_) | CredentialsError::ProviderError(_) => {
@@ -182,7 +234,9 @@ where
             let code = metadata.code().unwrap_or_default();
             let meaning = if (200..300).contains(&status) { documented_status(code).unwrap_or(status) } else { status };
             let retry_after = answer.raw().headers().get("retry-after").and_then(answer::retry_after);
-            let explained = answer::answered(object, answered(operation, meaning, code), status, code);
+            let by_session = sender.by_session.then(|| answered_to_session(meaning, code)).flatten();
+            let verdict = by_session.unwrap_or_else(|| answered(operation, meaning, code));
+            let explained = answer::answered(object, verdict, status, code);
             Words::add_to(metadata.message().and_then(Words::of), explained.with_retry_after(retry_after))
         }
         other => {
@@ -197,6 +251,7 @@ where
             };
             let explained = StoreError::new(kind, format!("{object}: {advice}"));
             match other.into_source() {
+                Ok(source) if find::<NoSession>(Some(&*source)).is_some() => explained,
                 Ok(source) => Words::add_to(Words::of_error(&*source), explained),
                 Err(_) => explained,
             }

@@ -19,7 +19,7 @@ const EXAMPLE: &str =
 const PUBLIC: &str = ".blob.core.windows.net";
 
 /// The domains of other clouds, whose objects have URLs that begin with `https://` too.
-const S3: &[&str] = &["amazonaws.com", "amazonaws.com.cn"];
+const S3: &[&str] = &["amazonaws.com", "amazonaws.com.cn", "amazonaws.eu"];
 const GOOGLE: &[&str] = &["storage.googleapis.com", "storage.cloud.google.com"];
 
 const ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";

@@ -238,6 +238,24 @@ fn both_forms_name_the_same_blob() {
     assert_eq!(https.key(), "locks/a/b");
 }
 
+/// The clouds of states, an account with a zone of its own, and a private endpoint.
+#[cfg(feature = "azure")]
+#[tokio::test]
+async fn blobs_of_other_clouds_keep_their_hosts() {
+    for host in [
+        "account.blob.core.chinacloudapi.cn",
+        "account.blob.core.usgovcloudapi.net",
+        "account.z21.blob.storage.azure.net",
+        "account.privatelink.blob.core.windows.net",
+    ] {
+        let text = format!("https://{host}/container/locks/a?sv=1&sig=secret");
+        let location = parse(&text).unwrap();
+        assert_eq!(location.to_string(), format!("https://{host}/container/locks/a"));
+        let endpoint = location.endpoint().await.unwrap();
+        assert_eq!(endpoint.as_deref(), Some(&*format!("https://{host}/container")));
+    }
+}
+
 #[cfg(feature = "azure")]
 #[tokio::test]
 async fn a_sas_is_used_and_never_shown() {

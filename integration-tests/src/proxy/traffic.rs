@@ -83,9 +83,15 @@ impl Request {
     #[must_use]
     pub fn kind(&self) -> Kind {
         if self.method == Method::GET {
-            return Kind::Read;
+            return if self.opens_session() { Kind::Other } else { Kind::Read };
         }
         self.record().map_or(Kind::Other, |record| Kind::of_write(&record, self.demands_absence()))
+    }
+
+    /// Returns `true` for the opening of a session of a directory bucket, which concerns no object.
+    #[must_use]
+    pub fn opens_session(&self) -> bool {
+        self.method == Method::GET && self.target.ends_with("?session")
     }
 
     /// The record in the body. In a multipart upload, the record is one part of the body, and in a Lease it is an

@@ -29,21 +29,21 @@ pub fn connector() -> Connector {
     connector.https_or_http().enable_http1().build()
 }
 
-pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The number of attempts while the server asks to slow down.
 const ATTEMPTS: usize = 8;
 
 /// The server's answer.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 #[derive(Clone)]
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     url: String,
     host: HeaderValue,
     signer: Signer,
@@ -51,7 +51,7 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(url: &str, signer: Signer, connector: Connector) -> Self {
+    pub(crate) fn new(url: &str, signer: Signer, connector: Connector) -> Self {
         let url = url.trim_end_matches('/').to_owned();
         let address: Uri = url.parse().expect("the URL of a server");
         let host = address.authority().and_then(|host| host.as_str().parse().ok()).expect("a URL with a host");
@@ -63,7 +63,7 @@ impl Upstream {
     /// Sends a request.
     ///
     /// A throttled request is repeated, because the server's own limit is not a fault of the test.
-    pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+    pub(crate) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         let mut attempt = 1;
         loop {
             let answer = self.try_send(request).await?;

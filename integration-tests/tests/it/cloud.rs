@@ -100,6 +100,16 @@ impl Cloud {
         Self::of(S3::new().await)
     }
 
+    /// A directory bucket of S3, with sessions as long as at Amazon.
+    pub(crate) async fn express() -> Arc<Self> {
+        Self::of(S3::express(Duration::from_secs(300)).await)
+    }
+
+    /// The same, with sessions that are so short that a client opens several.
+    pub(crate) async fn express_with_short_sessions() -> Arc<Self> {
+        Self::of(S3::express(Duration::from_secs(6)).await)
+    }
+
     pub(crate) async fn azure() -> Arc<Self> {
         Self::of(Azure::new().await)
     }

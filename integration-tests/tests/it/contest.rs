@@ -41,6 +41,11 @@ async fn on_s3() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_directory_bucket() {
+    few_rounds(Site::Cloud(Cloud::express_with_short_sessions().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure() {
     contest(Site::Cloud(Cloud::azure().await)).await;
 }

@@ -77,6 +77,7 @@ macro_rules! on_every_server {
         on_one: { $($other_file:ident::$other:ident,)* }
     ) => {
         on_one_server! { s3: $($file::$test)* $($probe_file::$probe)* $($other_file::$other)* }
+        on_one_server! { express: $($file::$test)* $($probe_file::$probe)* }
         on_one_server! { azure: $($file::$test)* $($probe_file::$probe)* }
         on_one_server! { gcs: $($file::$test)* $($probe_file::$probe)* }
         on_one_server! { kube: $($file::$test)* }

@@ -6,6 +6,7 @@ mod bare_etags;
 #[cfg(target_os = "linux")]
 mod ceph;
 mod connections;
+mod directory;
 mod racy;
 mod requests;
 mod server;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_config::BehaviorVersion;
@@ -13,6 +14,7 @@ use leaderelection::ConditionalStore;
 use leaderelection_backends::s3::S3Store;
 use leaderelection_backends::url::S3Location;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};
+use leaderelection_integration_tests::servers::express::{self, Express};
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -28,6 +30,8 @@ pub(crate) struct S3 {
     address: String,
     signer: Signer,
     environment: Environment,
+    /// A gateway that ends with this value.
+    _gateway: Option<Express>,
 }
 
 impl S3 {
@@ -46,6 +50,21 @@ impl S3 {
             address: server.url(),
             signer: server.signer(),
             environment: server.environment().map(|(name, value)| (name, value.to_owned())).into(),
+            _gateway: None,
+        }
+    }
+
+    /// A directory bucket, whose sessions last for `lifetime`.
+    pub(crate) async fn express(lifetime: Duration) -> Self {
+        let gateway = Express::start(seaweedfs().await, lifetime).await;
+        Self {
+            client: gateway.client(),
+            bucket: express::BUCKET.to_owned(),
+            folder: None,
+            address: gateway.url(),
+            signer: sign::unsigned(),
+            environment: gateway.environment().map(|(name, value)| (name, value.to_owned())).into(),
+            _gateway: Some(gateway),
         }
     }
 
@@ -62,6 +81,7 @@ impl S3 {
             bucket: location.bucket,
             folder: Some(location.key),
             environment: Vec::new(),
+            _gateway: None,
         }
     }
 }
@@ -69,7 +89,7 @@ impl S3 {
 /// The address to which the SDK would send a request whose path begins with the bucket.
 async fn address(client: &Client, bucket: &str) -> String {
     let client = Client::from_conf(client.config().to_builder().force_path_style(true).build());
-    let expiry = PresigningConfig::expires_in(std::time::Duration::from_secs(1)).expect("a possible time");
+    let expiry = PresigningConfig::expires_in(Duration::from_secs(1)).expect("a possible time");
     let request = client.get_object().bucket(bucket).key("key").presigned(expiry).await.expect("a URL");
     let url: Url = request.uri().parse().expect("a URL");
     url.origin().ascii_serialization()
