@@ -64,15 +64,17 @@
 //! ```
 
 mod contract;
+mod endpoints;
 mod patience;
 mod probe;
 mod probe_first;
 mod race;
 mod suites;
 
+pub use endpoints::Endpoints;
 pub use probe::{
-    Check, CheckKind, Latency, Outcome, ProbeConfig, ProbeReport, StoreKind, Verdict, is_object_of_probe, probe,
-    probe_create_only,
+    Check, CheckKind, Latency, Measured, Outcome, ProbeConfig, ProbeReport, StoreKind, Verdict, is_object_of_probe,
+    measure, probe, probe_create_only,
 };
 pub use probe_first::ProbeFirst;
 pub use suites::{Duel, Effort, check_fence, check_lock, check_store};

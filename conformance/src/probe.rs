@@ -6,6 +6,7 @@ mod cleaning;
 mod config;
 mod creating;
 mod ledger;
+mod measuring;
 mod racing;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ use calls::Prober;
 
 pub use check::{Check, CheckKind, Outcome};
 pub use config::{ProbeConfig, is_object_of_probe};
+pub use measuring::{Measured, measure};
 pub use report::{Latency, ProbeReport, StoreKind, Verdict};
 
 /// Probes `store`, with objects of its own that are deleted again.

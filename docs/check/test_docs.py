@@ -250,6 +250,11 @@ class Readmes(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
+    def test_the_catalogue_and_the_prices_are_written_from_their_data(self):
+        for program in ("generate", "plot"):
+            checked = subprocess.run([DOCS / "stores" / program, "--check"], capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
     def test_policies_are_json_and_quoted_as_they_are(self):
         policies = {path.name: path.read_text() for path in (DOCS / "iam").glob("*.json")}
         self.assertTrue(policies)

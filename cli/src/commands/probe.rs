@@ -2,22 +2,30 @@
 
 mod clock_offset;
 mod cost;
+mod junit;
 mod latency;
+mod proposal;
 
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use leaderelection::{LeaderCallbacks, LeaderElectionConfig};
-use leaderelection_conformance::{Check, ProbeConfig, ProbeReport, StoreKind, Verdict, probe, probe_create_only};
+use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::{ConditionalStore, LeaderCallbacks, LeaderElectionConfig};
+use leaderelection_conformance::{
+    Check, Endpoints, ProbeConfig, ProbeReport, StoreKind, Verdict, measure, probe, probe_create_only,
+};
 use serde_json::{Value, json};
 
 use self::clock_offset::ClockOffset;
 use self::cost::Cost;
-use self::latency::Latencies;
+use self::latency::Measured;
+use self::proposal::{Proposed, WishArgs};
 use crate::args::timing::{Timing, duration};
 use crate::exit::{Exit, Failure};
-use crate::lock::OperatorLock;
+use crate::lock::{Lock, LockUrl, OperatorLock};
 use crate::output::{BOLD, Format, Output};
 
 /// Find out whether a store is fit to elect leaders on
@@ -33,12 +41,16 @@ use crate::output::{BOLD, Format, Output};
 /// write; or neither.
 ///
 /// The probe also measures the duration of requests and the difference between the clocks, and computes the
-/// cost of the election in requests.
+/// cost of the election in requests. With --failover or --budget, the probe proposes timings. The exit code is 1 if
+/// the store cannot carry them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
+    /// The same object by another endpoint of the store, which takes its share of the requests; may be repeated
+    #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
+    also: Vec<LockUrl>,
     /// The largest number of writers that race for one object; most races are narrower
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     writers: u16,
@@ -51,6 +63,11 @@ pub(crate) struct Args {
     /// The format of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+    /// Write the checks into this file, in the format of JUnit
+    #[arg(long, value_name = "PATH")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    wish: WishArgs,
     #[command(flatten)]
     timing: Timing,
     #[command(flatten)]
@@ -62,7 +79,11 @@ Examples:
   A store that is to be trusted for long:
     leaderelect probe --rounds 20 --time-limit 10m s3://bucket/locks/scheduler
   The cost of another lease:
-    leaderelect probe --lease 1m s3://bucket/locks/scheduler";
+    leaderelect probe --lease 1m s3://bucket/locks/scheduler
+  Timings for a failover of two seconds, and their price:
+    leaderelect probe --failover 2s s3://locks--use1-az4--x-s3/scheduler
+  Two gateways of one store:
+    leaderelect probe 's3://bucket/a?endpoint=http://one:8333' --also 's3://bucket/a?endpoint=http://two:8333'";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let lock = args.lock.open_to_look().await?;
@@ -76,38 +97,73 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .rounds(args.rounds.into())
         .request_timeout(timings.request_timeout())
         .time_limit(args.time_limit);
+    let store = args.store(&lock).await?;
     let report = match args.lock.location().create_only()? {
-        Some(objects) => probe_create_only(objects, &config).await,
-        None => probe(lock.store().clone(), &config).await,
+        Some(objects) if args.also.is_empty() => probe_create_only(objects, &config).await,
+        _ => probe(Arc::clone(&store), &config).await,
     };
-    let (latencies, clock) = if report.verdict() == Verdict::Inconclusive {
-        (None, None)
-    } else {
+    if let Some(path) = &args.junit {
+        junit::write(path, &args.lock.to_string(), &report)?;
+    }
+    let mut found = Found { report, measured: None, clock: None, proposed: None };
+    if found.report.verdict() != Verdict::Inconclusive {
         output.progress("measuring how long requests take, and how far the clocks are apart");
-        let latencies = Latencies::measure(&lock, timings.request_timeout()).await;
-        (latencies, Some(ClockOffset::measure(args.lock.location(), timings.request_timeout()).await))
-    };
+        found.measured = args.measure(&lock, &store, &config).await;
+        found.clock = Some(ClockOffset::measure(args.lock.location(), timings.request_timeout()).await);
+        let latencies = found.measured.as_ref().map(|measured| &measured.latencies);
+        let costs = (&args.cost, args.lock.location());
+        found.proposed = Proposed::of(&args.wish, latencies, store.min_write_interval(), costs);
+    }
     output.done();
     let cost = Cost::of(&timings, &args.cost, args.lock.location());
     match args.output {
-        Format::Json => output.json(&as_json(&args, &report, latencies.as_ref(), clock.as_ref(), &cost))?,
-        Format::Text => print(&args, &report, latencies.as_ref(), clock.as_ref(), &cost, output)?,
+        Format::Json => output.json(&as_json(&args, &found, &cost))?,
+        Format::Text => print(&args, &found, &cost, output)?,
     }
-    Ok(match report.verdict() {
+    Ok(match found.report.verdict() {
+        Verdict::Fit if found.proposed.is_some_and(|proposed| !proposed.is_made()) => Exit::Unfit,
         Verdict::Fit => Exit::Done,
         Verdict::Unfit | Verdict::Unusable => Exit::Unfit,
         _ => Exit::Unavailable,
     })
 }
 
-fn print(
-    args: &Args,
-    report: &ProbeReport,
-    latencies: Option<&Latencies>,
-    clock: Option<&ClockOffset>,
-    cost: &Cost,
-    output: &Output,
-) -> Result<(), Failure> {
+/// All that the command finds out.
+struct Found {
+    report: ProbeReport,
+    measured: Option<Measured>,
+    clock: Option<ClockOffset>,
+    proposed: Option<Proposed>,
+}
+
+impl Args {
+    /// The store behind all endpoints.
+    async fn store(&self, lock: &Lock) -> Result<Arc<dyn ConditionalStore>, Failure> {
+        let mut others = Vec::new();
+        for url in &self.also {
+            if url.location().key() != self.lock.location().key() {
+                return Err(Failure::usage(format!("--also {url} is another object than {}", self.lock)));
+            }
+            others.push(Arc::clone(url.open_to_look().await?.store()));
+        }
+        if others.is_empty() {
+            return Ok(Arc::clone(lock.store()));
+        }
+        Ok(Arc::new(Endpoints::new(Arc::clone(lock.store()), others)))
+    }
+
+    async fn measure(&self, lock: &Lock, store: &Arc<dyn ConditionalStore>, config: &ProbeConfig) -> Option<Measured> {
+        let request_timeout = self.timing.timings().ok()?.request_timeout();
+        if !self.wish.is_given() {
+            return Measured::reads(lock, request_timeout).await;
+        }
+        let measured = measure(Arc::clone(store), config, self.wish.requests as usize).await?;
+        Some(Measured { latencies: measured.latencies, request_timeout, requests: "writes and reads" })
+    }
+}
+
+fn print(args: &Args, found: &Found, cost: &Cost, output: &Output) -> Result<(), Failure> {
+    let Found { report, measured, clock, proposed } = found;
     let mut out = output.stdout();
     let colour = match report.verdict() {
         Verdict::Fit => AnsiColor::Green,
@@ -126,23 +182,22 @@ fn print(
         _ => verdict.to_owned(),
     };
     writeln!(out, "{BOLD}{}{BOLD:#} is {style}{verdict}{style:#}\n{rest}", args.lock)?;
-    if let Some(latencies) = latencies {
-        writeln!(out, "one at a time: {latencies}")?;
+    if let Some(measured) = measured {
+        writeln!(out, "one at a time: {measured}")?;
     }
     if let Some(clock) = clock {
         writeln!(out, "clock: {clock}")?;
     }
     writeln!(out, "cost: {cost}")?;
+    if let Some(proposed) = proposed {
+        writeln!(out, "proposal: {proposed}")?;
+    }
     Ok(out.flush()?)
 }
 
-fn as_json(
-    args: &Args,
-    report: &ProbeReport,
-    latencies: Option<&Latencies>,
-    clock: Option<&ClockOffset>,
-    cost: &Cost,
-) -> Value {
+/// The verdict in the form that docs/stores.md describes.
+fn as_json(args: &Args, found: &Found, cost: &Cost) -> Value {
+    let Found { report, measured, clock, proposed } = found;
     let check = |check: &Check| {
         json!({
             "check": check.kind().to_string(),
@@ -152,7 +207,10 @@ fn as_json(
         })
     };
     json!({
+        "date": SystemClock.wall_time().date_naive().to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
         "lock": args.lock.to_string(),
+        "also": args.also.iter().map(LockUrl::to_string).collect::<Vec<_>>(),
         "place": report.place(),
         "verdict": match report.verdict() {
             Verdict::Fit => "fit",
@@ -175,8 +233,9 @@ fn as_json(
             "p50": latency.median.as_secs_f64(),
             "p99": latency.p99.as_secs_f64(),
         })),
-        "latencySeconds": latencies.map(Latencies::as_json),
-        "clock": clock.map(ClockOffset::as_json),
+        "latencySeconds": measured.as_ref().map(Measured::as_json),
+        "clock": clock.as_ref().map(ClockOffset::as_json),
         "monthlyCost": cost.as_json(),
+        "proposal": proposed.as_ref().map(Proposed::as_json),
     })
 }

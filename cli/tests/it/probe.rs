@@ -87,3 +87,62 @@ fn time_that_is_over_is_no_fault_of_the_store() {
     assert!(ended.stdout.contains("inconclusive: the checks did not finish within 0s"), "{ended:?}");
     assert!(!ended.stdout.contains("errors or missing answers"), "{ended:?}");
 }
+
+#[test]
+fn timings_are_proposed_for_a_failover_and_a_shorter_one_is_refused() {
+    let place = Place::new();
+    let probe =
+        |wish: &[&str]| end(&[&["probe", "--writers", "4", "--requests", "300"], wish, &[&place.file("a")]].concat());
+    let ended = probe(&["--failover", "20s"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for text in ["300 writes and reads", "proposal: --lease 15", "a crash is over in", "at worst", "a term survives"] {
+        assert!(ended.stdout.contains(text), "{text}: {ended:?}");
+    }
+    let ended = probe(&["--failover", "200ms"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let refusal = "proposal: no timings for a failover of 200ms: its lease would be shorter than 300ms";
+    assert!(ended.stdout.contains(refusal), "{ended:?}");
+    assert!(ended.stdout.contains("the least failover on this store is"), "{ended:?}");
+    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 0, "it left something behind");
+}
+
+#[test]
+fn timings_are_proposed_for_a_budget() {
+    let probe = |more: &[&str]| {
+        let prices = ["--write-price", "5", "--read-price", "0.4", "--requests", "300", "-o", "json", "memory:a"];
+        let ended = end(&[&["probe", "--writers", "4"], more, &prices].concat());
+        (ended.code, serde_json::from_str::<Value>(&ended.stdout).unwrap()["proposal"].clone())
+    };
+    let (code, proposal) = probe(&["--budget", "7.23"]);
+    assert_eq!((code, &proposal["timings"]["retry_period"]), (Some(0), &"2s 1ms".into()), "{proposal}");
+    assert_eq!(proposal["monthlyCost"]["dollars"], 7.23, "{proposal}");
+    // With peers, only the renewals cost much.
+    let (_, proposal) = probe(&["--budget", "7.23", "--peers"]);
+    assert_eq!(proposal["timings"]["retry_period"], "1s 837ms", "{proposal}");
+    let (code, proposal) = probe(&["--budget", "0.01", "--peers"]);
+    assert_eq!(code, Some(1), "{proposal}");
+    let refusal = proposal["refused"].as_str().unwrap();
+    assert!(refusal.contains("the reads of the followers alone cost $0.07"), "{refusal}");
+}
+
+#[test]
+fn a_verdict_has_a_date_and_is_written_for_build_servers_too() {
+    let place = Place::new();
+    let (also, path) = (place.file("a"), place.path("junit.xml"));
+    let ended =
+        end(&["probe", "-o", "json", "--also", &also, &format!("--junit={}", path.display()), &place.file("a")]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((report["date"].as_str().unwrap().len(), report["also"].as_array().unwrap().len()), (10, 1), "{report}");
+    let written = fs::read_to_string(path).unwrap();
+    assert!(written.contains(r#"tests="6" failures="0" errors="0" skipped="0""#), "{written}");
+    let ended = end(&["probe", "--also", &place.file("b"), &place.file("a")]);
+    assert!(ended.stderr.contains("is another object than"), "{ended:?}");
+
+    let junit = place.path("unfit.xml");
+    let yes = Answer::new(200).header("ETag", "\"1\"");
+    let ended = probe_of(&yes, &[&format!("--junit={}", junit.display())]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let written = fs::read_to_string(junit).unwrap();
+    assert!(written.contains("<failure message="), "{written}");
+}

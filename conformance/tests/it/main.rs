@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod broken_store;
+mod endpoints;
 mod fence;
 mod probe;
 mod probe_first;

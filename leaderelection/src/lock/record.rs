@@ -26,7 +26,7 @@ pub use unknown::UnknownFields;
 
 /// The longest lease duration, one day, that is accepted when a record is read, unless a lock sets another
 /// limit.
-pub const DEFAULT_MAX_LEASE_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
+pub const DEFAULT_MAX_LEASE_DURATION: Duration = crate::timings::LONGEST_LEASE;
 
 /// The largest `leaderTransitions` that is accepted: every JSON parser represents integers up to this one
 /// exactly.

@@ -23,6 +23,7 @@ mod observe;
 mod observers;
 mod operator;
 mod peer_line;
+mod proposals;
 mod rank;
 mod reconfigure;
 mod record;

@@ -10,7 +10,7 @@ use leaderelection_backends::url::Location;
 use serde_json::{Value, json};
 
 /// The arguments from which the cost is computed.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Cost")]
 pub(super) struct CostArgs {
     /// The number of candidates that do not lead
@@ -22,9 +22,16 @@ pub(super) struct CostArgs {
     /// The price of a million reads, in US dollars. The default is the store's list price
     #[arg(long, value_name = "PRICE", value_parser = price)]
     read_price: Option<f64>,
+    /// The followers hear of renewals from the leader over HTTP, and seldom read the store
+    #[arg(long)]
+    peers: bool,
 }
 
-fn price(text: &str) -> Result<f64, String> {
+/// The time between the reads of a follower that hears from its leader.
+const INFREQUENT: Duration = Duration::from_secs(30);
+
+/// Parses a price in US dollars.
+pub(super) fn price(text: &str) -> Result<f64, String> {
     let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
     price.ok_or_else(|| "a price is a number that is not negative, such as 5 or 0.4".to_owned())
 }
@@ -52,7 +59,9 @@ impl Cost {
         let read_price = price(args.read_price, listed.map(|listed| listed.reads));
         let source = match (listed, args.write_price.or(args.read_price)) {
             (_, Some(_)) => "at the given prices".to_owned(),
-            (Some(listed), None) => format!("at list prices of {} ({})", listed.as_of, listed.service),
+            (Some(Prices { as_of, service, source, .. }), None) => {
+                format!("at list prices of {as_of} ({service}; {source})")
+            }
             (None, None) if is_local(location) => "because the store is on this machine".to_owned(),
             (None, None) => "set --write-price and --read-price, no list price is known".to_owned(),
         };
@@ -60,7 +69,12 @@ impl Cost {
         let rounds = MONTH.as_secs_f64() / retry.as_secs_f64();
         // A candidate waits a retry period and, on average, half of the jitter in addition.
         let rest = 1.0 + JITTER_FACTOR / 2.0;
-        let polls = f64::from(args.followers) * rounds / rest;
+        let followers = f64::from(args.followers);
+        let polls = if args.peers {
+            followers * MONTH.as_secs_f64() / INFREQUENT.as_secs_f64()
+        } else {
+            followers * rounds / rest
+        };
         let is_sequenced = location.is_sequenced();
         Self {
             followers: args.followers,
@@ -73,6 +87,23 @@ impl Cost {
             prices: write_price.zip(read_price),
             source,
         }
+    }
+
+    /// Returns the retry period at which a month costs `budget` dollars.
+    pub(super) fn retry_period_for(budget: f64, args: &CostArgs, location: &Location) -> Result<Duration, String> {
+        let retry = Timings::default().retry_period();
+        let dollars = |args| Self::of(&Timings::default(), args, location).dollars();
+        let unknown =
+            || "no timings for a budget: no list price is known; set --write-price and --read-price".to_owned();
+        let all = dollars(args).ok_or_else(unknown)?;
+        // The reads of followers that hear from their leader do not depend on the retry period.
+        let alone = dollars(&CostArgs { followers: 0, ..args.clone() }).ok_or_else(unknown)?;
+        let fixed = if args.peers { all - alone } else { 0.0 };
+        if budget <= fixed && all > 0.0 {
+            return Err(format!("no timings for ${budget} a month: the reads of the followers alone cost ${fixed:.2}"));
+        }
+        let period = if all > 0.0 { retry.as_secs_f64() * (all - fixed) / (budget - fixed) } else { 0.0 };
+        Ok(Duration::try_from_secs_f64((period * 1000.0).ceil() / 1000.0).unwrap_or(Duration::MAX))
     }
 
     fn dollars(&self) -> Option<f64> {

@@ -1,10 +1,11 @@
-//! The duration of a request without concurrent requests.
+//! The duration of requests without concurrent requests.
 
 use std::fmt;
 use std::time::Duration;
 
 use leaderelection::ConditionalStore as _;
 use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::timings::Latencies;
 use serde_json::{Value, json};
 
 use crate::args::timing::request_limit;
@@ -12,16 +13,18 @@ use crate::lock::Lock;
 
 const REQUESTS: usize = 30;
 
-/// The durations of successful requests, sorted, and the limit that each had.
+/// The durations of answered requests, and the limit that each had.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Latencies {
-    times: Vec<Duration>,
-    request_timeout: Duration,
+pub(super) struct Measured {
+    pub(super) latencies: Latencies,
+    pub(super) request_timeout: Duration,
+    /// The kind of the requests.
+    pub(super) requests: &'static str,
 }
 
-impl Latencies {
+impl Measured {
     /// Reads the lock repeatedly; `None` if no request succeeded.
-    pub(super) async fn measure(lock: &Lock, request_timeout: Duration) -> Option<Self> {
+    pub(super) async fn reads(lock: &Lock, request_timeout: Duration) -> Option<Self> {
         let limit = request_limit(request_timeout);
         let mut times = Vec::with_capacity(REQUESTS);
         for _ in 0..REQUESTS {
@@ -30,43 +33,30 @@ impl Latencies {
                 times.push(SystemClock.now().saturating_since(began));
             }
         }
-        Self::of(times, request_timeout)
-    }
-
-    fn of(mut times: Vec<Duration>, request_timeout: Duration) -> Option<Self> {
-        times.sort_unstable();
-        (!times.is_empty()).then_some(Self { times, request_timeout })
-    }
-
-    /// Returns the duration that `percent` per cent of the requests did not exceed.
-    fn percentile(&self, percent: usize) -> Duration {
-        let rank = (self.times.len() * percent).div_ceil(100).clamp(1, self.times.len());
-        self.times[rank - 1]
+        Latencies::of(times).map(|latencies| Self { latencies, request_timeout, requests: "reads" })
     }
 
     pub(super) fn as_json(&self) -> Value {
-        let [min, p50, p90, max] = [0, 50, 90, 100].map(|percent| self.percentile(percent).as_secs_f64());
-        json!({ "reads": self.times.len(), "min": min, "p50": p50, "p90": p90, "max": max })
+        let seconds = |per_mille| self.latencies.per_mille(per_mille).as_secs_f64();
+        json!({
+            (self.requests): self.latencies.count(),
+            "min": seconds(0),
+            "p50": seconds(500),
+            "p90": seconds(900),
+            "p99": seconds(990),
+            "p999": seconds(999),
+            "max": seconds(1000),
+        })
     }
 }
 
-impl fmt::Display for Latencies {
+impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [min, p50, p90, max] = [0, 50, 90, 100].map(|percent| self.percentile(percent));
-        write!(f, "{} reads, min {min:.1?}, median {p50:.1?}, p90 {p90:.1?}, max {max:.1?}", self.times.len())?;
-        write!(f, "; with --request-timeout {}", humantime::format_duration(self.request_timeout))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_nearest_rank() {
-        let latencies = Latencies::of((1..=10).rev().map(Duration::from_millis).collect(), Duration::MAX).unwrap();
-        let found = [0, 50, 90, 91, 100].map(|percent| latencies.percentile(percent).as_millis());
-        assert_eq!(found, [1, 5, 9, 10, 10]);
-        assert_eq!(Latencies::of(Vec::new(), Duration::MAX), None);
+        let [min, p50, p90, p999, max] = [0, 500, 900, 999, 1000].map(|per_mille| self.latencies.per_mille(per_mille));
+        write!(f, "{} {}, min {min:.1?}, median {p50:.1?}, p90 {p90:.1?}", self.latencies.count(), self.requests)?;
+        if self.latencies.count() > REQUESTS {
+            write!(f, ", p99.9 {p999:.1?}")?;
+        }
+        write!(f, ", max {max:.1?}; with --request-timeout {}", humantime::format_duration(self.request_timeout))
     }
 }
