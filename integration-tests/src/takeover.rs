@@ -1,5 +1,5 @@
-//! The time from one leader to the next, and the requests meanwhile: processes that are stopped and killed, a real S3
-//! server, and a network of its own for each process.
+//! The time from one leader to the next, and the requests meanwhile: processes that are stopped and killed, on a real S3
+//! server with a network of its own for each process, or in a directory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::crash::BUCKET;
+use crate::proxy::sign::{Signer, unsigned};
 use crate::proxy::{Exchange, Kind, Proxy};
+use crate::servers::express::{self, Express};
 use crate::servers::seaweedfs::SeaweedFs;
 use crate::servers::unique_name;
 
@@ -30,6 +32,40 @@ const CONNECTION: Duration = Duration::from_millis(200);
 
 /// The renewals after which a follower hears as it will for the rest of the term.
 const RENEWALS: u32 = 3;
+
+/// The place of locks.
+#[allow(missing_debug_implementations, reason = "a signer is a function")]
+pub enum Site {
+    /// A bucket behind a URL.
+    Bucket {
+        /// The URL of the server.
+        url: String,
+        /// The name of the bucket.
+        bucket: &'static str,
+        /// A signer for a proxy in front of the server.
+        signer: Signer,
+        /// The variables with the credentials.
+        environment: Vec<(&'static str, String)>,
+    },
+    /// A local directory, without a network. Times count from the signal.
+    Directory(PathBuf),
+}
+
+impl Site {
+    /// A bucket of SeaweedFS.
+    #[must_use]
+    pub fn seaweedfs(server: &SeaweedFs) -> Self {
+        let environment = server.environment().map(|(name, value)| (name, value.to_owned())).into();
+        Self::Bucket { url: server.url(), bucket: BUCKET, signer: server.signer(), environment }
+    }
+
+    /// A directory bucket.
+    #[must_use]
+    pub fn express(gateway: &Express) -> Self {
+        let environment = gateway.environment().map(|(name, value)| (name, value.to_owned())).into();
+        Self::Bucket { url: gateway.url(), bucket: express::BUCKET, signer: unsigned(), environment }
+    }
+}
 
 /// Processes that compete for one lock.
 #[derive(Debug)]
@@ -60,16 +96,22 @@ impl Fleet {
     /// # Panics
     ///
     /// If a process cannot be started.
-    pub async fn start(program: PathBuf, timings: Timings, server: &SeaweedFs, peers: bool) -> Self {
-        let mut proxies = Vec::new();
-        for _ in 0..PROCESSES {
-            proxies.push(Proxy::start(&server.url(), server.signer()).await);
-        }
-        let key = unique_name();
+    pub async fn start(program: PathBuf, timings: Timings, site: &Site, peers: bool) -> Self {
+        let (mut proxies, key) = (Vec::new(), unique_name());
+        let (url, environment) = match site {
+            Site::Bucket { url, bucket, signer, environment } => {
+                for _ in 0..PROCESSES {
+                    proxies.push(Proxy::start(url, Arc::clone(signer)).await);
+                }
+                let by = |proxy: &Proxy| format!("s3://{bucket}/{key}?endpoint={}", proxy.url());
+                (proxies.iter().map(by).collect(), environment.clone())
+            }
+            Site::Directory(path) => (vec![format!("file://{}/{key}", path.display()); PROCESSES], Vec::new()),
+        };
         let mut fleet = Self {
             program,
-            url: proxies.iter().map(|proxy| format!("s3://{BUCKET}/{key}?endpoint={}", proxy.url())).collect(),
-            environment: server.environment().map(|(name, value)| (name, value.to_owned())).into(),
+            url,
+            environment,
             timings,
             peer_key: peers.then(|| format!("{key}-{}", unique_name())),
             proxies,
@@ -124,20 +166,21 @@ impl Fleet {
     /// If a process does not do its part within minutes.
     pub async fn crash(&mut self) -> Duration {
         let leader = self.settled().await;
+        let killed = SystemClock.now();
         self.processes[leader.slot].signal(Signal::KILL).expect("a signal");
         let next = self.next_after(leader).await;
-        let traffic = self.proxies[leader.slot].traffic();
+        let traffic = self.proxies.get(leader.slot).map(Proxy::traffic).unwrap_or_default();
         let renewals = traffic.iter().filter(|exchange| exchange.landed() && keeps_a_lease(exchange.kind));
-        let last = renewals.map(|exchange| exchange.arrived).max().expect("a leader has written");
+        let last = renewals.map(|exchange| exchange.arrived).max().unwrap_or(killed);
         self.replace(leader.slot).await;
         next.at.saturating_since(last)
     }
 
-    /// Counts the requests of a leader and of all followers while nothing happens.
+    /// Counts the requests of a leader and of all followers while nothing happens. Without a network, nothing is counted.
     ///
     /// # Panics
     ///
-    /// If no process leads.
+    /// If no process leads, or if the leader changes.
     pub async fn count(&mut self, time: Duration) -> Requests {
         let leader = self.settled().await;
         let before: Vec<_> = self.proxies.iter().map(|proxy| of_the_lock(&proxy.traffic())).collect();
@@ -170,8 +213,13 @@ impl Fleet {
             seen = seen.max(first_after(proxy, leader.at, Kind::Read).await);
         }
         let mut renewed = seen + CONNECTION;
-        for _ in 0..RENEWALS {
-            renewed = first_after(&self.proxies[leader.slot], renewed, Kind::Renewal).await;
+        match self.proxies.get(leader.slot) {
+            None => tokio::time::sleep(self.timings.lease_duration()).await,
+            Some(proxy) => {
+                for _ in 0..RENEWALS {
+                    renewed = first_after(proxy, renewed, Kind::Renewal).await;
+                }
+            }
         }
         leader
     }

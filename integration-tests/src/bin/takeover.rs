@@ -1,5 +1,5 @@
-//! A program that measures the time from one leader to the next, and the requests of a leader and its followers, on a real
-//! S3 server.
+//! A program that measures the time from one leader to the next, and the requests of a leader and its followers. A lost term
+//! while nothing happens ends it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +20,12 @@ struct Arguments {
     /// The seconds for which requests are counted
     #[arg(long, default_value_t = 120)]
     count: u64,
+    /// The lease in milliseconds; the other timings have the shape of client-go's
+    #[arg(long, default_value_t = 15_000)]
+    lease: u64,
+    /// The place of the locks
+    #[arg(long, value_enum, default_value = "seaweedfs")]
+    on: On,
     /// Let followers hear from the leader
     #[arg(long)]
     peers: bool,
@@ -28,27 +34,50 @@ struct Arguments {
     directory: PathBuf,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum On {
+    /// A bucket of SeaweedFS
+    Seaweedfs,
+    /// A directory bucket of S3 that the tests play
+    Express,
+    /// A local directory
+    Directory,
+}
+
 #[cfg(unix)]
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
-    use leaderelection::Timings;
     use leaderelection_integration_tests::crash::BUCKET;
+    use leaderelection_integration_tests::servers::express::Express;
     use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
-    use leaderelection_integration_tests::takeover::Fleet;
+    use leaderelection_integration_tests::servers::unique_name;
+    use leaderelection_integration_tests::takeover::{Fleet, Site};
+    use leaderelection_integration_tests::timings;
     use tokio::task::JoinSet;
 
-    let Arguments { handovers, crashes, locks, count, peers, directory } = Arguments::parse();
+    let Arguments { handovers, crashes, locks, count, lease, on, peers, directory } = Arguments::parse();
     let program = std::env::current_exe()?.with_file_name("contender");
     anyhow::ensure!(program.exists(), "{} is missing; build it: --bin contender", program.display());
     // The server runs in a directory of its own.
-    let server = SeaweedFs::start(&std::path::absolute(directory)?);
+    let directory = std::path::absolute(directory)?;
+    let server = SeaweedFs::start(&directory);
     server.create_bucket(BUCKET).await;
-    let timings = Timings::default();
-    println!("{timings:?}");
+    let gateway = Express::start(&server, Duration::from_secs(300)).await;
+    let site = match on {
+        On::Seaweedfs => Site::seaweedfs(&server),
+        On::Express => Site::express(&gateway),
+        On::Directory => {
+            let own = directory.join(format!("takeover-{}", unique_name()));
+            std::fs::create_dir(&own)?;
+            Site::Directory(own)
+        }
+    };
+    let timings = timings(lease, lease * 2 / 3, lease * 2 / 15);
+    println!("{on:?}, {timings:?}");
 
     let mut fleets = JoinSet::new();
     for _ in 0..locks {
-        let mut fleet = Fleet::start(program.clone(), timings, &server, peers).await;
+        let mut fleet = Fleet::start(program.clone(), timings, &site, peers).await;
         fleets.spawn(async move {
             let requests = fleet.count(Duration::from_secs(count)).await;
             let (mut handed, mut taken) = (Vec::new(), Vec::new());
