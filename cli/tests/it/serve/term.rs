@@ -27,15 +27,19 @@ async fn start(lock: &str, identity: &str, more: &[&str]) -> Sidecar {
     Sidecar::spawn(serve(lock, identity).args(LONG).args(more)).await
 }
 
+/// Starts the sidecars `alpha`, which leads, and `beta`, which follows it.
+async fn leader_and_follower(lock: &str, more: &[&str]) -> (Sidecar, Sidecar) {
+    let alpha = start(lock, "alpha", more).await;
+    alpha.sees("alpha").await;
+    let beta = start(lock, "beta", more).await;
+    beta.sees("alpha").await;
+    (alpha, beta)
+}
+
 #[tokio::test]
 async fn the_end_of_the_work_releases_the_lease_at_once() {
     let directory = tempfile::tempdir().unwrap();
-    let lock = lock_in(directory.path());
-    let alpha = start(&lock, "alpha", &[]).await;
-    alpha.sees("alpha").await;
-    let beta = start(&lock, "beta", &[]).await;
-    beta.sees("alpha").await;
-
+    let (alpha, beta) = leader_and_follower(&lock_in(directory.path()), &[]).await;
     let (status, told) = says(&alpha, 0, "running").await;
     assert_eq!((status, &told["leading"]), (StatusCode::OK, &json!(true)), "{told}");
     assert_eq!(says(&alpha, 1, "stopped").await.0, StatusCode::CONFLICT, "no term has this token");
@@ -75,12 +79,8 @@ async fn a_report_is_json_of_this_shape_and_no_page_of_another_site_can_send_one
 #[tokio::test]
 async fn a_program_at_work_keeps_the_lease_after_a_signal_until_it_says_that_it_has_stopped() {
     let directory = tempfile::tempdir().unwrap();
-    let lock = lock_in(directory.path());
-    let mut alpha = start(&lock, "alpha", &["--drain", "1h"]).await;
-    alpha.sees("alpha").await;
+    let (mut alpha, beta) = leader_and_follower(&lock_in(directory.path()), &["--drain", "1h"]).await;
     says(&alpha, 0, "running").await;
-    let beta = start(&lock, "beta", &[]).await;
-    beta.sees("alpha").await;
     alpha.signal(Signal::TERM);
     eventually("it drains", async || (alpha.leader().await["draining"] == true).then_some(())).await;
     let (status, told) = says(&alpha, 0, "running").await;
@@ -128,10 +128,8 @@ async fn a_job_is_done_once_by_one_of_two_programs() {
     let directory = tempfile::tempdir().unwrap();
     let lock = lock_in(directory.path());
     let job = ["--once-for", "2026-02-02"];
-    let alpha = start(&lock, "alpha", &job).await;
-    assert_eq!(alpha.sees("alpha").await["jobDone"], false);
-    let beta = start(&lock, "beta", &job).await;
-    beta.sees("alpha").await;
+    let (alpha, beta) = leader_and_follower(&lock, &job).await;
+    assert_eq!(alpha.leader().await["jobDone"], false);
     assert_eq!(says(&alpha, 0, "failed").await.0, StatusCode::OK);
     let token = beta.sees("beta").await["fencingToken"].as_u64().unwrap();
     assert_eq!(says(&beta, token, "done").await.0, StatusCode::OK);
