@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use leaderelection::clock::{Clock, SystemClock};
-use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, VersionedObject};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
@@ -119,30 +119,41 @@ impl Leases {
         Ok(())
     }
 
-    /// Reads all Leases, or those of one namespace, sorted by their places. An object that is no Lease is left out.
-    pub(crate) async fn list(&self, namespace: Option<&str>, deadline: Instant) -> Result<Vec<Object>, Failure> {
+    /// Reads all Leases, or those of one namespace, sorted by their places. An object that is no Lease is left out, and one
+    /// that the caller knows at its version is not read again.
+    pub(crate) async fn list(
+        &self,
+        namespace: Option<&str>,
+        known: impl Fn(&Place, &Version) -> Option<Arc<Object>> + Sync,
+        deadline: Instant,
+    ) -> Result<Vec<Arc<Object>>, Failure> {
         let prefix = namespace.map_or_else(|| self.prefix.clone(), |name| format!("{}{name}/", self.prefix));
         let listed = within(deadline, self.store.list(&prefix)).await.map_err(|error| Failure::unread(&error))?;
         let places = listed.into_iter().filter_map(|listed| {
             let place = place(listed.key.strip_prefix(&self.prefix)?)?;
             Some((place, listed))
         });
+        let known = &known;
         let reads = places.map(|(place, listed)| async move {
+            if let Some(object) = listed.version.as_ref().and_then(|version| known(&place, version)) {
+                return Ok(Some(object));
+            }
+            let object = |found: &VersionedObject| Object::read(&place, found).ok().map(Arc::new);
             if let Some(found) = self.seen.at(&listed.key, listed.version.as_ref()) {
-                return Ok(Object::read(&place, &found).ok());
+                return Ok(object(&found));
             }
             let found = within(deadline, self.store.get(&listed.key)).await;
             match found {
                 Ok(Some(found)) => {
                     self.seen.read(&listed.key, &found);
-                    Ok(Object::read(&place, &found).ok())
+                    Ok(object(&found))
                 }
                 Ok(None) => Ok(None),
                 Err(error) if error.kind() == StoreErrorKind::Unreadable => Ok(None),
                 Err(error) => Err(Failure::unread(&error)),
             }
         });
-        let found: Vec<Option<Object>> = stream::iter(reads).buffered(READS).try_collect().await?;
+        let found: Vec<Option<Arc<Object>>> = stream::iter(reads).buffered(READS).try_collect().await?;
         let mut found: Vec<_> = found.into_iter().flatten().filter(|object| !object.is_deleted()).collect();
         found.sort_by(|one, other| one.place().cmp(other.place()));
         Ok(found)

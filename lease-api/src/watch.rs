@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream;
+use leaderelection::Version;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
@@ -110,8 +111,11 @@ impl Listings {
     /// Lists the store. Returns the Leases and the number of changes until then.
     async fn list(&self, scope: &Scope, deadline: Instant) -> Result<(Vec<Arc<Object>>, u64), Failure> {
         let _turn = self.turn.lock().await;
-        let found = self.leases.list(scope.as_deref(), deadline).await?;
-        let found: Vec<_> = found.into_iter().map(Arc::new).collect();
+        let known = |place: &Place, version: &Version| {
+            let shown = self.shown();
+            shown.leases.get(place).filter(|object| object.version == *version).cloned()
+        };
+        let found = self.leases.list(scope.as_deref(), known, deadline).await?;
         let revision = self.shown().show(scope, &found);
         self.changed.send_replace(());
         Ok((found, revision))
