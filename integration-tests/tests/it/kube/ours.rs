@@ -1,6 +1,6 @@
 //! A candidate of this library in the test's process.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::{
@@ -103,8 +103,10 @@ impl Drop for Ours {
     }
 }
 
+/// The timings of all candidates, which are not those of a later moment.
 fn our_timings() -> Timings {
-    timings(3000, 2000, 300)
+    static TIMINGS: LazyLock<Timings> = LazyLock::new(|| timings(3000, 2000, 300));
+    *TIMINGS
 }
 
 /// The work of a term, which writes the term down.

@@ -36,7 +36,7 @@ impl Stage {
         let key = cloud.key();
         let store = Recorded::new(cloud.store().await, &key, cloud.history());
         let direct = ObjectLock::new(store as Arc<dyn ConditionalStore>, key, "observer");
-        // Short, for short tests. They still suffice for a busy machine that stalls for most of a second.
+        // Short, for short tests. They still suffice for a machine that stalls for most of a second.
         let quick = timings(5000, 3500, 300);
         Self { cloud: Arc::clone(cloud), timings: cloud.timings(quick), direct }
     }
