@@ -49,7 +49,7 @@ pub struct StoreLimits {
 /// // 2,000 requests, of which the slowest took 12 ms.
 /// let latencies = Latencies::of((0..2000).map(|n| Duration::from_micros(4_000 + n * 4))).ok_or("none")?;
 /// let proposal = Proposal::new(Wish::Failover(Duration::from_secs(2)), &latencies, StoreLimits::default())?;
-/// assert_eq!(proposal.timings.lease_duration(), Duration::from_millis(1515));
+/// assert_eq!(proposal.timings.lease_duration(), Duration::from_millis(1520));
 /// assert!(proposal.failover <= Duration::from_secs(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
