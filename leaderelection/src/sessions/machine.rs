@@ -26,6 +26,7 @@ mod pacing;
 mod peer;
 mod progress;
 mod ranking;
+mod record;
 mod released;
 mod rhythm;
 mod rules;

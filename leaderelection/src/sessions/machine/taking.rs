@@ -1,6 +1,5 @@
 //! Rules S2 and S5: the reads of single locks, and the writes that take and release them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::{Fact, Refusal};
@@ -8,15 +7,13 @@ use super::flight::{Flight, Kind};
 use super::input::DrawSession;
 use super::lock::{Extras, Lock, Phase, Seen};
 use super::member::Member;
+use super::record::{release, take, told_lease};
 use super::rules::Rules;
 use super::turn::Turn;
 use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
-use crate::election::{
-    self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Purpose, Request, Stamp, Term, Write,
-};
+use crate::election::{self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Request, Term};
 use crate::lock::VersionedRecord;
-use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 use crate::term::EndReason;
 
@@ -255,7 +252,8 @@ impl Member {
         let VersionedRecord { record, version, .. } = found;
         let Some(lock) = self.lock_mut(id) else { return };
         lock.saw_token(record.leader_transitions);
-        let (unknown, preferred) = (record.unknown.clone(), record.preferred_holder.clone());
+        let (mut unknown, preferred) = (record.unknown.clone(), record.preferred_holder.clone());
+        let lease = told_lease(&mut unknown);
         let extras = Extras { unknown, preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         let exhausted = lock.is_exhausted;
@@ -268,7 +266,7 @@ impl Member {
             Some(session) => {
                 let session = SessionId::from(session.as_str());
                 // A session that this member did not know counts as alive until a read or a write has shown its end.
-                self.hear_of(now, &session);
+                self.hear_of(now, &session, lease);
                 let is_alive = self.peers.get(&session).is_some_and(|peer| !peer.ended);
                 let leader = is_alive.then(|| self.share_identity(&session, &record.holder_identity));
                 self.set_seen(id, Seen::Held { version, session });
@@ -365,33 +363,4 @@ impl Member {
         self.settle(now, id, BeginReason::Released);
         self.freed(now, id);
     }
-}
-
-/// The write that takes a lock which nothing holds (rule S5).
-fn take(lock: &Lock, rules: &election::Rules, session: &str, stamp: Stamp) -> Write {
-    let Extras { unknown, take_backs, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
-    let (leader_transitions, session) = (lock.next_token, Some(session.to_owned()));
-    // A lock of a session has no lease, and no renewals.
-    let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
-    let peer = rules.peer(leader_transitions, None);
-    let record =
-        LeaderElectionRecord { renew_time: None, leader_transitions, session, peer, take_backs, unknown, ..new };
-    Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
-}
-
-/// The write that releases one lock (rule S6).
-fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
-    let Seen::Ours { version, token } = &lock.seen else { return None };
-    // A request that a read has shown is kept, for whatever other reason the term may have ended.
-    let Extras { unknown, preferred, take_backs } = lock.extras.as_deref().cloned().unwrap_or_default();
-    let (preferred_holder, leader_transitions) = (preferred, *token);
-    let record = LeaderElectionRecord {
-        leader_transitions,
-        preferred_holder,
-        take_backs,
-        unknown,
-        ..LeaderElectionRecord::new("", Duration::ZERO)
-    };
-    let record = Arc::new(record.released(stamp));
-    Some(Write { purpose: Purpose::Release, record, expected: Some(version.clone()) })
 }

@@ -20,10 +20,19 @@ use crate::store::{StoreErrorKind, Version};
 pub(super) const SPREAD: u32 = 20;
 
 impl Member {
-    /// Remembers a session that a lock names, and reads its object soon.
-    pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId) {
-        if !self.peers.contains_key(session) {
-            self.peers.insert(session.clone(), Peer::new(now, self.rules.election.lease_duration));
+    /// Remembers a session that a lock or a listing names, and reads its object soon. The lease that a lock tells counts until a
+    /// read shows the object, which somebody may have deleted (rule S4).
+    pub(super) fn hear_of(&mut self, now: LocalInstant, session: &SessionId, told: Option<Duration>) {
+        let is_new = !self.peers.contains_key(session);
+        if is_new {
+            let leases = self.peers.values().map(|peer| peer.lease);
+            let longest = leases.fold(self.rules.election.lease_duration, Duration::max);
+            self.peers.insert(session.clone(), Peer::new(now, longest));
+        }
+        let Some(peer) = self.peers.get_mut(session) else { return };
+        let told = told.filter(|told| peer.identity.is_none() && peer.lease != *told);
+        peer.lease = told.unwrap_or(peer.lease);
+        if is_new || told.is_some() {
             self.plan_peer(now, session);
         }
     }
@@ -51,7 +60,7 @@ impl Member {
         };
         for (id, version) in page.listed {
             if self.own.as_ref().is_none_or(|own| own.id != id) {
-                self.hear_of(now, &id);
+                self.hear_of(now, &id, None);
                 match version {
                     Some(version) => self.saw_version(now, &id, &version, jitter),
                     // Only a read shows the version, unless words put reads off.

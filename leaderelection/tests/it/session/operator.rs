@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use leaderelection::election::Command;
+use leaderelection::election::{self, Command};
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
-use leaderelection::sessions::machine::{Input, LockId};
+use leaderelection::sessions::machine::{Input, LockId, Rules};
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 
 use super::fleet::{Fleet, rules};
@@ -62,4 +62,40 @@ fn requests_without_end_do_not_bar_a_free_lock() {
         write(&mut fleet, request, 3, Some(format!("gone {request}")));
     }
     panic!("nobody leads the lock");
+}
+
+/// Lets a member with a lease of 60 s be cut off, and deletes its session before others have read it. Returns the seconds until
+/// another member leads its lock, after `spoil` has changed the record of the lock.
+fn led_after_a_deletion(spoil: impl FnOnce(&mut LeaderElectionRecord)) -> usize {
+    let [lease, deadline, retry] = [60, 40, 2].map(Duration::from_secs);
+    let slow = |identity| Rules::new(election::Rules::new(identity, lease, deadline, retry));
+    let mut fleet = Fleet::default();
+    let owner = fleet.join(slow("a"), 1);
+    fleet.pass(1);
+    assert_eq!(fleet.led_by(owner, 1), 1);
+    let session = fleet.session_of(owner);
+    fleet.members[owner].alive = false;
+    fleet.sessions.remove(&session);
+    spoil(&mut fleet.locks.get_mut(&LOCK).unwrap().record);
+    fleet.join(slow("c"), 0);
+    let other = fleet.join(rules("b"), 1);
+    let led = |_: &usize| {
+        fleet.pass(1);
+        fleet.led_by(other, 1) == 1
+    };
+    (1..200).find(led).expect("a leader")
+}
+
+#[test]
+fn a_deleted_session_that_nobody_else_has_read_counts_with_its_own_lease() {
+    let seconds = led_after_a_deletion(|_| {});
+    assert!((60..70).contains(&seconds), "{seconds}");
+    let short = led_after_a_deletion(|lock| lock.unknown.set("sessionLeaseMillis", &20_000));
+    assert!((20..30).contains(&short), "{short}");
+}
+
+#[test]
+fn a_deleted_session_whose_lease_nobody_tells_counts_with_the_longest_lease_that_is_known() {
+    let seconds = led_after_a_deletion(|lock| lock.unknown.set("sessionLeaseMillis", &"?"));
+    assert!((60..70).contains(&seconds), "{seconds}");
 }

@@ -80,4 +80,19 @@ impl World {
             }
         }
     }
+
+    /// Deletes a session while another node has no process, cuts its member off, and starts a process that has never read it.
+    pub(super) fn delete_session(&mut self) {
+        let lease = self.scenario.timings.lease;
+        let next = self.timeline.now + self.dice.up_to(lease);
+        self.at(next, Event::DeleteSession);
+        let absent = (0..NODES).find(|node| self.nodes[*node].process.is_none());
+        let node = usize::try_from(self.dice.below(NODES as u64)).unwrap_or_default();
+        let (Some(absent), Some(session), false) = (absent, self.session_of(node), self.calm) else { return };
+        self.oracle.stats.interventions += 1;
+        self.timeline.log(|| format!("an operator deletes {session}, and node {node} is cut off"));
+        self.store.remove(&Key::Session(session));
+        self.nodes[node].link_down_until = self.timeline.now + self.dice.up_to(lease * 2);
+        self.start(absent);
+    }
 }

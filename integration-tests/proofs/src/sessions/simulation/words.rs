@@ -41,7 +41,7 @@ impl World {
         self.say(node, session, Heard::Landed { holder, fencing_token: 0, write_id, number });
     }
 
-    fn session_of(&self, node: usize) -> Option<SessionId> {
+    pub(super) fn session_of(&self, node: usize) -> Option<SessionId> {
         let process = self.nodes[node].process.as_ref()?;
         let local = self.nodes[node].clock.local_at(self.timeline.now);
         process.member.session(local).map(|(session, _)| session.clone())

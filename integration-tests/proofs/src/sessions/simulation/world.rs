@@ -89,6 +89,8 @@ pub(super) enum Event {
     Repair,
     /// An operator deletes locks.
     Delete,
+    /// An operator may delete a session.
+    DeleteSession,
     /// Faults begin, or end.
     Calm(bool),
     /// A member leaves.
@@ -116,6 +118,8 @@ pub(super) struct World {
     pub(super) operates: bool,
     /// Operators delete locks, and nothing else goes wrong.
     pub(super) deletes: bool,
+    /// Operators delete sessions, and no request fails.
+    pub(super) deletes_sessions: bool,
     /// The locks whose tokens have no successor, with their last tokens.
     pub(super) spoilt: Vec<(u32, u64)>,
     pub(super) dice: Dice,
@@ -137,7 +141,14 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
     let mut scenario = Scenario::draw(&mut dice);
     // A second process with one identity does not open a session while the first has one.
     scenario.sharing_identity = 0;
-    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5);
+    // A chance of its own leaves the other runs as they are.
+    let deletes_sessions =
+        scenario.other_timings.is_some() && scenario.liar().is_none() && Dice::new(!seed).chance(0.5);
+    if deletes_sessions {
+        // A store that shows nothing where something is, before somebody deletes that, is outside the promise.
+        scenario.trouble = Trouble::None;
+    }
+    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5) && !deletes_sessions;
     scenario.operator_deletes = false;
     let nodes = (0..NODES)
         .map(|_| Node {
@@ -157,6 +168,7 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         store: Store::new(dice.chance(0.8)),
         operates: !deletes && dice.chance(0.5),
         deletes,
+        deletes_sessions,
         spoilt: Vec::new(),
         scenario,
         nodes,
@@ -189,6 +201,9 @@ impl World {
         self.at(Duration::ZERO, Event::Lie);
         if self.deletes {
             self.at(Duration::ZERO, Event::Delete);
+        }
+        if self.deletes_sessions {
+            self.at(Duration::ZERO, Event::DeleteSession);
         }
         // The faults stop for long enough to see that every lock has a leader: twice, if there is time.
         let longest = self.longest_without_leader();
@@ -276,6 +291,7 @@ impl World {
             Event::Trouble => self.trouble(),
             Event::Repair => self.repair(),
             Event::Delete => self.delete(),
+            Event::DeleteSession => self.delete_session(),
             Event::Calm(calm) => self.set_calm(*calm),
             Event::Check => self.check(),
             Event::Leave => self.leave(),
