@@ -5,6 +5,7 @@ mod fleet;
 mod hearing;
 mod listing;
 mod moving;
+mod old_reads;
 mod operator;
 
 use std::time::Duration;

@@ -72,6 +72,8 @@ pub(super) struct Sight {
     pub(super) unreadable: bool,
     /// The moment at which an answer that showed this version for the first time returned (rule S3).
     pub(super) since: LocalInstant,
+    /// `true` if that answer was the last listing, which spells versions in its own way. Then `version` is an earlier one.
+    pub(super) is_listed: bool,
     /// A delay of the end, so that members do not collide.
     pub(super) spread: Duration,
     /// The record of exactly this version, if it was read.
@@ -81,7 +83,7 @@ pub(super) struct Sight {
 impl Sight {
     /// The sight of an object whose content was not read.
     pub(super) fn of(version: Option<Version>, since: LocalInstant, spread: Duration) -> Self {
-        Self { version, unreadable: false, since, spread, record: None }
+        Self { version, unreadable: false, since, is_listed: false, spread, record: None }
     }
 }
 

@@ -118,7 +118,8 @@ impl Member {
             Some(sight) => {
                 let is_renewal = before.is_some() && sight.version.is_some();
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
-                (sight.since, sight.spread, sight.record) = (now, spread, None);
+                (sight.since, sight.is_listed) = (now, true);
+                (sight.spread, sight.record) = (spread, None);
                 let is_known = sight.version.is_some() && peer.identity.is_some();
                 peer.look_at = if is_known { peer.look_at } else { now };
                 if is_renewal {
@@ -287,8 +288,10 @@ impl Member {
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
         let let_go = peer::let_go(&record);
         match &mut peer.sight {
-            Some(sight) if sight.version.as_ref() == Some(&version) || peer.listed.as_ref() == Some(&version) => {
-                sight.since = sight.since.min(since);
+            // An old answer may show this after a listing has shown what is newer, so it moves no moment.
+            Some(sight) if sight.version.as_ref() == Some(&version) => sight.record = Some(Box::new(record)),
+            Some(sight) if sight.is_listed && peer.listed.as_ref() == Some(&version) => {
+                (sight.since, sight.is_listed) = (sight.since.min(since), false);
                 (sight.version, sight.record) = (Some(version), Some(Box::new(record)));
             }
             before => {

@@ -63,9 +63,10 @@ pub(super) struct Driven {
     ids: Ids,
 }
 
-struct Ids {
-    name: String,
-    drawn: usize,
+/// The names that a process draws.
+pub(super) struct Ids {
+    pub(super) name: String,
+    pub(super) drawn: usize,
 }
 
 impl Draw for Ids {
