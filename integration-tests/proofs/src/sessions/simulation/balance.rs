@@ -41,7 +41,7 @@ impl World {
 
     /// The longest time until a member that joins has its share: three leases, if the retry period is short enough. The others
     /// search for new sessions, the session settles, its first in order is handed over to it, and it looks at the locks.
-    fn join_takes(&self) -> Duration {
+    pub(super) fn join_takes(&self) -> Duration {
         let Timings { lease, retry, .. } = self.scenario.timings;
         let noticed = self.rules("", self.scenario.timings).look_around.min(lease * 2);
         let local = (noticed.max(lease + retry) + retry * 6).max(lease * 3);

@@ -8,6 +8,7 @@ use leaderelection::clock::LocalInstant;
 use leaderelection::election::{self, EndReason, Failure, WorkEnd};
 use leaderelection::sessions::machine::{Effect, Input, LockId, Member};
 
+use super::gap::{WORK_ENDS, longest_page};
 use super::node::{Ids, Process, Seat};
 use super::world::{Event, LOCKS, Parcel, World};
 use crate::kit::Work;
@@ -99,7 +100,7 @@ impl World {
                 let works = std::mem::replace(&mut seat.work, Work::Running) != Work::None;
                 seat.leads = Some(term.fencing_token);
                 self.oracle.stats.terms += 1;
-                self.oracle.is_led(self.timeline.now, lock.0 as usize);
+                self.is_led(lock.0);
                 self.timeline.demand(!revived, Property::NoRevival, || format!("p{number} leads {} again", lock.0));
                 self.timeline.demand(!works, Property::OneWork, || format!("p{number} works twice for {}", lock.0));
                 self.extend(node, term.valid_until);
@@ -115,14 +116,15 @@ impl World {
                 self.oracle.stats.hand_overs += u64::from(matches!(reason, EndReason::Transferred { .. }));
                 let lease = self.scenario.timings.lease;
                 let lasts = match self.dice.below(4) {
-                    0 if self.change.is_none() => self.dice.up_to(lease * 2),
-                    _ => self.dice.up_to(Duration::from_millis(50)),
+                    0 if !self.is_quiet() => self.dice.up_to(lease * 2),
+                    _ => self.dice.up_to(WORK_ENDS),
                 };
                 self.at(
                     self.timeline.now + lasts,
                     Event::WorkEnds { process: number, lock: lock.0, token: fencing_token },
                 );
-                self.is_left(lock.0);
+                let cause = self.cause_of(node, lock.0, &reason);
+                self.is_left(lock.0, cause);
             }
             Effect::Lock { lock, effect: election::Effect::DropWork } => {
                 // Some work cannot be dropped at once.
@@ -155,8 +157,11 @@ impl World {
                 self.timeline.demand(!works, Property::ReleaseAfterWork, || format!("p{number} ends, and leads"));
                 self.timeline.log(|| format!("p{number} has ended"));
                 self.nodes[node].process = None;
-                let at = self.timeline.now + self.dice.up_to(self.scenario.timings.lease * 3);
-                self.at(at, Event::Start(node));
+                let pause = match self.drills {
+                    Some(_) => Duration::from_secs(1),
+                    None => self.dice.up_to(self.scenario.timings.lease * 3),
+                };
+                self.at(self.timeline.now + pause, Event::Start(node));
             }
             Effect::Lock { lock, effect: election::Effect::Fact(fact) } => {
                 self.timeline.log(|| format!("p{number}, lock {}: {fact:?}", lock.0));
@@ -205,7 +210,7 @@ impl World {
         self.drawn += 1;
         let id = self.drawn;
         let Some(process) = &mut self.nodes[node].process else { return };
-        let (number, Timings { timeout, .. }) = (process.number, process.timings);
+        let (number, timeout) = (process.number, process.timings.timeout);
         let works = |seat: &Seat| seat.work == Work::Running;
         let needs_work = match &target {
             Target::Own(_) => process.seats.iter().any(works),
@@ -218,14 +223,16 @@ impl World {
         self.oracle.stats.writes += u64::from(matches!(ask, Ask::Write(_)));
         process.in_flight.insert(target.clone(), id);
         let share = if self.calm { 0.0 } else { self.scenario.trouble.of_requests() };
-        let mut fate = if self.change.is_some() {
+        let mut fate = if let Some(drills) = &mut self.drills {
+            drills.fate(number, &target, ask.is_read(), &mut self.dice)
+        } else if self.change.is_some() {
             Fate::quick(&mut self.dice)
         } else {
             Fate::draw(share, &self.scenario, &mut self.dice)
         };
         // A page of a listing takes its time, and ends within the request timeout.
         if let (true, None, Some(arrives)) = (self.lists_slowly, target.key(), fate.arrives) {
-            let longest = timeout.mul_f64(0.9e6 / self.scenario.rates.1 as f64);
+            let longest = longest_page(timeout, self.scenario.rates.1);
             fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));
         }
         let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };
@@ -236,13 +243,6 @@ impl World {
         if let Some(arrives) = fate.arrives.filter(|_| !is_cut_off) {
             let first = Parcel { process: number, target, id, ask, fate, is_second: false };
             self.at(self.timeline.now + arrives, Event::Arrive(first));
-        }
-    }
-
-    /// Notes that a term of a lock is over.
-    pub(super) fn is_left(&mut self, lock: u32) {
-        if self.leads_beside(None, lock).is_none() {
-            self.oracle.unled_since[lock as usize].get_or_insert(self.timeline.now);
         }
     }
 

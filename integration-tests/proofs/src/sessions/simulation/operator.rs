@@ -6,6 +6,7 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::MAX_LEADER_TRANSITIONS;
 use leaderelection::sessions::machine::LockId;
 
+use super::cause::Cause;
 use super::world::{Event, LOCKS, World};
 use crate::sessions::wire::Key;
 use crate::simulation::scenario::NODES;
@@ -14,35 +15,55 @@ impl World {
     /// Asks a leader to hand over, takes a lock away from its leader, or writes a token that has no successor, by mistake.
     pub(super) fn intervene(&mut self, lasts: Duration) {
         let lock = u32::try_from(self.dice.below(LOCKS.into())).unwrap_or_default();
-        let Some(mut record) =
-            self.store.lock(lock).filter(|record| record.leader_transitions < MAX_LEADER_TRANSITIONS)
-        else {
-            return;
-        };
+        let Some(record) = self.right_record(lock) else { return };
         self.oracle.stats.interventions += 1;
         let token = record.leader_transitions;
         match self.dice.below(4) {
             0 | 1 => {
                 let node = self.dice.below(NODES as u64);
-                self.timeline.log(|| format!("an operator asks for n{node} to lead {lock}"));
-                record.preferred_holder = Some(format!("n{node}"));
-                self.store.put(Key::Lock(LockId(lock)), &record);
+                self.ask_for(lock, format!("n{node}"));
             }
             2 => {
                 self.timeline.log(|| format!("an operator releases {lock} with {token}"));
                 self.release(lock, record, token);
             }
-            _ => {
-                self.timeline.log(|| format!("an operator spoils {lock} with {token}"));
-                self.release(lock, record, MAX_LEADER_TRANSITIONS);
-                self.spoilt.push((lock, token));
-                self.at(self.timeline.now + lasts, Event::Repair);
-            }
+            _ => self.spoil(lock, lasts),
         }
     }
 
+    /// Deletes the object of a node's session.
+    pub(super) fn delete_session(&mut self, node: usize) {
+        let Some(session) = self.session_of(node) else { return };
+        self.oracle.stats.interventions += 1;
+        self.timeline.log(|| format!("an operator deletes {session}"));
+        self.store.remove(&Key::Session(session));
+    }
+
+    /// Asks the leader of a lock to hand over.
+    pub(super) fn ask_for(&mut self, lock: u32, to: String) {
+        let Some(mut record) = self.right_record(lock) else { return };
+        self.timeline.log(|| format!("an operator asks for {to} to lead {lock}"));
+        self.asked.insert(lock);
+        record.preferred_holder = Some(to);
+        self.store.put(Key::Lock(LockId(lock)), &record);
+    }
+
+    /// Releases a lock with a token that has no successor, and puts that right later.
+    pub(super) fn spoil(&mut self, lock: u32, lasts: Duration) {
+        let Some(record) = self.right_record(lock) else { return };
+        let token = record.leader_transitions;
+        self.timeline.log(|| format!("an operator spoils {lock} with {token}"));
+        self.release(lock, record, MAX_LEADER_TRANSITIONS);
+        self.spoilt.push((lock, token));
+        self.at(self.timeline.now + lasts, Event::Repair);
+    }
+
+    fn right_record(&self, lock: u32) -> Option<LeaderElectionRecord> {
+        self.store.lock(lock).filter(|record| record.leader_transitions < MAX_LEADER_TRANSITIONS)
+    }
+
     /// Releases a lock. Its leader may lead on beside the next one, until it looks at the lock.
-    fn release(&mut self, lock: u32, record: LeaderElectionRecord, token: u64) {
+    pub(super) fn release(&mut self, lock: u32, record: LeaderElectionRecord, token: u64) {
         let deposed = &mut self.oracle.deposed[lock as usize];
         *deposed = (*deposed).max(Some(record.leader_transitions));
         let mut released = LeaderElectionRecord::new("", Duration::from_secs(1));
@@ -60,6 +81,9 @@ impl World {
                 let deposed = self.oracle.deposed[lock as usize];
                 self.release(lock, record, token);
                 self.oracle.deposed[lock as usize] = deposed;
+                if let Some(left) = &mut self.oracle.left[lock as usize] {
+                    *left = (self.timeline.now, Cause::Repair);
+                }
             }
         }
     }
@@ -82,17 +106,16 @@ impl World {
     }
 
     /// Deletes a session while another node has no process, cuts its member off, and starts a process that has never read it.
-    pub(super) fn delete_session(&mut self) {
+    pub(super) fn delete_unread_session(&mut self) {
         let lease = self.scenario.timings.lease;
         let next = self.timeline.now + self.dice.up_to(lease);
         self.at(next, Event::DeleteSession);
         let absent = (0..NODES).find(|node| self.nodes[*node].process.is_none());
         let node = usize::try_from(self.dice.below(NODES as u64)).unwrap_or_default();
-        let (Some(absent), Some(session), false) = (absent, self.session_of(node), self.calm) else { return };
-        self.oracle.stats.interventions += 1;
-        self.timeline.log(|| format!("an operator deletes {session}, and node {node} is cut off"));
-        self.store.remove(&Key::Session(session));
-        self.nodes[node].link_down_until = self.timeline.now + self.dice.up_to(lease * 2);
-        self.start(absent);
+        if let (Some(absent), false) = (absent, self.calm) {
+            self.delete_session(node);
+            self.nodes[node].link_down_until = self.timeline.now + self.dice.up_to(lease * 2);
+            self.start(absent);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::cause::Cause;
 use crate::kit::{Longest, stats};
 
 stats! {
@@ -18,7 +19,33 @@ stats! {
     stops: u64 = "stops",
     interventions: u64 = "interventions",
     words: u64 = "words heard",
-    longest_gap: Longest = "seconds without a leader at most",
+    drills: u64 = "drills",
+    after_crash: Longest = "seconds without a leader at most after a crash",
+    after_blackout: Longest = "after the crash of all",
+    after_stop: Longest = "after a stop",
+    after_roll: Longest = "in a rolling restart",
+    after_release: Longest = "after a release",
+    after_request: Longest = "after a request to hand over",
+    after_hand_over: Longest = "after a hand-over for balance",
+    after_intervention: Longest = "after a deletion or a forced release",
+    after_loss: Longest = "after the loss of a session",
+}
+
+impl Stats {
+    /// Counts a time without a leader.
+    pub(super) fn count_gap(&mut self, cause: Cause, lasted: Duration) {
+        *match cause {
+            Cause::Crash => &mut self.after_crash,
+            Cause::Blackout => &mut self.after_blackout,
+            Cause::Stop => &mut self.after_stop,
+            Cause::Roll => &mut self.after_roll,
+            Cause::Release => &mut self.after_release,
+            Cause::Request | Cause::RequestForNobody => &mut self.after_request,
+            Cause::HandOver => &mut self.after_hand_over,
+            Cause::TakenAway | Cause::SessionDeleted | Cause::Repair => &mut self.after_intervention,
+            Cause::Loss => &mut self.after_loss,
+        } += Longest(lasted);
+    }
 }
 
 /// The state of the judge.
@@ -29,24 +56,18 @@ pub(super) struct Oracle {
     pub(super) next_token: Vec<u64>,
     /// For each lock: the largest token of a term whose lock an operator took away. Such a term may overlap with the next.
     pub(super) deposed: Vec<Option<u64>>,
-    /// For each lock: the end of its last term, if no term has begun since.
-    pub(super) unled_since: Vec<Option<Duration>>,
+    /// For each lock: the end of its last term and the cause of that, if no term has begun since.
+    pub(super) left: Vec<Option<(Duration, Cause)>>,
 }
 
 impl Oracle {
     pub(super) fn new(locks: usize) -> Self {
-        let (next_token, deposed, unled_since) = (vec![0; locks], vec![None; locks], vec![None; locks]);
-        Self { stats: Stats::default(), next_token, deposed, unled_since }
+        let (next_token, deposed, left) = (vec![0; locks], vec![None; locks], vec![None; locks]);
+        Self { stats: Stats::default(), next_token, deposed, left }
     }
 
     /// Returns `true` if no operator has taken the lock away from this term.
     pub(super) fn counts(&self, lock: u32, token: u64) -> bool {
         self.deposed[lock as usize] < Some(token)
-    }
-
-    /// Records that a term of a lock begins.
-    pub(super) fn is_led(&mut self, now: Duration, lock: usize) {
-        let since = self.unled_since[lock].take().unwrap_or(now);
-        self.stats.longest_gap += Longest(now.saturating_sub(since));
     }
 }

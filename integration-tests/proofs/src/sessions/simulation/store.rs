@@ -12,7 +12,7 @@ use crate::sessions::wire::{Ask, Key, Reply, Target};
 use crate::simulation::faults::REMEMBERED_STATES;
 
 /// The number of objects in a page of a listing.
-const PAGE: usize = 20;
+pub(super) const PAGE: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
@@ -22,11 +22,13 @@ pub(super) struct Store {
     writes: u64,
     /// Listings tell the versions of the objects.
     tells_versions: bool,
+    /// Listings spell versions in another way than reads and writes do.
+    spells_otherwise: bool,
 }
 
 impl Store {
-    pub(super) fn new(tells_versions: bool) -> Self {
-        Self { tells_versions, ..Self::default() }
+    pub(super) fn new(tells_versions: bool, spells_otherwise: bool) -> Self {
+        Self { tells_versions, spells_otherwise, ..Self::default() }
     }
 
     /// Returns `true` if a write or a deletion would be applied.
@@ -63,7 +65,10 @@ impl Store {
     pub(super) fn show(&self, target: &Target, age: Option<usize>) -> Reply {
         let shown = |key: &Key| age.and_then(|age| self.earlier(key, age));
         let all = self.past.keys().filter_map(|key| Some((key, shown(key)?)));
-        let listed = all.map(|(key, object)| (key, Some(object.version.clone()).filter(|_| self.tells_versions)));
+        let spelled = |version: &Version| {
+            if self.spells_otherwise { Version::new(format!("\"{}\"", version.as_str())) } else { version.clone() }
+        };
+        let listed = all.map(|(key, object)| (key, self.tells_versions.then(|| spelled(&object.version))));
         match target {
             Target::Sessions => {
                 let of = |(key, version): (&Key, _)| {

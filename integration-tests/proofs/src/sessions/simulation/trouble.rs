@@ -3,6 +3,7 @@
 use leaderelection::election::Command;
 use leaderelection::sessions::machine::{Input, LockId};
 
+use super::cause::Cause;
 use super::world::{Event, LOCKS, World};
 use crate::simulation::Property;
 use crate::simulation::scenario::{NODES, Trouble};
@@ -29,24 +30,11 @@ impl World {
         match self.dice.below(if self.operates { 13 } else { 10 }) {
             10.. => self.intervene(lasts),
             0 | 1 if bad => {
-                self.oracle.stats.crashes += 1;
-                self.timeline.log(|| format!("p{number} crashes"));
-                let crashed = self.nodes[node].process.take();
-                let led = crashed
-                    .iter()
-                    .flat_map(|process| (0..).zip(&process.seats))
-                    .filter(|(_, seat)| seat.leads.is_some());
-                led.for_each(|(lock, _)| self.is_left(lock));
+                self.crash(node, Cause::Crash);
                 self.at(self.timeline.now + lasts, Event::Start(node));
             }
             2 if process.stopped_at.is_none() => {
-                self.oracle.stats.stops += 1;
-                self.timeline.log(|| format!("p{number} is asked to stop"));
-                process.stopped_at = Some(self.timeline.now);
-                self.step(node, Input::Stop);
-                let lease = self.scenario.longest(|timings| timings.lease);
-                let longest = self.scenario.by_the_slowest_clock(lease * 3) + lease * 2;
-                self.at(self.timeline.now + longest, Event::MustHaveEnded(number));
+                self.ask_to_stop(node);
             }
             3 | 4 if bad => {
                 self.oracle.stats.freezes += 1;
@@ -66,7 +54,10 @@ impl World {
                 let lock = u32::try_from(self.dice.below(u64::from(LOCKS))).unwrap_or_default();
                 if self.nodes[node].frozen_until <= self.timeline.now {
                     let command = match self.dice.below(3) {
-                        0 => Command::TransferTo("n0".to_owned()),
+                        0 => {
+                            self.asked.insert(lock);
+                            Command::TransferTo("n0".to_owned())
+                        }
                         1 => Command::StepDown,
                         _ => Command::Stop,
                     };
@@ -74,6 +65,26 @@ impl World {
                 }
             }
         }
+    }
+
+    pub(super) fn crash(&mut self, node: usize, cause: Cause) {
+        let Some(crashed) = self.nodes[node].process.take() else { return };
+        self.oracle.stats.crashes += 1;
+        self.timeline.log(|| format!("p{} crashes", crashed.number));
+        let led = (0..).zip(&crashed.seats).filter(|(_, seat)| seat.leads.is_some());
+        led.for_each(|(lock, _)| self.is_left(lock, cause));
+    }
+
+    pub(super) fn ask_to_stop(&mut self, node: usize) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let number = process.number;
+        process.stopped_at = Some(self.timeline.now);
+        self.oracle.stats.stops += 1;
+        self.timeline.log(|| format!("p{number} is asked to stop"));
+        self.step(node, Input::Stop);
+        let lease = self.scenario.longest(|timings| timings.lease);
+        let longest = self.scenario.by_the_slowest_clock(lease * 3) + lease * 2;
+        self.at(self.timeline.now + longest, Event::MustHaveEnded(number));
     }
 
     pub(super) fn set_calm(&mut self, calm: bool) {

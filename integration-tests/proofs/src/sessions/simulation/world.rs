@@ -1,12 +1,13 @@
 //! One run: a queue of events in true time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
 use leaderelection::election::{self, Heard};
 use leaderelection::sessions::machine::{Input, Rules, SessionId};
 
+use super::drills::Drills;
 use super::node::{Change, Node};
 use super::oracle::{Oracle, Stats};
 use super::said::Words;
@@ -91,6 +92,14 @@ pub(super) enum Event {
     Delete,
     /// An operator may delete a session.
     DeleteSession,
+    /// The next planned change of a run in which nothing else goes wrong.
+    Drill,
+    /// The last planned change must be over.
+    Drilled,
+    /// A node's process is replaced.
+    Replace(usize),
+    /// The leader of a lock hands it over.
+    HandOver(u32, String),
     /// Faults begin, or end.
     Calm(bool),
     /// A member leaves.
@@ -120,6 +129,10 @@ pub(super) struct World {
     pub(super) deletes: bool,
     /// Operators delete sessions, and no request fails.
     pub(super) deletes_sessions: bool,
+    /// Nothing goes wrong but what is planned.
+    pub(super) drills: Option<Drills>,
+    /// The locks that somebody asked to be handed over.
+    pub(super) asked: BTreeSet<u32>,
     /// The locks whose tokens have no successor, with their last tokens.
     pub(super) spoilt: Vec<(u32, u64)>,
     pub(super) dice: Dice,
@@ -141,14 +154,18 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
     let mut scenario = Scenario::draw(&mut dice);
     // A second process with one identity does not open a session while the first has one.
     scenario.sharing_identity = 0;
-    // A chance of its own leaves the other runs as they are.
+    // These have a chance of their own, so that the other choices of a run stay as they are.
+    let mut others = Dice::new(!seed);
+    let spells_otherwise = others.chance(0.2);
+    let drills = Drills::draw(&scenario, &mut others);
     let deletes_sessions =
-        scenario.other_timings.is_some() && scenario.liar().is_none() && Dice::new(!seed).chance(0.5);
+        others.chance(0.5) && drills.is_none() && scenario.other_timings.is_some() && scenario.liar().is_none();
     if deletes_sessions {
         // A store that shows nothing where something is, before somebody deletes that, is outside the promise.
         scenario.trouble = Trouble::None;
     }
-    let deletes = scenario.trouble == Trouble::None && dice.chance(0.5) && !deletes_sessions;
+    let is_calm = scenario.trouble == Trouble::None && dice.chance(0.5);
+    let deletes = is_calm && drills.is_none() && !deletes_sessions;
     scenario.operator_deletes = false;
     let nodes = (0..NODES)
         .map(|_| Node {
@@ -165,10 +182,12 @@ fn run(seed: u64, events: usize) -> Run<Stats> {
         balance: dice.chance(0.5),
         lists: dice.chance(0.5),
         lists_slowly: dice.chance(0.2),
-        store: Store::new(dice.chance(0.8)),
-        operates: !deletes && dice.chance(0.5),
+        store: Store::new(dice.chance(0.8), spells_otherwise),
+        operates: !is_calm && dice.chance(0.5),
         deletes,
         deletes_sessions,
+        drills,
+        asked: BTreeSet::new(),
         spoilt: Vec::new(),
         scenario,
         nodes,
@@ -197,6 +216,9 @@ impl World {
             let at = self.dice.up_to(self.scenario.timings.lease * 4);
             self.at(at, Event::Start(node));
         }
+        if self.drills.is_some() {
+            return self.begin_drills();
+        }
         self.at(Duration::ZERO, Event::Trouble);
         self.at(Duration::ZERO, Event::Lie);
         if self.deletes {
@@ -218,6 +240,11 @@ impl World {
             self.at(end, Event::Calm(false));
         }
         self.at(RUN_LENGTH, Event::End);
+    }
+
+    /// Returns `true` while nothing goes wrong.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.change.is_some() || self.drills.is_some()
     }
 
     /// The longest time until every lock has a leader after the last fault: a freeze, a pause that the store asked for, the
@@ -291,7 +318,11 @@ impl World {
             Event::Trouble => self.trouble(),
             Event::Repair => self.repair(),
             Event::Delete => self.delete(),
-            Event::DeleteSession => self.delete_session(),
+            Event::DeleteSession => self.delete_unread_session(),
+            Event::Drill => self.drill(),
+            Event::Drilled => self.drilled(),
+            Event::Replace(node) => self.replace(*node),
+            Event::HandOver(lock, to) => self.hand_over(*lock, to.clone()),
             Event::Calm(calm) => self.set_calm(*calm),
             Event::Check => self.check(),
             Event::Leave => self.leave(),

@@ -44,6 +44,8 @@ pub enum Property {
     PreferredFirst,
     /// After the end of all faults, every lock has a leader within the bound that the configuration implies.
     LeaderInTime,
+    /// While nothing else goes wrong, a lock of a session is led again within the longest time of what has taken its leader.
+    GapInTime,
     /// With balance, a member that joins has its share in time: the locks of which it is the first in order.
     ShareInTime,
     /// With balance, a member that joins moves only locks of which another member is the first in order, and a member that

@@ -1,0 +1,137 @@
+//! The times without a leader, and the longest that each may be while nothing else goes wrong.
+
+use std::time::Duration;
+
+use leaderelection::election::EndReason;
+
+use super::cause::Cause;
+use super::store::PAGE;
+use super::world::{LOCKS, World};
+use crate::simulation::Property;
+use crate::simulation::clock::Rate;
+use crate::simulation::scenario::NODES;
+
+/// The longest time for which work goes on after it was told to end, while nothing goes wrong.
+pub(super) const WORK_ENDS: Duration = Duration::from_millis(50);
+
+/// Returns the time of a page of a slow listing, which ends within the request timeout by the fastest clock.
+pub(super) fn longest_page(timeout: Duration, fastest: Rate) -> Duration {
+    timeout.mul_f64(0.9e6 / fastest as f64)
+}
+
+impl World {
+    /// The cause for which a term of a lock ends.
+    pub(super) fn cause_of(&mut self, node: usize, lock: u32, reason: &EndReason) -> Cause {
+        let stops = self.nodes[node].process.as_ref().is_some_and(|process| process.stopped_at.is_some());
+        let planned = self.drills.as_ref().and_then(|drills| drills.planned);
+        let was_asked = self.asked.remove(&lock);
+        match reason {
+            EndReason::Transferred { to } if was_asked => {
+                let is_there = |node: &super::node::Node| node.process.as_ref().is_some_and(|of| of.identity == *to);
+                if self.nodes.iter().any(is_there) { Cause::Request } else { Cause::RequestForNobody }
+            }
+            EndReason::Transferred { .. } => Cause::HandOver,
+            EndReason::Deleted => planned.unwrap_or(Cause::TakenAway),
+            EndReason::Emptied | EndReason::TakenOver { .. } => Cause::TakenAway,
+            EndReason::RenewDeadline => Cause::Loss,
+            EndReason::Cancelled if stops => planned.unwrap_or(Cause::Stop),
+            _ => Cause::Release,
+        }
+    }
+
+    /// The longest time without a leader, while nothing else goes wrong: the terms of `docs/many-locks.md`, by the slowest
+    /// clock, with a queue for which each request takes as long as it may.
+    pub(super) fn longest_gap(&self, cause: Cause) -> Duration {
+        let pace = self.drills.as_ref().map(|drills| drills.pace).unwrap_or_default();
+        let (scenario, request) = (&self.scenario, pace.request);
+        let by_clock = |local: Duration| scenario.by_the_slowest_clock(local);
+        let (lease, retry) = (scenario.longest(|timings| timings.lease), scenario.longest(|timings| timings.retry));
+        let ranks = by_clock(retry * (NODES as u32 - 1));
+        // A refused request is tried again within a retry period, and a read may come first.
+        let again = if pace.refuses { by_clock(retry * 2) } else { Duration::ZERO };
+        let one = request + again;
+        // Eight requests at a time are the fewest, and each lock needs two.
+        let queue = request * LOCKS.div_ceil(8) * 2 + again;
+        let page = self.page_takes();
+        // A listing may be on its way, which says nothing new.
+        let pages = LOCKS.div_ceil(PAGE as u32) * 2;
+        let look_at_all = if self.lists { (page + again) * pages } else { Duration::ZERO };
+        let look_around = by_clock(self.rules("", scenario.timings).look_around) + look_at_all;
+        // The leader's next renewal names what it has released, and others read that, or list all locks now and then.
+        // A listing shows the end of a session as it shows a renewal: the next one finds no further renewal, and a read follows.
+        let session_is_seen =
+            if self.lists { by_clock(retry.mul_f64(4.4)) + page * 4 + request } else { by_clock(retry) + request * 2 };
+        // A session that is heard of is read when it has been silent for two retry periods.
+        let session_is_seen =
+            session_is_seen + if scenario.peers.is_some() { by_clock(retry * 2) } else { Duration::ZERO };
+        let release_is_seen =
+            WORK_ENDS + one + if self.lists { look_around } else { by_clock(retry) + request + session_is_seen };
+        let stop = WORK_ENDS + request + session_is_seen + look_at_all + queue + one * 2;
+        let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + look_at_all + queue + one * 2;
+        match cause {
+            Cause::Crash => expiry,
+            Cause::Blackout => expiry + session_is_seen + look_at_all + by_clock(retry * 2) + ranks + request * 4,
+            // Its member ends its terms at its next try to renew the session, and then all wait for the lease.
+            Cause::SessionDeleted => expiry + by_clock(lease),
+            Cause::Stop => stop,
+            Cause::Roll => stop + look_at_all + by_clock(retry * 2),
+            Cause::Release => release_is_seen + by_clock(retry) + one * 3 + queue,
+            Cause::Request => release_is_seen + one * 2 + queue,
+            Cause::RequestForNobody => release_is_seen + by_clock(lease) + ranks + one * 3 + queue,
+            // A renewal may come too soon for the release.
+            Cause::HandOver => {
+                let told = if self.lists { by_clock(retry) + look_at_all } else { by_clock(retry) + session_is_seen };
+                // A member that gave the lock up may still stand back by a slower clock than the leader's.
+                let is_even = scenario.rates.0 == scenario.rates.1;
+                let courtesy = if is_even { Duration::ZERO } else { by_clock(lease) };
+                WORK_ENDS + by_clock(retry / 4) + told + courtesy + one * 3 + queue
+            }
+            Cause::TakenAway => WORK_ENDS + ranks + one * 3 + queue,
+            Cause::Repair => look_around + ranks + one * 3 + queue,
+            Cause::Loss => Duration::ZERO,
+        }
+    }
+
+    /// The time of a page of a listing.
+    pub(super) fn page_takes(&self) -> Duration {
+        let pace = self.drills.as_ref().map(|drills| drills.pace).unwrap_or_default();
+        let longest = longest_page(self.scenario.longest(|timings| timings.timeout), self.scenario.rates.1);
+        if self.lists_slowly { longest.max(pace.request) } else { pace.request }
+    }
+
+    /// Notes that a term of a lock is over.
+    pub(super) fn is_left(&mut self, lock: u32, cause: Cause) {
+        if self.leads_beside(None, lock).is_none() {
+            self.oracle.left[lock as usize].get_or_insert((self.timeline.now, cause));
+        }
+    }
+
+    /// Notes that a term of a lock begins.
+    pub(super) fn is_led(&mut self, lock: u32) {
+        if let Some((since, cause)) = self.oracle.left[lock as usize].take() {
+            let lasted = self.timeline.now - since;
+            self.oracle.stats.count_gap(cause, lasted);
+            self.judge_gap(lock, since, cause);
+        }
+    }
+
+    /// Checks that no lock has been without a leader for too long.
+    pub(super) fn judge_gaps(&mut self) {
+        for lock in 0..LOCKS {
+            let is_spoilt = self.spoilt.iter().any(|(spoilt, _)| *spoilt == lock);
+            if let (Some((since, cause)), false) = (self.oracle.left[lock as usize], is_spoilt) {
+                self.judge_gap(lock, since, cause);
+            }
+        }
+    }
+
+    fn judge_gap(&mut self, lock: u32, since: Duration, cause: Cause) {
+        if self.drills.as_ref().is_none_or(|drills| since < drills.from) {
+            return;
+        }
+        let (lasted, longest) = (self.timeline.now - since, self.longest_gap(cause));
+        self.timeline.demand(lasted <= longest, Property::GapInTime, || {
+            format!("lock {lock} had no leader for {lasted:?} after {cause:?}, and {longest:?} is the most")
+        });
+    }
+}
