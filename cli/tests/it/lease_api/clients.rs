@@ -146,7 +146,8 @@ fn the_table_of_the_page_has_the_versions_and_requests_of_these_tests() {
         (drivers::KUBERT, crate_of("kubert")),
         (drivers::KUBE_LEADER_ELECTION, crate_of("kube-leader-election")),
     ] {
-        let row = between(&page, &format!("\n| {} {version} |", driver.name), "\n").to_owned();
+        let row = between(&page, &format!("\n| [{}](", driver.name), "\n").to_owned();
+        assert!(row.contains(&format!(") {version} |")), "{version}: {row}");
         let requests = row.rsplit('|').nth(2).unwrap().trim();
         assert_eq!(requests, driver.requests.to_string(), "{row}");
     }
