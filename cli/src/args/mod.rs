@@ -1,7 +1,7 @@
 //! Arguments that several commands share.
 
-pub(crate) mod also;
 pub(crate) mod following;
+pub(crate) mod parts;
 pub(crate) mod peers;
 pub(crate) mod require_probe;
 pub(crate) mod store_clock;

@@ -47,6 +47,7 @@ Examples:
     leaderelect history -o json sequenced+file:///var/lib/my-service/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    args.lock.must_be_one()?;
     args.lock.must_have_directory()?;
     output.progress(format_args!("reading the history of {}", args.lock));
     let end = SystemClock.now() + args.time_limit;

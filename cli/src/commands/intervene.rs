@@ -12,14 +12,14 @@ use leaderelection::lock::TimeLimit;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::lock::view::{SessionObject, View};
 use crate::output::plain::plain;
 use crate::output::{BOLD, Format, Output};
 
 /// Limits an operation on the lock, all its attempts included, to this time.
 pub(crate) async fn within<T, E: Into<Failure>>(
-    lock: &LockUrl,
+    lock: &impl ToString,
     operation: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Failure> {
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -56,8 +56,8 @@ impl Seen {
     }
 
     /// The view of a record of the lock, with what is known of the session that the record names.
-    fn view_of(&self, lock: &LockUrl, record: &LeaderElectionRecord) -> View {
-        let view = View::of_record(lock, record);
+    fn view_of(&self, lock: &OperatorLock, record: &LeaderElectionRecord) -> View {
+        let view = View::of_record(lock, record).named(lock);
         match &self.look.session {
             Some(session) if record.session.as_ref() == Some(&session.id) => {
                 view.with_session(SessionObject::of(&lock.at(session.target.key()), session.found.as_ref()))
@@ -68,7 +68,7 @@ impl Seen {
 }
 
 /// Reads the lock, and the session that holds it.
-pub(crate) async fn look(url: &LockUrl, target: &Target) -> Result<Seen, Failure> {
+pub(crate) async fn look(url: &OperatorLock, target: &Target) -> Result<Seen, Failure> {
     let look = within(url, target.look()).await?;
     match &look.found {
         Some(found) => Ok(Seen { record: found.record.clone(), look }),
@@ -81,7 +81,7 @@ pub(crate) const LOOK_AROUND: &str = "30s";
 
 /// Prints the record before and after the change.
 pub(crate) fn print(
-    lock: &LockUrl,
+    lock: &OperatorLock,
     seen: &Seen,
     intervention: &Intervention,
     next: &str,

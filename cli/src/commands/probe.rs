@@ -86,6 +86,7 @@ Examples:
     leaderelect probe 's3://bucket/a?endpoint=http://one:8333' --also 's3://bucket/a?endpoint=http://two:8333'";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    args.lock.must_be_one()?;
     let lock = args.lock.open_to_look().await?;
     let timings = args.timing.timings()?;
     LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;

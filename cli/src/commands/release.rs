@@ -5,7 +5,7 @@ mod session;
 use crate::commands::intervene::confirm::Confirmation;
 use crate::commands::intervene::{self, LOOK_AROUND, Seen};
 use crate::exit::{Exit, Failure};
-use crate::lock::{LockUrl, OperatorLock};
+use crate::lock::OperatorLock;
 use crate::output::{Format, Output};
 
 /// Take the lease away from its holder
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
                        --force if the holder is dead";
         return Err(Failure::usage(message));
     }
-    let target = args.lock.open_for_operator().await?;
+    let target = args.lock.target(None).await?;
     let seen = intervene::look(&args.lock, &target).await?;
     if let Some(id) = target.session_id(&seen.record) {
         return session::end(&args.lock, id, &seen, (args.confirmation, args.output), output).await;
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 /// The question to the operator, which says what the release means.
-fn question(lock: &LockUrl, seen: &Seen, holder: &str) -> String {
+fn question(lock: &OperatorLock, seen: &Seen, holder: &str) -> String {
     let token = seen.record.leader_transitions;
     match seen.session() {
         None => format!(

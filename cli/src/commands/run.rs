@@ -30,8 +30,8 @@ use self::slots::{Numbered, TermEnd};
 use self::variables::Variables;
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
-use crate::args::also::Also;
 use crate::args::following::Following;
+use crate::args::parts::Parts;
 use crate::args::peers::PeerArgs;
 use crate::args::require_probe::RequireProbe;
 use crate::args::store_clock::StoreClock;
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lock: CandidateLock,
     #[command(flatten)]
-    also: Also,
+    parts: Parts,
     /// Run the command for one term, then end. This is the default
     #[arg(long, conflicts_with = "campaign")]
     once: bool,
@@ -114,7 +114,7 @@ pub(crate) struct Args {
     /// Let this many processes run the command at a time, each with a number of its own in LEADERELECTION_SLOT.
     /// The lock is then the prefix of the slots: PREFIX/locks/slot/NUMBER, and PREFIX/sessions/
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(conflicts_with_all = ["also", "trust_store_clock", "rank", "take_back", "follower_interval"])]
+    #[arg(conflicts_with_all = ["also", "needed", "trust_store_clock", "rank", "take_back", "follower_interval"])]
     #[arg(requires = "command")]
     slots: Option<u32>,
     /// Kill the command, and all that it started, if it still runs for this long after SIGTERM, SIGINT or SIGQUIT for
@@ -205,7 +205,10 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     let lock = args.lock.open(&identity).await?;
     let urls = match args.slots {
-        None => vec![args.lock.to_string()],
+        None => vec![args.lock.parts()[0].to_string()],
+        Some(_) if args.lock.parts().len() > 1 => {
+            return Err(Failure::usage("--slots are in one store: give it one --lock"));
+        }
         Some(count) => slots::urls(&args.lock, &lock, count),
     };
     let mut hidden: Vec<String> = environment::set().chain([TOKEN_VARIABLE.to_owned()]).collect();
@@ -217,7 +220,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
         words => Some(CommandLine::new(words, hidden, output.log_format().as_arg())?),
     };
     let variables = Variables { identity: identity.clone(), locks: urls };
-    let elected = args.also.join(&args.lock, lock.clone(), &identity).await?;
+    let elected = args.parts.join(&args.lock, lock.clone(), &identity).await?;
     // The signs of life come from the thread that renews the lease.
     let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
@@ -286,7 +289,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     notifier.follows(&args.lock.to_string());
     if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
-        output.say(format_args!("competing for {} as {identity}", args.also.with(&args.lock)));
+        output.say(format_args!("competing for {} as {identity}", args.parts.with(&args.lock)));
     }
 
     job.course.observe(election.handles());

@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
 use self::program::Program;
-use crate::args::also::Also;
 use crate::args::following::Following;
+use crate::args::parts::Parts;
 use crate::args::peers::{Connected, PeerArgs};
 use crate::args::require_probe::RequireProbe;
 use crate::args::store_clock::StoreClock;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lock: CandidateLock,
     #[command(flatten)]
-    also: Also,
+    parts: Parts,
     #[command(flatten)]
     probe: RequireProbe,
     /// The time for which a leader keeps the lease after SIGTERM while /readyz and /leading already fail: at least
@@ -144,8 +144,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let identity = args.timing.identity();
     let latencies = Latencies::default();
     let timed = |store, key: &str| Timed::new(store, key, latencies.clone());
-    let lock = args.also.join(&args.lock, args.lock.open_through(&identity, timed).await?, &identity).await?;
-    let locks = args.also.with(&args.lock).to_string();
+    let lock = args.parts.join(&args.lock, args.lock.open_through(&identity, timed).await?, &identity).await?;
+    let locks = args.parts.with(&args.lock).to_string();
     let timings = args.timing.timings()?;
     let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
     let config = LeaderElectionConfig::builder(lock, callbacks(output, &program))

@@ -16,6 +16,7 @@ use crate::output::{BOLD, Format, Output};
 use crate::survey::Row;
 use crate::survey::doubt::Doubt;
 use crate::survey::observe::{Age, Look, Observer};
+use crate::survey::parts::{self, Part};
 use crate::survey::slots;
 
 /// Show the current leader
@@ -73,6 +74,9 @@ struct Report<'a> {
     /// The slots of `run --slots`, if the URL is that of slots.
     #[serde(skip_serializing_if = "<[Row]>::is_empty")]
     slots: &'a [Row],
+    /// The parts, if the lock is made of several.
+    #[serde(skip_serializing_if = "<[Part]>::is_empty")]
+    parts: &'a [Part],
 }
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
@@ -94,9 +98,11 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         State::Absent => slots::below(&args.lock, args.request_timeout).await,
         _ => Vec::new(),
     };
+    let parts = parts::of(&args.lock, &view, args.request_timeout).await;
+    let report = Report { view: &view, observed, store_age, slots: &slots, parts: &parts };
     match args.output {
-        Format::Json => output.json(&Report { view: &view, observed, store_age, slots: &slots })?,
-        Format::Text => print(&view, observed, store_age, &slots, output)?,
+        Format::Json => output.json(&report)?,
+        Format::Text => print(&report, output)?,
     }
     let is_led = view.holder.is_some() && !observed.is_some_and(|age| age.expired) || slots.iter().any(Row::is_held);
     Ok(match view.state {
@@ -106,13 +112,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     })
 }
 
-fn print(
-    view: &View,
-    observed: Option<Age>,
-    store_age: Option<Duration>,
-    slots: &[Row],
-    output: &Output,
-) -> Result<(), Failure> {
+fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
+    let &Report { view, observed, store_age, slots, parts } = report;
     let mut out = output.stdout();
     writeln!(out, "{BOLD}{}{BOLD:#}", view.lock)?;
     let mut line = |name: &str, style: Style, text: &str| writeln!(out, "  {name:<15}{style}{}{style:#}", plain(text));
@@ -147,6 +148,9 @@ fn print(
     }
     if let Some(rank) = view.leader_rank {
         line("rank", plain, &rank.to_string())?;
+    }
+    if let Some(parts) = &view.part_of {
+        line("part of", plain, &format!("{parts}; --lock for each shows who leads"))?;
     }
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
@@ -183,6 +187,10 @@ fn print(
         }
         let (is_bad, text) = time_left(observed, lease);
         line("time left", if is_bad { bad } else { plain }, &text)?;
+    }
+    for (number, part) in parts.iter().enumerate() {
+        let name = if number == 0 { "parts" } else { "" };
+        line(name, if part.agrees { good } else { bad }, &part.to_string())?;
     }
     Ok(())
 }

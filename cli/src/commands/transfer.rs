@@ -55,7 +55,7 @@ Examples:
     leaderelect transfer --to node-2 --wait-for 1m s3://bucket/locks/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    let target = args.lock.open_for_operator().await?;
+    let target = args.lock.target(None).await?;
     let seen = intervene::look(&args.lock, &target).await?;
     if target.session_id(&seen.record).is_some() {
         return Err(AdminError::IsSession { session: args.lock.to_string() }.into());

@@ -88,16 +88,14 @@ impl LockUrl {
         Ok(Lock::new(self.store().await?, self.0.key(), ONLOOKER))
     }
 
-    /// Opens the lock, or the session, for an operator.
-    pub(crate) async fn open_for_operator(&self) -> Result<Target, Failure> {
+    /// Opens the lock, or the session, for an operator whose requests are limited in time one by one, if there is a limit.
+    pub(crate) async fn target(&self, limit: Option<TimeLimit>) -> Result<Target, Failure> {
         let url = self.with_sessions();
-        Ok(Target::new(url.store().await?, url.0.key()))
-    }
-
-    /// Opens the lock, or the session, for an operator whose requests are limited in time one by one.
-    pub(crate) async fn open_bounded(&self, limit: TimeLimit) -> Result<Target, Failure> {
-        let url = self.with_sessions();
-        Ok(Target::new(Bounded::new(url.store().await?, limit), url.0.key()))
+        let (store, key) = (url.store().await?, url.0.key());
+        Ok(match limit {
+            Some(limit) => Target::new(Bounded::new(store, limit), key),
+            None => Target::new(store, key),
+        })
     }
 
     /// The URL of another object that an operator asks about, by its key.

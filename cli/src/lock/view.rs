@@ -38,6 +38,9 @@ pub(crate) struct View {
     /// The rank that the holder has written; the best rank is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) leader_rank: Option<u8>,
+    /// The locks of which this one is a part, as the record names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) part_of: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
     /// The jobs that the lock says are done, newest first.
@@ -104,6 +107,11 @@ impl View {
         })
     }
 
+    /// Names the lock, which may be made of several.
+    pub(crate) fn named(self, lock: &impl ToString) -> Self {
+        Self { lock: lock.to_string(), ..self }
+    }
+
     /// The view of one answer. Only errors of the store are errors.
     pub(crate) fn of(url: &LockUrl, answer: Result<Option<VersionedRecord>, LockError>) -> Result<Self, Failure> {
         match answer {
@@ -131,6 +139,7 @@ impl View {
             session: SessionView::of_record(record),
             leader_address: record.leader_address().map(str::to_owned),
             leader_rank: Some(record.leader_rank()).filter(|rank| *rank > 0),
+            part_of: record.lock_parts().map(ToString::to_string),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),
@@ -168,6 +177,7 @@ impl View {
             session: None,
             leader_address: None,
             leader_rank: None,
+            part_of: None,
             preferred_holder: None,
             completed_jobs: Vec::new(),
             by_holders_clock: None,

@@ -3,6 +3,7 @@
 pub(crate) mod doubt;
 mod object;
 pub(crate) mod observe;
+pub(crate) mod parts;
 mod row;
 pub(crate) mod slots;
 mod standing;

@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use crate::args::timing::request_limit;
 use crate::exit::Failure;
-use crate::lock::LockUrl;
+use crate::lock::OperatorLock;
 use crate::lock::view::{State, View, as_seconds};
 
 /// A reader that reads a lock repeatedly.
 #[derive(Debug)]
 pub(crate) struct Observer<'a> {
-    url: &'a LockUrl,
+    url: &'a OperatorLock,
     inner: Follower,
     began: LocalInstant,
 }
@@ -56,8 +56,12 @@ impl Look {
 }
 
 impl<'a> Observer<'a> {
-    pub(crate) async fn new(url: &'a LockUrl, request_timeout: Duration, period: Duration) -> Result<Self, Failure> {
-        let target = url.open_bounded(request_limit(request_timeout)).await?;
+    pub(crate) async fn new(
+        url: &'a OperatorLock,
+        request_timeout: Duration,
+        period: Duration,
+    ) -> Result<Self, Failure> {
+        let target = url.target(Some(request_limit(request_timeout))).await?;
         Ok(Self { url, inner: target.follow(period), began: SystemClock.now() })
     }
 
@@ -66,7 +70,7 @@ impl<'a> Observer<'a> {
         let seen = self.inner.next().await;
         let age = seen.as_ref().ok().and_then(|seen| self.age(seen.lease()));
         let store_age = seen.as_ref().ok().and_then(|seen| seen.lease().store_age());
-        let view = View::of_look(self.url, seen.map(|seen| seen.look))?;
+        let view = View::of_look(self.url, seen.map(|seen| seen.look))?.named(self.url);
         let is_held = view.state == State::Held;
         Ok(Look { age: age.filter(|_| is_held), store_age: store_age.filter(|_| is_held), view })
     }

@@ -5,12 +5,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use leaderelection_integration_tests::servers::kube_api::KubeApi;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{PROGRAM, Place, Running, end_of};
+use crate::support::{PATIENCE, PROGRAM, Place, Running, end_of};
 
 /// The beginnings of commands that do not run here, and the reasons.
 const ELSEWHERE: [(&str, &str); 5] = [
@@ -147,6 +148,48 @@ fn the_move_from_a_lease_to_a_bucket_works_as_it_is_written() {
         replica.signal(Signal::TERM);
         assert_eq!(replica.end().code, Some(143), "as the command, which SIGTERM ended");
     }
+}
+
+#[test]
+fn the_drill_of_several_regions_runs_as_it_is_written() {
+    let text = guide("docs/regions.md");
+    let (_, section) = text.split_once("\n## A drill\n").unwrap();
+    let machine = Machine::new();
+    let here = |command: &str| command.replace("/tmp/drill", machine.place.path("drill").to_str().unwrap());
+    let (mut replica, mut agreed) = (None::<Running>, Vec::new());
+    for command in commands(section) {
+        if command.starts_with("leaderelect run") {
+            let mut started = Running::of(machine.shell(&format!("exec {}", here(&command))));
+            started.wait_for_line("working");
+            replica = Some(started);
+            continue;
+        }
+        if command.starts_with("rm ") {
+            // Nobody leads by one part of three.
+            replica.as_mut().unwrap().wait_for_note("leadership is lost");
+        }
+        let mut output = machine.run(&here(&command));
+        if let Some((_, lost)) = command.split_once(" touch /tmp/") {
+            // The candidate may have created the directory again in between.
+            while fs::write(machine.place.path(lost), "").is_err() {
+                let _ = fs::remove_dir_all(machine.place.path(lost));
+            }
+        }
+        if command.starts_with("leaderelect status") {
+            let waits = Instant::now();
+            // The leader writes a part that it has not looked at with a later renewal.
+            while agreed.is_empty() && output.matches(" agrees").count() < 3 {
+                assert!(waits.elapsed() < PATIENCE, "{output}");
+                output = machine.run(&here(&command));
+            }
+            agreed.push(output.matches(" agrees").count());
+        }
+    }
+    assert_eq!(agreed, [3, 2]);
+    let mut replica = replica.expect("the drill starts a candidate");
+    replica.wait_for_line("working");
+    replica.signal(Signal::TERM);
+    assert_eq!(replica.end().code, Some(143), "as the command, which SIGTERM ended");
 }
 
 #[test]

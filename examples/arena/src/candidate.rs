@@ -6,8 +6,8 @@ use std::time::Duration;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::fence::FencedError;
 use leaderelection::{
-    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectLock,
-    ObjectStoreBasedLock as _, Timings, shutdown_signal,
+    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, Leadership, ObjectStoreBasedLock, Timings,
+    shutdown_signal,
 };
 
 use crate::fenced_log::{Entry, FencedLog};
@@ -30,7 +30,7 @@ impl Log for FencedLog {
 #[derive(Clone, Debug)]
 pub struct Candidate<L = FencedLog> {
     /// The lock, with the candidate's identity.
-    pub lock: ObjectLock<Arc<dyn ConditionalStore>>,
+    pub lock: Arc<dyn ObjectStoreBasedLock>,
     /// The log that only the leader writes.
     pub log: L,
     /// The timings of the election.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use leaderelection::fence::FencedError;
-use leaderelection::{DefaultLeaderElector, ObjectLock, Timings};
+use leaderelection::{DefaultLeaderElector, Majority, ObjectLock, ObjectStoreBasedLock, Timings};
 use leaderelection_arena::candidate::{Candidate, Log};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_backends::url::Location;
@@ -30,6 +30,9 @@ struct Args {
     /// The timings, as JSON.
     #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
     timings: Timings,
+    /// A further lock, if the lock is made of several.
+    #[arg(long)]
+    part: Vec<Place>,
     /// The key by which the contenders hear from their leader. Without a key, they only read the lock.
     #[arg(long)]
     peer_key: Option<String>,
@@ -59,16 +62,29 @@ impl Log for Noted {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock: place, identity, timings, peer_key, log, history } = Args::parse();
-    let (store, key) = place.open().await?;
+    let Args { lock: place, identity, timings, part, peer_key, log, history } = Args::parse();
     let history = history.map(|file| History::of(std::process::id(), &file)).transpose()?;
     let log = match log {
-        None => FencedLog::new(Arc::clone(&store), format!("{key}-log")),
+        None => {
+            let (store, key) = place.open().await?;
+            FencedLog::new(store, format!("{key}-log"))
+        }
         Some(log) => FencedLog::new(log.open().await?, log.key()),
     };
     let log = Noted { log, history: history.clone() };
-    let store = history.map_or_else(|| Arc::clone(&store), |history| Recorded::new(Arc::clone(&store), key, history));
-    let lock = ObjectLock::new(store, key, &identity);
+    let mut parts = Vec::new();
+    for place in [&place].into_iter().chain(&part) {
+        let (store, key) = place.open().await?;
+        let store = match &history {
+            None => store,
+            Some(history) => Recorded::new(store, key, Arc::clone(history)),
+        };
+        parts.push(ObjectLock::new(store, key, &identity));
+    }
+    let lock: Arc<dyn ObjectStoreBasedLock> = match &parts[..] {
+        [only] => Arc::new(only.clone()),
+        _ => Arc::new(Majority::of(parts)?),
+    };
     let candidate = Candidate { lock, log, timings, rest: timings.retry_period() / RESTS };
     let peers = peer_key.as_deref().map(peers).transpose()?;
     let address = peers.as_ref().and_then(Peers::listens_at).map(|address| format!("http://{address}{DEFAULT_PATH}"));

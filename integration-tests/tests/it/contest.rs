@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection::timings::JITTER_FACTOR;
 use leaderelection_arena::report::Report;
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Reply};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::stretch;
 use rand::SeedableRng as _;
@@ -30,6 +31,9 @@ const ROUNDS: usize = 32;
 /// The number of rounds on a store that another crate reaches, where others contend on the same server for longer.
 const FEW_ROUNDS: usize = 12;
 
+/// The number of reports in which a leader takes a part back that it has lost.
+const RENEWALS: usize = 30;
+
 /// The time that requests and timers may add to the protocol's bounds, on a machine that is not busy.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
@@ -38,68 +42,68 @@ const SEED_VARIABLE: &str = "LEADERELECTION_TEST_SEED";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3() {
-    contest(Site::Cloud(Cloud::s3().await)).await;
+    contest(Site::cloud(Cloud::s3().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_directory_bucket() {
-    few_rounds(Site::Cloud(Cloud::express_with_short_sessions().await)).await;
+    few_rounds(Site::cloud(Cloud::express_with_short_sessions().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure() {
-    contest(Site::Cloud(Cloud::azure().await)).await;
+    contest(Site::cloud(Cloud::azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_gcs() {
-    contest(Site::Cloud(Cloud::gcs().await)).await;
+    contest(Site::cloud(Cloud::gcs().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_object_store_with_its_retries() {
-    few_rounds(Site::Cloud(Cloud::object_store_s3_with_retries().await)).await;
+    few_rounds(Site::cloud(Cloud::object_store_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_object_store() {
-    few_rounds(Site::Cloud(Cloud::object_store_s3().await)).await;
+    few_rounds(Site::cloud(Cloud::object_store_s3().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_object_store_with_its_retries() {
-    few_rounds(Site::Cloud(Cloud::object_store_azure_with_retries().await)).await;
+    few_rounds(Site::cloud(Cloud::object_store_azure_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_object_store() {
-    few_rounds(Site::Cloud(Cloud::object_store_azure().await)).await;
+    few_rounds(Site::cloud(Cloud::object_store_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_opendal_with_its_retries() {
-    few_rounds(Site::Cloud(Cloud::opendal_s3_with_retries().await)).await;
+    few_rounds(Site::cloud(Cloud::opendal_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_azure_by_opendal() {
-    few_rounds(Site::Cloud(Cloud::opendal_azure().await)).await;
+    few_rounds(Site::cloud(Cloud::opendal_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_opendal() {
-    few_rounds(Site::Cloud(Cloud::opendal_s3().await)).await;
+    few_rounds(Site::cloud(Cloud::opendal_s3().await)).await;
 }
 
 /// One object per write. Every write removes all earlier ones at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_service_that_can_only_create() {
-    few_rounds(Site::Cloud(Cloud::opendal_oss_swept().await)).await;
+    few_rounds(Site::cloud(Cloud::opendal_oss_swept().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_leases_of_kubernetes() {
-    contest(Site::Cloud(Cloud::kube().await)).await;
+    contest(Site::cloud(Cloud::kube().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,6 +121,38 @@ async fn in_a_directory_that_can_only_create() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory_by_opendal() {
     few_rounds(Site::directory(Layout::Opendal)).await;
+}
+
+/// Two of three servers decide, which are cut off in turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_majority_of_three_clouds() {
+    contest(Site::Clouds(vec![Cloud::s3().await, Cloud::azure().await, Cloud::gcs().await])).await;
+}
+
+/// A leader goes on while one part is lost, whichever it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_majority_of_which_one_is_lost() {
+    let clouds = vec![Cloud::s3().await, Cloud::azure().await, Cloud::gcs().await];
+    let mut cluster = Cluster::start(Site::Clouds(clouds), 2).await;
+    let leads = |report: &Report| matches!(report, Report::Inside { .. });
+    let Report::Inside { token: first, .. } = cluster.wait_for("a leader", leads).await else { unreachable!() };
+    for part in 0..cluster.parts() {
+        cluster.lose_part(part, Fault::new(Delivery::Never, Reply::Silence));
+        let lost_at = SystemClock.now();
+        // The leader has renewed its lease without the part.
+        let lease = cluster.timings().lease_duration();
+        let goes_on = |report: &Report| matches!(report, Report::Inside { at, .. } if *at >= lost_at + lease * 2);
+        let Report::Inside { token, .. } = cluster.wait_for("a leader without one part", goes_on).await else {
+            unreachable!()
+        };
+        assert_eq!(token, first, "the term ended with part {part}");
+        cluster.find_part(part).await;
+        for _ in 0..RENEWALS {
+            cluster.wait_for_more("the leader renews", leads).await;
+        }
+    }
+    cluster.let_all_go().await;
+    cluster.clear().await;
 }
 
 async fn contest(site: Site) {

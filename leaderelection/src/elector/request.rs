@@ -15,6 +15,7 @@ use crate::election::{Answer, Failure, Operation, Request, Write};
 use crate::lock::LockError;
 use crate::lock::action::{CREATE, READ, UPDATE};
 use crate::lock::record::LeaderElectionRecord;
+use crate::lock::stranger::Stranger;
 use crate::store::{StoreErrorKind, Version};
 
 /// A request on its way. Dropping the request abandons the answer, and a write may still land.
@@ -107,6 +108,9 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
                 // One call is one attempt (rule 7). A second attempt made here would meet the success of the first as
                 // a conflict. The limit counts from `sent_at`, as the window does.
                 let found = limit.ask(sent_at, READ, lock, lock.get()).await?;
+                if let Some(stranger) = found.as_ref().and_then(|found| Stranger::beside_one(&found.record)) {
+                    return Err(LockError::new(StoreErrorKind::Unreadable, READ, lock.describe(), stranger));
+                }
                 Ok(Answer::Read(Ok(found)))
             }
             Request::Write(Write { record, expected, .. }) => {

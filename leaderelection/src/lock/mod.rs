@@ -8,6 +8,7 @@ pub(crate) mod memory;
 pub(crate) mod object_lock;
 pub(crate) mod record;
 pub(crate) mod refused;
+pub(crate) mod stranger;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,9 +26,10 @@ pub use job::{JobId, JobOutcome, REMEMBERED_JOBS};
 pub use memory::{MemoryLock, MemoryStore};
 pub use object_lock::ObjectLock;
 pub use record::{
-    DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, MAX_LEADER_TRANSITIONS, PeerAddress, RecordError,
-    UnknownFields,
+    DEFAULT_MAX_LEASE_DURATION, HolderRank, LeaderElectionRecord, LockParts, MAX_LEADER_TRANSITIONS, PeerAddress,
+    RecordError, UnknownFields,
 };
+pub use stranger::Stranger;
 
 /// The lock for which candidates compete: one [`LeaderElectionRecord`] in an object store.
 ///

@@ -2,6 +2,7 @@
 
 mod fields;
 mod json;
+mod parts;
 mod peer;
 mod rank;
 #[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
@@ -18,6 +19,7 @@ pub(crate) use fields::COMPLETED_JOBS;
 pub use json::RecordError;
 #[cfg(feature = "sessions")]
 pub(crate) use json::parse_of_session;
+pub use parts::LockParts;
 pub use peer::PeerAddress;
 pub use rank::HolderRank;
 #[cfg_attr(not(feature = "unstable-election"), allow(unreachable_pub, reason = "the election publishes it"))]
@@ -82,6 +84,8 @@ pub struct LeaderElectionRecord {
     pub peer: Option<Arc<PeerAddress>>,
     /// The rank of the holder, bound to its term: see [`leader_rank`](Self::leader_rank).
     pub rank: Option<Arc<HolderRank>>,
+    /// The parts of the lock, if it is made of several, bound to the holder's term: see [`lock_parts`](Self::lock_parts).
+    pub parts: Option<Arc<LockParts>>,
     /// The number of times that candidates of a better rank have asked for the lease since a leader last led for long. Each
     /// doubles the time that a candidate waits before it asks again.
     pub take_backs: u8,
@@ -105,6 +109,7 @@ impl LeaderElectionRecord {
             session: None,
             peer: None,
             rank: None,
+            parts: None,
             take_backs: 0,
             unknown: UnknownFields::default(),
         }
@@ -123,6 +128,12 @@ impl LeaderElectionRecord {
             .as_ref()
             .filter(|rank| rank.term == self.leader_transitions && !self.is_released())
             .map_or(0, |rank| rank.rank)
+    }
+
+    /// The parts of the lock in the term that the record shows; `None` if the lock was written alone.
+    #[must_use]
+    pub fn lock_parts(&self) -> Option<&LockParts> {
+        self.parts.as_deref().filter(|parts| parts.term == self.leader_transitions)
     }
 
     /// The address that the holder advertises; `None` if it advertises none, or if an earlier leader did.

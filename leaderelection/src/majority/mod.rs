@@ -3,6 +3,7 @@
 pub mod notice;
 pub mod parts;
 pub mod plan;
+mod stranger;
 pub mod view;
 mod watch;
 mod write;
@@ -121,7 +122,8 @@ impl Majority {
             let problem = format!("({quorum}) must be from {} to {size}, the number of locks", size / 2 + 1);
             return Err(ConfigError::new("needed locks", problem));
         }
-        let view = Arc::new(Mutex::new(View::new(identity, size, quorum)));
+        let names = parts.iter().map(|part| part.describe()).collect();
+        let view = Arc::new(Mutex::new(View::new(identity, names, quorum)));
         Ok(Self { parts, quorum, view, rest: Mutex::default(), silent: Mutex::default() })
     }
 
@@ -200,6 +202,9 @@ impl ObjectStoreBasedLock for Majority {
             && let Some((_, error)) = errors.into_iter().next()
         {
             return Err(error);
+        }
+        if let Some(stranger) = self.view().stranger(&looks) {
+            return Err(LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), stranger));
         }
         if self.view().is_in_doubt(&looks) {
             let problem = "too few of its parts answer to tell who holds it";

@@ -47,8 +47,9 @@ impl View {
             true => renews || record.is_released() || self.looked.contains(&part),
             false => renews && place.is_behind(record.leader_transitions),
         };
+        let parts = self.parts_in(record.leader_transitions);
         let put = |part: usize, place: &Place| {
-            let mut record = record.clone();
+            let mut record = LeaderElectionRecord { parts: Some(Arc::clone(&parts)), ..record.clone() };
             self.carried.iter().for_each(|carried| record.keep_unknown_of(carried));
             Put { part, record: Arc::new(record), expected: place.version.clone() }
         };

@@ -24,6 +24,8 @@ const UNDECIDED_LOOKS: u8 = 16;
 pub struct View {
     /// The identity of the candidate.
     pub(super) identity: String,
+    /// The names of the parts.
+    pub(super) names: Vec<String>,
     /// The number of parts.
     pub(super) size: usize,
     /// The number of parts that a leader needs.
@@ -77,12 +79,14 @@ enum Verdict {
 }
 
 impl View {
-    /// Creates the view of the candidate `identity` of a lock with `size` parts, before its first look. A leader needs
+    /// Creates the view of the candidate `identity` of a lock with these parts, before its first look. A leader needs
     /// `quorum` of them.
     #[must_use]
-    pub fn new(identity: impl Into<String>, size: usize, quorum: usize) -> Self {
+    pub fn new(identity: impl Into<String>, names: Vec<String>, quorum: usize) -> Self {
+        let size = names.len();
         Self {
             identity: identity.into(),
+            names,
             size,
             quorum,
             shown: None,
@@ -165,6 +169,7 @@ impl View {
             write_id: record.write_id.as_ref().map(|id| format!("{id}-returned")),
             peer: None,
             rank: None,
+            parts: Some(self.parts_in(record.leader_transitions)),
             ..record.clone()
         };
         self.carried.iter().for_each(|carried| returned.keep_unknown_of(carried));
@@ -208,6 +213,8 @@ impl View {
         let parts = self.parts(looks, verdict, &counted);
         let version = parts.version();
         let record = self.record(looks, verdict, &counted, &version).map(|mut record| {
+            // The election knows one lock, and the next write names the parts.
+            record.parts = None;
             // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
             record.unknown = UnknownFields::default();
             records(looks).chain(self.carried.as_deref()).for_each(|half| record.keep_unknown_of(half));

@@ -127,15 +127,15 @@ pub enum AdminError {
 ///
 /// # Errors
 ///
-/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. A lease that was released since stays unchanged
-/// and causes no error.
+/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. A lease that was released since causes no error.
 pub async fn force_release(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
 ) -> Result<Intervention, AdminError> {
     let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
-        if before.is_released() {
+        // A claim of a lock's parts outlives the term (rule M8).
+        if before.is_released() && before.parts.is_none() {
             return before.clone();
         }
         LeaderElectionRecord { preferred_holder: None, ..before.clone() }.released(stamp.clone())

@@ -3,6 +3,7 @@
 mod faults;
 mod phases;
 mod requests;
+mod strangers;
 mod three;
 
 use std::sync::Arc;

@@ -30,7 +30,7 @@ pub(super) async fn end(
 ) -> Result<Exit, Failure> {
     output.progress(format_args!("reading the locks of the session {id}"));
     let limit = TimeLimit::new(PATIENCE).of_setting("for one request");
-    let target = url.open_bounded(limit).await?;
+    let target = url.target(Some(limit)).await?;
     let locks = target.locks_of_session().await?;
     output.done();
     let locks: Vec<String> = locks.iter().map(|lock| url.at(lock.key()).to_string()).collect();

@@ -29,5 +29,5 @@ fn one_lock_is_not_two() {
     let place = Place::new();
     let ended = end(&["serve", "--lock", &place.lock("a"), "--also", &place.lock("a"), "--listen", "127.0.0.1:0"]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("--also names the lock of --lock"), "{ended:?}");
+    assert!(ended.stderr.contains("are one lock: name each lock once"), "{ended:?}");
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use leaderelection::StoreErrorKind;
 use leaderelection::election::{Answer, Failure, Input, Purpose};
+use leaderelection::lock::Stranger;
 use leaderelection::majority::plan::Put;
+use leaderelection::{StoreErrorKind, VersionedRecord};
 
 use super::call::{Call, Rest};
 use super::promise::Violation;
@@ -21,9 +22,13 @@ impl World {
         if looks.len() < phase.needs || left.next().is_some() && !view.is_decided(looks) {
             return;
         }
+        let failure = |kind| Err(Failure { kind, retry_after: None });
+        let is_strange = |found: &VersionedRecord| Stranger::beside_one(&found.record).is_some();
         let answer = match phase.is_joint() {
-            true if view.is_in_doubt(looks) => Err(Failure { kind: StoreErrorKind::Ambiguous, retry_after: None }),
+            true if view.stranger(looks).is_some() => failure(StoreErrorKind::Unreadable),
+            true if view.is_in_doubt(looks) => failure(StoreErrorKind::Ambiguous),
             true => Ok(view.show(looks).0),
+            false if looks.values().flatten().any(is_strange) => failure(StoreErrorKind::Unreadable),
             false => Ok(looks.remove(&0).flatten()),
         };
         *call = None;

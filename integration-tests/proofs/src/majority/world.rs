@@ -118,7 +118,7 @@ impl Node {
         if setup.takes_back {
             (rules.rank, rules.take_back) = (u8::from(index > 0), index == 0);
         }
-        let view = View::new(NAMES[index], phase.parts.len(), phase.needs);
+        let view = View::new(NAMES[index], phase.parts.iter().map(ToString::to_string).collect(), phase.needs);
         Self { phase, election: Election::new(rules), view, job: setup.job_id(), call: None, rest: None, stops: false }
     }
 }

@@ -16,6 +16,8 @@ const DENIED: u16 = 403;
 const WELL: usize = 2;
 
 pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus, rounds: usize) {
+    // The parts of the lock that nobody reaches.
+    let mut lost: Vec<usize> = Vec::new();
     for _ in 0..rounds {
         for slot in cluster.unwell() {
             if random.random_bool(0.4) {
@@ -27,6 +29,15 @@ pub(super) async fn reign(cluster: &mut Cluster, random: &mut Xoshiro256PlusPlus
             Some(leader) if random.random_bool(0.5) => leader,
             _ => random.random_range(0..cluster.size()),
         };
+        if cluster.parts() > 1 && random.random_bool(0.3) {
+            match lost.pop() {
+                Some(part) => cluster.find_part(part).await,
+                None => {
+                    lost = (0..cluster.parts()).filter(|_| random.random_bool(0.4)).collect();
+                    lost.iter().for_each(|part| cluster.lose_part(*part, outage(random)));
+                }
+            }
+        }
         let may_last = cluster.size() - cluster.unwell().len() > WELL;
         match random.random_range(0..6) {
             0 => cluster.kill(slot, random.random()).await,
@@ -51,7 +62,7 @@ fn outage(random: &mut Xoshiro256PlusPlus) -> Fault {
 }
 
 fn spoil_a_few(cluster: &Cluster, slot: usize, random: &mut Xoshiro256PlusPlus) {
-    let Some(proxy) = cluster.proxy(slot) else { return };
+    let Some(proxy) = cluster.proxies(slot).choose(random) else { return };
     let lies: Vec<_> = LIES.into_iter().filter(|lie| lie.fault.reply != Reply::Status(DENIED)).collect();
     for _ in 0..3 {
         let lie = lies.choose(random).expect("some are left");

@@ -1,10 +1,12 @@
 //! The contenders: processes, each behind a network of its own.
 
+use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use leaderelection::Timings;
 use leaderelection::clock::{Clock as _, SystemClock};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
@@ -30,7 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The place of the lock.
 pub(super) enum Site {
-    Cloud(Arc<Cloud>),
+    /// The places of the parts of one lock, or of the whole.
+    Clouds(Vec<Arc<Cloud>>),
     Directory(TempDir, Layout),
 }
 
@@ -46,6 +49,10 @@ pub(super) enum Layout {
 }
 
 impl Site {
+    pub(super) fn cloud(cloud: Arc<Cloud>) -> Self {
+        Self::Clouds(vec![cloud])
+    }
+
     pub(super) fn directory(layout: Layout) -> Self {
         Self::Directory(tempfile::tempdir().expect("a directory"), layout)
     }
@@ -69,7 +76,8 @@ impl Layout {
 
 pub(super) struct Cluster {
     site: Site,
-    key: String,
+    /// The keys of the parts, of which the first has the log beside it.
+    keys: Vec<String>,
     timings: Timings,
     contenders: Vec<Contender>,
     processes: usize,
@@ -85,8 +93,8 @@ struct Contender {
     /// The number of the process: every process has a different number.
     number: usize,
     process: Process,
-    /// The proxy of a contender; `None` for a store without a network.
-    proxy: Option<Proxy>,
+    /// The proxies of a contender, one for each cloud.
+    proxies: Vec<Proxy>,
     is_frozen: bool,
     is_cut_off: bool,
 }
@@ -94,45 +102,57 @@ struct Contender {
 impl Cluster {
     pub(super) async fn start(site: Site, size: usize) -> Self {
         let quick = timings(3000, 2000, 300);
-        let (key, timings) = match &site {
-            Site::Cloud(cloud) => (cloud.key(), cloud.timings(quick)),
-            Site::Directory(..) => (unique_name(), quick),
+        let (keys, timings) = match &site {
+            Site::Clouds(clouds) => (
+                clouds.iter().map(|cloud| cloud.key()).collect(),
+                clouds.iter().fold(quick, |timings, cloud| cloud.timings(timings)),
+            ),
+            Site::Directory(..) => (vec![unique_name()], quick),
         };
         let log = match &site {
-            Site::Cloud(cloud) if cloud.holds_only_records() => Some(tempfile::tempdir().expect("a directory")),
+            // A log in one of several clouds would be lost with it.
+            Site::Clouds(clouds) if clouds.len() > 1 || clouds[0].holds_only_records() => {
+                Some(tempfile::tempdir().expect("a directory"))
+            }
             _ => None,
         };
         let history = NamedTempFile::new().expect("a file");
         let mut cluster =
-            Self { site, key, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), history, log };
+            Self { site, keys, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), history, log };
         for slot in 0..size {
-            let proxy = match &cluster.site {
-                Site::Cloud(cloud) => Some(cloud.proxy().await),
-                Site::Directory(..) => None,
+            let proxies = match &cluster.site {
+                Site::Clouds(clouds) => join_all(clouds.iter().map(|cloud| cloud.proxy())).await,
+                Site::Directory(..) => Vec::new(),
             };
             let identity = format!("contender-{slot}");
-            let (number, process) = cluster.spawn(&identity, proxy.as_ref());
-            let contender = Contender { identity, number, process, proxy, is_frozen: false, is_cut_off: false };
+            let (number, process) = cluster.spawn(&identity, &proxies);
+            let contender = Contender { identity, number, process, proxies, is_frozen: false, is_cut_off: false };
             cluster.contenders.push(contender);
         }
         cluster
     }
 
-    fn spawn(&mut self, identity: &str, proxy: Option<&Proxy>) -> (usize, Process) {
-        let (url, environment) = match (&self.site, proxy) {
-            (Site::Cloud(cloud), Some(proxy)) => cloud.url_by(proxy, &self.key),
-            (Site::Directory(directory, layout), _) => {
-                (layout.place(directory.path(), &self.key).to_string(), Vec::new())
-            }
-            (Site::Cloud(_), None) => unreachable!("a cloud is behind a network"),
-        };
+    fn spawn(&mut self, identity: &str, proxies: &[Proxy]) -> (usize, Process) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contender"));
+        let first = match &self.site {
+            Site::Clouds(clouds) => {
+                let mut urls = VecDeque::new();
+                for ((cloud, proxy), key) in clouds.iter().zip(proxies).zip(&self.keys) {
+                    let (url, environment) = cloud.url_by(proxy, key);
+                    urls.push_back(url);
+                    command.envs(environment);
+                }
+                let first = urls.pop_front().expect("a cloud");
+                command.args(urls.into_iter().map(|url| format!("--part={url}")));
+                first
+            }
+            Site::Directory(directory, layout) => layout.place(directory.path(), &self.keys[0]).to_string(),
+        };
         command
-            .args([&url, identity])
+            .args([&first, identity])
             .arg(serde_json::to_string(&self.timings).expect("timings as JSON"))
             .arg("--history")
-            .arg(self.history.path())
-            .envs(environment);
+            .arg(self.history.path());
         if let Some(log) = &self.log {
             command.arg(format!("--log=file://{}/log", log.path().display()));
         }
@@ -163,8 +183,26 @@ impl Cluster {
         (until > SystemClock.now()).then_some(slot)
     }
 
-    pub(super) fn proxy(&self, slot: usize) -> Option<&Proxy> {
-        self.contenders[slot].proxy.as_ref()
+    pub(super) fn proxies(&self, slot: usize) -> &[Proxy] {
+        &self.contenders[slot].proxies
+    }
+
+    /// The number of clouds.
+    pub(super) fn parts(&self) -> usize {
+        self.contenders[0].proxies.len()
+    }
+
+    /// Lets no contender reach a part of the lock any more.
+    pub(super) fn lose_part(&self, part: usize, outage: Fault) {
+        self.contenders.iter().for_each(|contender| contender.proxies[part].set_outage(Some(outage)));
+    }
+
+    /// Lets all contenders reach a part again, but for those that are cut off.
+    pub(super) async fn find_part(&self, part: usize) {
+        for contender in self.contenders.iter().filter(|contender| !contender.is_cut_off) {
+            contender.proxies[part].forget_faults();
+            contender.proxies[part].deliver_held().await;
+        }
     }
 
     /// Returns the contenders that are frozen or cut off.
@@ -179,10 +217,9 @@ impl Cluster {
     }
 
     pub(super) fn cut_off(&mut self, slot: usize, outage: Fault) {
-        if let Some(proxy) = &self.contenders[slot].proxy {
-            proxy.set_outage(Some(outage));
-            self.contenders[slot].is_cut_off = true;
-        }
+        let contender = &mut self.contenders[slot];
+        contender.proxies.iter().for_each(|proxy| proxy.set_outage(Some(outage)));
+        contender.is_cut_off |= !contender.proxies.is_empty();
     }
 
     /// Continues a contender, and delivers the requests that its network held.
@@ -191,7 +228,7 @@ impl Cluster {
             self.signal(slot, Signal::CONT);
         }
         self.contenders[slot].is_cut_off = false;
-        if let Some(proxy) = &self.contenders[slot].proxy {
+        for proxy in &self.contenders[slot].proxies {
             proxy.forget_faults();
             proxy.deliver_held().await;
         }
@@ -217,10 +254,11 @@ impl Cluster {
     }
 
     fn start_again(&mut self, slot: usize) {
-        let (identity, proxy) = (self.contenders[slot].identity.clone(), self.contenders[slot].proxy.take());
-        let (number, process) = self.spawn(&identity, proxy.as_ref());
         let contender = &mut self.contenders[slot];
-        *contender = Contender { identity, number, process, proxy, is_frozen: false, ..*contender };
+        let (identity, proxies) = (contender.identity.clone(), std::mem::take(&mut contender.proxies));
+        let (number, process) = self.spawn(&identity, &proxies);
+        let contender = &mut self.contenders[slot];
+        *contender = Contender { identity, number, process, proxies, is_frozen: false, ..*contender };
     }
 
     async fn end(&mut self, slot: usize) {
@@ -275,7 +313,7 @@ impl Cluster {
     /// Lets the judge look at the calls of all contenders.
     pub(super) fn judge(&self) {
         match &self.site {
-            Site::Cloud(cloud) => cloud.judge_calls(self.history.path()),
+            Site::Clouds(clouds) => clouds[0].judge_calls(self.history.path()),
             Site::Directory(..) => history::judge(self.history.path(), false),
         }
     }
@@ -286,18 +324,18 @@ impl Cluster {
             return FencedLog::new(Arc::new(FileStore::new(log.path())), "log").entries().await.expect("a log");
         }
         let store = match &self.site {
-            Site::Cloud(cloud) => cloud.store().await,
+            Site::Clouds(clouds) => clouds[0].store().await,
             Site::Directory(directory, layout) => {
-                layout.place(directory.path(), &self.key).open().await.expect("a store").0
+                layout.place(directory.path(), &self.keys[0]).open().await.expect("a store").0
             }
         };
-        FencedLog::new(store, format!("{}-log", self.key)).entries().await.expect("a log")
+        FencedLog::new(store, format!("{}-log", self.keys[0])).entries().await.expect("a log")
     }
 
     /// Deletes the objects of the test, because a real bucket belongs to others.
     pub(super) async fn clear(&self) {
-        if let Site::Cloud(cloud) = &self.site {
-            cloud.clear().await;
+        if let Site::Clouds(clouds) = &self.site {
+            join_all(clouds.iter().map(|cloud| cloud.clear())).await;
         }
     }
 }

@@ -7,8 +7,8 @@ use chrono::{DateTime, Timelike, Utc};
 use serde::de::DeserializeOwned;
 
 use super::fields::{
-    ACQUIRE_TIME, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, LEASE_DURATION_SECONDS, PEER, PREFERRED_HOLDER,
-    RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
+    ACQUIRE_TIME, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, LEASE_DURATION_SECONDS, PARTS, PEER,
+    PREFERRED_HOLDER, RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
 };
 use super::peer::PeerAddress;
 use super::unknown::UnknownFields;
@@ -103,6 +103,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         preferred_holder: take(&mut fields, PREFERRED_HOLDER)?.filter(|preferred: &String| !preferred.is_empty()),
         peer: take_peer(&mut fields),
         rank: take_if_known(&mut fields, RANK).map(Arc::new),
+        parts: take_if_known(&mut fields, PARTS).map(Arc::new),
         take_backs: take_if_known(&mut fields, TAKE_BACKS).unwrap_or_default(),
         unknown: fields,
     })

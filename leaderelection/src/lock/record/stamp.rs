@@ -24,7 +24,7 @@ impl LeaderElectionRecord {
     /// so do the next leader's name, the number of requests for the lease, and what others have written.
     pub(crate) fn released(self, stamp: Stamp) -> Self {
         let (holder_identity, lease_duration) = (String::new(), RELEASED_LEASE);
-        let released = Self { acquire_time: None, session: None, peer: None, rank: None, ..self };
+        let released = Self { acquire_time: None, session: None, peer: None, rank: None, parts: None, ..self };
         Self { holder_identity, lease_duration, ..released }.stamped(stamp)
     }
 }

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::LeaderElectionRecord;
 use super::fields::{
-    ACQUIRE_TIME, COMPLETED_JOBS, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, PEER, PREFERRED_HOLDER, RANK,
-    RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
+    ACQUIRE_TIME, COMPLETED_JOBS, HOLDER_IDENTITY, LEADER_TRANSITIONS, LEASE_DURATION, PARTS, PEER, PREFERRED_HOLDER,
+    RANK, RENEW_TIME, SESSION, TAKE_BACKS, WRITE_ID, has_four_digit_year,
 };
 use crate::store::MAX_BODY_BYTES;
 
@@ -66,6 +66,9 @@ impl LeaderElectionRecord {
         if let Some(rank) = &self.rank {
             body.value(RANK, &**rank);
         }
+        if let Some(parts) = &self.parts {
+            body.value(PARTS, &**parts);
+        }
         if self.take_backs > 0 {
             body.value(TAKE_BACKS, &self.take_backs);
         }
@@ -73,6 +76,7 @@ impl LeaderElectionRecord {
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
+            PARTS => self.parts.is_some(),
             TAKE_BACKS => self.take_backs > 0,
             _ => false,
         };

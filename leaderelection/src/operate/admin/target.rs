@@ -12,6 +12,8 @@ use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 use crate::sessions::keys::{self, LOCKS, SESSIONS};
 use crate::sessions::machine::is_session;
 use crate::store::{ConditionalStore, ListedObject, StoreErrorKind, Version};
+#[cfg(feature = "majority")]
+use crate::{majority::Majority, timings::config_error::ConfigError};
 
 /// The number of locks that are read at the same time.
 const AT_A_TIME: usize = 16;
@@ -52,6 +54,9 @@ const OPERATOR: &str = "operator";
 #[derive(Clone, Debug)]
 pub struct Target {
     lock: AnyLock,
+    /// The whole lock, if it is made of several, of which `lock` is the first.
+    #[cfg(feature = "majority")]
+    whole: Option<Arc<Majority>>,
 }
 
 /// A target, as one look showed it.
@@ -109,7 +114,35 @@ impl Target {
     }
 
     fn of(store: Arc<dyn ConditionalStore>, key: impl Into<String>) -> Self {
-        Self { lock: AnyLock(ObjectLock::new(store, key, OPERATOR)) }
+        Self {
+            lock: AnyLock(ObjectLock::new(store, key, OPERATOR)),
+            #[cfg(feature = "majority")]
+            whole: None,
+        }
+    }
+
+    /// Creates the target of a lock that is made of several, in the order in which its candidates name them. Its record is
+    /// what most of the parts show together, and a change is written into most of them. The key and the sessions are those of
+    /// the first part.
+    ///
+    /// # Errors
+    ///
+    /// There are no parts.
+    #[cfg(feature = "majority")]
+    pub fn of_parts(parts: &[Self]) -> Result<Self, ConfigError> {
+        let whole = Majority::of(parts.iter().map(|part| part.lock.clone()))?;
+        let first = parts.first().map(|part| part.lock.clone());
+        let missing = || ConfigError::new("parts", "must be one at least".to_owned());
+        Ok(Self { lock: first.ok_or_else(missing)?, whole: Some(Arc::new(whole)) })
+    }
+
+    /// The lock that the calls are about.
+    fn lock(&self) -> &dyn ObjectStoreBasedLock {
+        #[cfg(feature = "majority")]
+        if let Some(whole) = &self.whole {
+            return &**whole;
+        }
+        &self.lock
     }
 
     /// The key of the object in the store.
@@ -121,7 +154,7 @@ impl Target {
     /// The name of the object for people. The name contains no secrets.
     #[must_use]
     pub fn describe(&self) -> String {
-        self.lock.describe()
+        self.lock().describe()
     }
 
     /// Reads the record, and nothing else.
@@ -130,7 +163,7 @@ impl Target {
     ///
     /// [`StoreErrorKind::Unreadable`] if the object is not a record.
     pub async fn get(&self) -> Result<Option<VersionedRecord>, LockError> {
-        self.lock.get().await
+        self.lock().get().await
     }
 
     /// Reads the record, and the session that it names.
@@ -216,7 +249,7 @@ impl Target {
     ///
     /// As for [`force_release`].
     pub async fn force_release(&self, seen: &LeaderElectionRecord) -> Result<Intervention, AdminError> {
-        force_release(&self.lock, seen).await
+        force_release(self.lock(), seen).await
     }
 
     /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. A leader through a
@@ -233,7 +266,7 @@ impl Target {
         if self.session_id(seen).is_some() {
             return Err(AdminError::IsSession { session: self.describe() });
         }
-        request_transfer(&self.lock, seen, to).await
+        request_transfer(self.lock(), seen, to).await
     }
 
     fn beside(&self, key: String) -> Self {

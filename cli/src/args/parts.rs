@@ -1,0 +1,68 @@
+//! The arguments of `run` and `serve` for a lock that is made of several.
+
+use std::fmt;
+use std::sync::Arc;
+
+use leaderelection::{Majority, ObjectStoreBasedLock};
+
+use crate::exit::Failure;
+use crate::lock::{CandidateLock, Lock, LockUrl};
+
+/// The parts of a lock beside the first, and the number that a leader needs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Parts {
+    /// Hold this lock too, from which a service moves to the lock of --lock. The replicas are rolled out three times, and
+    /// each time with a look at who leads: with the old lock, with both, with the new lock. There is no gap, and the
+    /// fencing token is above the tokens of both locks
+    #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
+    #[arg(conflicts_with = "require_probe")]
+    also: Option<LockUrl>,
+    /// The number of locks that a leader needs, if --lock is given several times; a majority unless it is given. All of them
+    /// are needed in the second of three rollouts from one lock to several, and on the way back
+    #[arg(long, value_name = "NUMBER", conflicts_with = "also")]
+    needed: Option<usize>,
+}
+
+impl Parts {
+    /// Returns the lock to compete for: `first`, which is opened, or all parts together.
+    pub(crate) async fn join(
+        &self,
+        locks: &CandidateLock,
+        first: Lock,
+        identity: &str,
+    ) -> Result<Arc<dyn ObjectStoreBasedLock>, Failure> {
+        if let (Some(also), [_, _, ..]) = (&self.also, locks.parts()) {
+            let message =
+                format!("--also ({also}) is for a move to one lock, and --lock names {}", locks.parts().len());
+            return Err(Failure::usage(message));
+        }
+        let urls: Vec<&LockUrl> = self.also.iter().chain(locks.parts()).collect();
+        for (number, url) in urls.iter().enumerate() {
+            for other in &urls[..number] {
+                if url.names_the_object_of(other).await {
+                    let message =
+                        format!("{url} and {other} are one lock: name each lock once, so that it counts once");
+                    return Err(Failure::usage(message));
+                }
+            }
+        }
+        if urls.len() == 1 && self.needed.is_none() {
+            return Ok(Arc::new(first));
+        }
+        let mut parts = Vec::new();
+        for url in urls {
+            let is_first = std::ptr::eq(url, &raw const **locks);
+            parts.push(if is_first { first.clone() } else { url.open(identity).await? });
+        }
+        let most = Majority::of(parts)?;
+        Ok(match self.needed {
+            None => Arc::new(most),
+            Some(needed) => Arc::new(most.needing(needed)?),
+        })
+    }
+
+    /// The name of all parts.
+    pub(crate) fn with(&self, locks: &CandidateLock) -> impl fmt::Display {
+        self.also.as_ref().map_or_else(|| locks.to_string(), |also| format!("{locks} and {also}"))
+    }
+}

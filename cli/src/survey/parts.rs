@@ -1,0 +1,50 @@
+//! The parts of a lock that is made of several, each by itself.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use crate::args::timing::request_limit;
+use crate::exit::Failure;
+use crate::lock::view::View;
+use crate::lock::{LockUrl, OperatorLock};
+
+/// A part, as one read showed it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part {
+    #[serde(flatten)]
+    view: View,
+    /// `true` if the part shows the holder and the token of the whole lock.
+    pub(crate) agrees: bool,
+}
+
+/// Reads each part of a lock that was seen as a whole; none if the lock is not made of several.
+pub(crate) async fn of(lock: &OperatorLock, whole: &View, request_timeout: Duration) -> Vec<Part> {
+    let parts = lock.parts().iter().filter(|_| lock.parts().len() > 1);
+    join_all(parts.map(async |part| {
+        let view = look(part, request_timeout).await.unwrap_or_else(|failure| View::unreachable(part, &failure));
+        let term = |view: &View| (view.state, view.holder.clone(), view.fencing_token);
+        Part { agrees: term(&view) == term(whole), view }
+    }))
+    .await
+}
+
+async fn look(part: &LockUrl, request_timeout: Duration) -> Result<View, Failure> {
+    let target = part.target(Some(request_limit(request_timeout))).await?;
+    View::of_look(part, target.look().await)
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { view, agrees } = self;
+        match (agrees, view.fencing_token) {
+            (true, _) => write!(f, "{} agrees", view.lock),
+            (false, None) if view.problem.is_some() => write!(f, "{}: {}", view.lock, view.trouble()),
+            (false, None) => write!(f, "{}: {}", view.lock, view.leader()),
+            (false, Some(token)) => write!(f, "{}: {}, fencing token {token}", view.lock, view.leader()),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The parts of a lock that is made of several, bound to the term of the leader that has written them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The parts of a lock that is made of several: the field `parts` of a [record](super::LeaderElectionRecord).
+///
+/// ```json
+/// {"needed": 2, "of": ["s3://a/locks/x", "s3://b/locks/x", "s3://c/locks/x"], "term": 7}
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LockParts {
+    /// The number of parts that a leader needs.
+    pub needed: usize,
+    /// The names of the parts, in the order in which candidates take them.
+    pub of: Vec<String>,
+    /// The fencing token of the term. The parts count only in this term.
+    pub term: u64,
+}
+
+impl LockParts {
+    /// Creates the parts of the lock in one term.
+    #[must_use]
+    pub fn new(needed: usize, of: Vec<String>, term: u64) -> Arc<Self> {
+        Arc::new(Self { needed, of, term })
+    }
+
+    /// Returns `true` if candidates of these parts and of others exclude each other: any two sets of parts that suffice have
+    /// a part in common, and both take their common parts in the same order.
+    #[must_use]
+    pub fn suit(&self, others: &Self) -> bool {
+        let (ours, theirs) = (self.in_common(others), others.in_common(self));
+        let common = ours.len();
+        // What a leader needs beside the parts that are its alone.
+        let needed = |parts: &Self| parts.needed.saturating_sub(parts.of.len() - common);
+        ours == theirs && needed(self) + needed(others) > common
+    }
+
+    /// The parts that others have, too, in this order.
+    fn in_common<'a>(&self, others: &'a Self) -> Vec<&'a str> {
+        let mut left: Vec<&String> = others.of.iter().collect();
+        let take = |name: &String| Some(left.swap_remove(left.iter().position(|other| *other == name)?).as_str());
+        self.of.iter().filter_map(take).collect()
+    }
+}
+
+impl fmt::Display for LockParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.needed, self.of.join(", "))
+    }
+}

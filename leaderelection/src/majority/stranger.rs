@@ -1,0 +1,39 @@
+//! The refusal of a lock whose holder has other parts (M8).
+
+use std::sync::Arc;
+
+use super::parts::Looks;
+use super::view::View;
+use crate::lock::record::{LeaderElectionRecord, LockParts};
+use crate::lock::stranger::Stranger;
+
+impl View {
+    /// Returns the candidate of other parts that has written the highest token of a look, if a leader of those parts and a
+    /// leader of these might hold nothing in common. A leader does not ask, because its own parts answer for it.
+    #[must_use]
+    pub fn stranger(&self, looks: &Looks) -> Option<Stranger> {
+        if self.shown.as_ref().is_some_and(|shown| !shown.record.is_released() && self.is_own(&shown.record)) {
+            return None;
+        }
+        let newest = looks.values().flatten().map(|found| found.record.leader_transitions).max()?;
+        let ours = self.parts_in(newest);
+        let found = looks.iter().filter_map(|(part, found)| Some((*part, &found.as_ref()?.record)));
+        let newest = found.filter(|(_, record)| record.leader_transitions == newest && !self.is_own(record));
+        newest.filter_map(|(part, record)| self.written_by_stranger(&ours, part, record)).next()
+    }
+
+    fn written_by_stranger(&self, ours: &LockParts, part: usize, record: &LeaderElectionRecord) -> Option<Stranger> {
+        let alone = || LockParts::new(1, vec![self.names[part].clone()], record.leader_transitions);
+        let theirs = match &record.parts {
+            _ if record.lock_parts().is_some() => record.parts.clone()?,
+            _ if record.is_released() => return None,
+            _ => alone(),
+        };
+        (!ours.suit(&theirs)).then(|| Stranger::new(&theirs, ours))
+    }
+
+    /// The parts of the lock, as they are written in a term.
+    pub(super) fn parts_in(&self, term: u64) -> Arc<LockParts> {
+        LockParts::new(self.quorum, self.names.clone(), term)
+    }
+}
