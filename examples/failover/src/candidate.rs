@@ -15,7 +15,7 @@ use crate::thaw;
 pub async fn run(name: String, settings: Settings) -> anyhow::Result<()> {
     let site = Site::open(settings.store.as_ref().context("a candidate needs --store")?).await?;
     let candidate = Candidate {
-        lock: ObjectLock::new(Arc::clone(&site.store), &site.lock_key, &name),
+        lock: Arc::new(ObjectLock::new(Arc::clone(&site.store), &site.lock_key, &name)),
         log: site.log(),
         timings: settings.timing.check()?,
         rest: settings.append_period(),
