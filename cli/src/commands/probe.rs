@@ -83,7 +83,8 @@ Examples:
   Timings for a failover of two seconds, and their price:
     leaderelect probe --failover 2s s3://locks--use1-az4--x-s3/scheduler
   Two gateways of one store:
-    leaderelect probe 's3://bucket/a?endpoint=http://one:8333' --also 's3://bucket/a?endpoint=http://two:8333'";
+    leaderelect probe 's3://bucket/a?endpoint=http://one:8333' \\
+        --also 's3://bucket/a?endpoint=http://two:8333'";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     args.lock.must_be_one()?;
