@@ -233,9 +233,10 @@ impl Shapes<'_> {
 }
 
 /// Returns the number of requests in a row that may remain unanswered after a renewal, so that a read and a write of this
-/// duration still renew the lease before the renew deadline, whatever the jitter of the pauses.
+/// duration still renew the lease before the renew deadline, whatever the jitter of the pauses. The read that follows an
+/// unanswered write waits for no pause, and the write that follows the last read waits for one.
 fn survives(timings: &Timings, slow: Duration) -> u32 {
-    let (mut used, mut pause, mut unanswered) = (timings.retry_period() + slow * 2, FIRST_PAUSE, 0);
+    let (mut used, mut pause, mut unanswered) = (timings.retry_period() + slow * 2, FIRST_PAUSE * 2, 0);
     loop {
         used += timings.request_timeout() + pause.min(timings.retry_period());
         if used > timings.renew_deadline() {
