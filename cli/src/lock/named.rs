@@ -58,7 +58,8 @@ fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<Lines,
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(TOO_LONG).read_to_string(&mut text));
     read.map_err(|error: io::Error| format!("cannot read {path}: {error}; name a file that contains the lock's URL"))?;
-    let urls = text.trim().lines().map(|line| parse(line.trim()));
+    // An empty file has one line, which is no URL.
+    let urls = text.trim().split('\n').map(|line| parse(line.trim()));
     urls.collect::<Result<_, _>>().map(Lines).map_err(|error| format!("{path}: {error}"))
 }
 

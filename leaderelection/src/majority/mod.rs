@@ -48,8 +48,8 @@ use view::View;
 /// names the leader of one of them, and reports an error if it sees two leaders.
 ///
 /// A leader makes a write for each part where it makes one on a single lock, and a candidate a read. The elector's request
-/// timeout is for all together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator's interventions of
-/// [`admin`](crate::admin) are for each of the parts by itself, and no [store
+/// timeout is for all together. A `Majority` belongs to one elector, inside a runtime of tokio. An operator changes all parts
+/// together by `Target::of_parts` of [`admin`](crate::admin), or each by itself. No [store
 /// check](crate::LeaderElectionConfigBuilder::store_check) is possible.
 ///
 /// ```
