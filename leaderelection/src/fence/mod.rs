@@ -9,8 +9,9 @@
 //! | the resource | the fence |
 //! |---|---|
 //! | a process: a server, an actor, a device's driver | [`Fence`] |
+//! | an HTTP service in one process | `FenceLayer`, with the feature `tower` |
 //! | one object of an object store | [`FencedObject`] |
-//! | many objects of an object store, a SQL database, an HTTP service | the [recipes] |
+//! | many objects of an object store, a SQL database | the [recipes] |
 //!
 //! Three rules hold for every fence:
 //!
@@ -25,6 +26,10 @@ mod attempt;
 mod backoff;
 mod envelope;
 mod error;
+#[cfg(feature = "tower")]
+mod gate;
+#[cfg(feature = "tower")]
+mod layer;
 mod memory;
 mod object;
 #[doc = include_str!("../../docs/fencing.md")]
@@ -32,6 +37,8 @@ pub mod recipes {}
 mod stale;
 
 pub use error::FencedError;
+#[cfg(feature = "tower")]
+pub use layer::{FENCING_TOKEN, FenceLayer, Fenced, FencingToken};
 pub use memory::Fence;
 pub use object::{FencedObject, FencedValue};
 pub use stale::StaleToken;

@@ -1,7 +1,9 @@
 //! The fences against leaders of the past: in memory, and in an object of a store.
 
 mod doubt;
+mod layer;
 mod trouble;
+mod vectors;
 
 use std::sync::Barrier;
 use std::thread;

@@ -11,7 +11,8 @@ The election is done by the program ``leaderelect``, which this package brings a
 """
 
 from ._candidate import Candidate, leadership
-from ._errors import AlreadyDone, LeadershipLost, SidecarEnded
+from ._errors import AlreadyDone, LeadershipLost, SidecarEnded, StaleToken
+from ._fence import Fence
 from ._term import Term
 
-__all__ = ["AlreadyDone", "Candidate", "LeadershipLost", "SidecarEnded", "Term", "leadership"]
+__all__ = ["AlreadyDone", "Candidate", "Fence", "LeadershipLost", "SidecarEnded", "StaleToken", "Term", "leadership"]
