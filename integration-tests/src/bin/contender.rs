@@ -14,7 +14,7 @@ use leaderelection_integration_tests::history::{History, Recorded};
 use leaderelection_integration_tests::place::Place;
 use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
-/// The number of entries, and of reports, that a leader writes in a retry period.
+/// The number of entries, and of reports, that a leader writes in a retry period by default.
 const RESTS: u32 = 6;
 
 /// The time in which followers hear that the lease is released.
@@ -42,6 +42,9 @@ struct Args {
     /// The file to which all calls are added for a judge.
     #[arg(long)]
     history: Option<PathBuf>,
+    /// The pause in milliseconds between two entries, and between two reports.
+    #[arg(long)]
+    rest: Option<u64>,
 }
 
 /// The log, whose calls are events of a history.
@@ -62,7 +65,7 @@ impl Log for Noted {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let Args { lock: place, identity, timings, part, peer_key, log, history } = Args::parse();
+    let Args { lock: place, identity, timings, part, peer_key, log, history, rest } = Args::parse();
     let history = history.map(|file| History::of(std::process::id(), &file)).transpose()?;
     let log = match log {
         None => {
@@ -85,7 +88,8 @@ async fn main() -> anyhow::Result<()> {
         [only] => Arc::new(only.clone()),
         _ => Arc::new(Majority::of(parts)?),
     };
-    let candidate = Candidate { lock, log, timings, rest: timings.retry_period() / RESTS };
+    let rest = rest.map_or(timings.retry_period() / RESTS, Duration::from_millis);
+    let candidate = Candidate { lock, log, timings, rest };
     let peers = peer_key.as_deref().map(peers).transpose()?;
     let address = peers.as_ref().and_then(Peers::listens_at).map(|address| format!("http://{address}{DEFAULT_PATH}"));
     let attach = |elector: &DefaultLeaderElector| Ok(peers.as_ref().map(|peers| peers.attach(elector)).transpose()?);

@@ -27,7 +27,7 @@ const ACCOUNT: &str = "account";
 /// A running server with an account of its own and no containers.
 #[derive(Debug)]
 pub struct Azurite {
-    _process: ServerProcess,
+    process: ServerProcess,
     port: u16,
     key: String,
 }
@@ -58,7 +58,12 @@ impl Azurite {
         let mut process = ServerProcess::start(&server, data);
         // The server has no health page, but refuses an unsigned listing.
         process.wait_until_answering(port, &format!("/{ACCOUNT}?comp=list"), 403, Duration::from_secs(60))?;
-        Ok(Self { _process: process, port, key })
+        Ok(Self { process, port, key })
+    }
+
+    /// The process, which a test may end, freeze and start again.
+    pub fn process(&mut self) -> &mut ServerProcess {
+        &mut self.process
     }
 
     /// The name of the storage account, and its key.

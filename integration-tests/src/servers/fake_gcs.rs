@@ -10,7 +10,7 @@ mod json;
 mod state;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use google_cloud_auth::credentials::anonymous;
@@ -32,7 +32,7 @@ use state::{Response, State};
 pub struct FakeGcs {
     address: SocketAddr,
     state: Arc<State>,
-    serving: JoinHandle<()>,
+    serving: Mutex<JoinHandle<()>>,
 }
 
 impl FakeGcs {
@@ -41,8 +41,31 @@ impl FakeGcs {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let state = Arc::new(State { options, ..State::default() });
-        let serving = tokio::spawn(serve(listener, state.clone()));
+        let serving = Mutex::new(tokio::spawn(serve(listener, state.clone())));
         Self { address, state, serving }
+    }
+
+    /// Ends the server in the midst of its requests, and keeps its objects. From now on it refuses connections.
+    pub fn stop(&self) {
+        lock(&self.serving).abort();
+    }
+
+    /// Starts the server again after [`stop`](Self::stop), at the same address and with the same objects.
+    ///
+    /// # Panics
+    ///
+    /// If another program has taken the port.
+    pub async fn start_again(&self) {
+        // The port is free when the task has ended.
+        let ended = std::mem::replace(&mut *lock(&self.serving), tokio::spawn(async {}));
+        let _ = ended.await;
+        let listener = TcpListener::bind(self.address).await.expect("the server's own port");
+        *lock(&self.serving) = tokio::spawn(serve(listener, self.state.clone()));
+    }
+
+    /// Lets the server carry out and answer nothing before it goes on, as when its process is frozen.
+    pub fn set_frozen(&self, is_frozen: bool) {
+        self.state.is_frozen.send_replace(is_frozen);
     }
 
     /// The URL of the server, such as `http://127.0.0.1:31234`.
@@ -98,7 +121,7 @@ impl FakeGcs {
 
 impl Drop for FakeGcs {
     fn drop(&mut self) {
-        self.serving.abort();
+        lock(&self.serving).abort();
     }
 }
 
@@ -120,6 +143,8 @@ async fn answer(state: Arc<State>, request: hyper::Request<Incoming>) -> Result<
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| "the client went away")?.to_bytes();
     lock(&state.requests).push(format!("{} {}", head.method, head.uri.path()));
+    let unfrozen = async || state.is_frozen.subscribe().wait_for(|is_frozen| !is_frozen).await.map(drop);
+    unfrozen().await.map_err(|_| "the server has ended")?;
     let fault = lock(&state.faults).pop_front();
     let is_grpc = head.headers.get("content-type").is_some_and(|kind| kind == "application/grpc");
     match fault {
@@ -129,6 +154,7 @@ async fn answer(state: Arc<State>, request: hyper::Request<Incoming>) -> Result<
         _ => {}
     }
     let answer = if is_grpc { grpc::answer(&state, &head, &body) } else { json::answer(&state, &head, &body) };
+    unfrozen().await.map_err(|_| "the server has ended")?;
     match fault {
         Some(Fault::LoseAnswer) => Err("a fault of the test"),
         Some(Fault::AnswerUnavailable) => Ok(json::error(503, "backendError", "a fault of the test")),

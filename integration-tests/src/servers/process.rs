@@ -11,33 +11,49 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{random, unique_name};
 
 /// Runs the command in its arguments until the standard input closes. The standard input closes when the test
 /// process ends in any way, SIGKILL included: a test process runs no destructors of statics.
 ///
 /// `$1` is the server's directory, and `$LITTER` names the server's files elsewhere. Both are deleted with the
-/// server. If the server ends by itself, the directory stays, because it contains the log.
+/// server. If the server ends by itself, the directory stays, because it contains the log. It also stays if there is a file
+/// `keep`, because the server will go on with it. The file `pid` names the server.
 const SUPERVISOR: &str = r#"
 directory=$1; shift
 cd "$directory"
+rm -f $LITTER
 exec 3<&0
-"$@" </dev/null >"$directory/log" 2>&1 3<&- &
+"$@" </dev/null >>"$directory/log" 2>&1 3<&- &
 server=$!
+echo $server >pid
 { cat <&3; kill -9 $server; } >/dev/null 2>&1 &
 watcher=$!
 wait $server
 status=$?
 kill $watcher
-[ $status -ne 137 ] || rm -rf "$directory" $LITTER
+[ $status -ne 137 ] || [ -e "$directory/keep" ] || rm -rf "$directory" $LITTER
 exit $status
 "#;
 
 /// A running server, in a directory of its own.
 #[derive(Debug)]
 pub struct ServerProcess {
+    supervised: Command,
     supervisor: Child,
     directory: PathBuf,
+    health: Option<Health>,
+}
+
+/// The answer of a server that works.
+#[derive(Clone, Debug)]
+struct Health {
+    port: u16,
+    url_path: String,
+    status: u16,
+    patience: Duration,
 }
 
 impl ServerProcess {
@@ -63,9 +79,9 @@ impl ServerProcess {
         }
         supervised.env("LITTER", litter.join(" "));
         // A process group of its own: Ctrl-C in a terminal must not end the supervisor before the server.
-        let supervised = supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let supervisor = supervised.spawn().expect("cannot start `sh`, which supervises the test servers");
-        Self { supervisor, directory }
+        supervised.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let supervisor = spawn(&mut supervised);
+        Self { supervised, supervisor, directory, health: None }
     }
 
     /// Waits until `GET url_path` on `port` is answered with `status`.
@@ -84,11 +100,53 @@ impl ServerProcess {
         status: u16,
         patience: Duration,
     ) -> Result<(), String> {
+        self.health = Some(Health { port, url_path: url_path.to_owned(), status, patience });
+        self.wait_until_healthy()
+    }
+
+    /// Ends the server by a signal, and keeps its data.
+    ///
+    /// # Panics
+    ///
+    /// If there is no server to end.
+    pub fn end(&mut self, signal: Signal) {
+        fs::write(self.directory.join("keep"), "").expect("the directory of a server");
+        // A supervisor whose input is closed kills the server.
+        let input = self.supervisor.stdin.take();
+        self.signal(signal);
+        self.supervisor.wait().expect("the end of a child");
+        drop(input);
+    }
+
+    /// Starts the server again on its data, and waits until it answers.
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn start_again(&mut self) {
+        fs::remove_file(self.directory.join("keep")).expect("a server that was ended");
+        self.supervisor = spawn(&mut self.supervised);
+        self.wait_until_healthy().unwrap_or_else(|failure| panic!("{failure}"));
+    }
+
+    /// Sends a signal to the server, such as one that freezes it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no server.
+    pub fn signal(&self, signal: Signal) {
+        let server = fs::read_to_string(self.directory.join("pid")).expect("the server's number");
+        let server = server.trim().parse().ok().and_then(Pid::from_raw).expect("the server's number");
+        kill_process(server, signal).expect("a signal");
+    }
+
+    fn wait_until_healthy(&mut self) -> Result<(), String> {
+        let Some(Health { port, url_path, status, patience }) = self.health.clone() else { return Ok(()) };
         let stdout = self.supervisor.stdout.take().expect("nobody has waited before");
         let ended = closing(stdout);
         let deadline = Instant::now() + patience;
         loop {
-            if answer(port, url_path).is_ok_and(|answer| answer == format!(" {status}")) {
+            if answer(port, &url_path).is_ok_and(|answer| answer == format!(" {status}")) {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -107,6 +165,10 @@ impl ServerProcess {
         let lines: Vec<_> = log.lines().collect();
         format!("its last words:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"))
     }
+}
+
+fn spawn(supervised: &mut Command) -> Child {
+    supervised.spawn().expect("cannot start `sh`, which supervises the test servers")
 }
 
 impl Drop for ServerProcess {

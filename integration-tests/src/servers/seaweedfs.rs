@@ -21,7 +21,7 @@ const GRPC_OFFSET: u16 = 10_000;
 /// A running server with credentials of its own and no buckets.
 #[derive(Debug)]
 pub struct SeaweedFs {
-    _process: ServerProcess,
+    process: ServerProcess,
     port: u16,
     access_key: String,
     secret_key: String,
@@ -63,7 +63,12 @@ impl SeaweedFs {
 
         let mut process = ServerProcess::start_littering(&server, data, &litter);
         process.wait_until_answering(port, "/healthz", 200, Duration::from_secs(60))?;
-        Ok(Self { _process: process, port, access_key, secret_key })
+        Ok(Self { process, port, access_key, secret_key })
+    }
+
+    /// The process, which a test may end, freeze and start again.
+    pub fn process(&mut self) -> &mut ServerProcess {
+        &mut self.process
     }
 
     /// The port of the S3 gateway. The master, the volume server and the filer use the next three ports.

@@ -167,7 +167,8 @@ impl Cloud {
         Self::of(Kube::new().await)
     }
 
-    fn of(service: impl Service + 'static) -> Arc<Self> {
+    /// A place of its own in a service.
+    pub(crate) fn of(service: impl Service + 'static) -> Arc<Self> {
         let prefix = beneath(service.folder(), &unique_name());
         let history = NamedTempFile::new().expect("a file");
         Arc::new(Self { service: Box::new(service), prefix, history, clients: AtomicU32::default() })

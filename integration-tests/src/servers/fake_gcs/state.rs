@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
+use tokio::sync::watch;
 
 pub(super) type Response = hyper::Response<BoxBody<Bytes, Infallible>>;
 
@@ -49,6 +50,7 @@ pub(super) struct State {
     pub(super) bucket: Mutex<Bucket>,
     pub(super) faults: Mutex<VecDeque<Fault>>,
     pub(super) requests: Mutex<Vec<String>>,
+    pub(super) is_frozen: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]

@@ -25,18 +25,18 @@ pub(crate) struct Gcs {
     address: String,
     signer: Signer,
     /// The fake of one test, because the fake runs on the test's own runtime.
-    _fake: Option<FakeGcs>,
+    _fake: Option<Arc<FakeGcs>>,
 }
 
 impl Gcs {
     pub(crate) async fn new() -> Self {
         match std::env::var(URL_VARIABLE) {
             Ok(url) => Self::at(url.parse().unwrap_or_else(|error| panic!("{URL_VARIABLE}: {error}"))).await,
-            Err(_) => Self::on(FakeGcs::start(Options::default()).await).await,
+            Err(_) => Self::on(Arc::new(FakeGcs::start(Options::default()).await)).await,
         }
     }
 
-    async fn on(fake: FakeGcs) -> Self {
+    pub(crate) async fn on(fake: Arc<FakeGcs>) -> Self {
         let control = fake.control();
         Self {
             store: GcsStore::new(fake.client().await, BUCKET).with_control(move || control().build()),

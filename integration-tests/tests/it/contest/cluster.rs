@@ -2,21 +2,18 @@
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use leaderelection::Timings;
-use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_arena::process::Process;
 use leaderelection_arena::report::Report;
 use leaderelection_backends::file::FileStore;
-use leaderelection_integration_tests::adapted::{self, Adapted, By};
 use leaderelection_integration_tests::history;
-use leaderelection_integration_tests::place::Place;
-use leaderelection_integration_tests::proxy::{Fault, Proxy};
+use leaderelection_integration_tests::proxy::{Delivery, Fault, Proxy, Reply};
 use leaderelection_integration_tests::servers::unique_name;
 use leaderelection_integration_tests::timings;
 use rustix::process::Signal;
@@ -25,54 +22,12 @@ use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::host::{Host, Loss};
+use super::site::Site;
+use super::troubles::{Troubles, Whom};
 use super::verdict::Said;
-use crate::cloud::Cloud;
 
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// The place of the lock.
-pub(super) enum Site {
-    /// The places of the parts of one lock, or of the whole.
-    Clouds(Vec<Arc<Cloud>>),
-    Directory(TempDir, Layout),
-}
-
-/// The layout of a lock in a directory.
-#[derive(Clone, Copy)]
-pub(super) enum Layout {
-    /// That of `FileStore`.
-    File,
-    /// One object per write. Every write removes all earlier ones at once.
-    CreateOnly,
-    /// The same, by the service `fs` of `opendal`.
-    Opendal,
-}
-
-impl Site {
-    pub(super) fn cloud(cloud: Arc<Cloud>) -> Self {
-        Self::Clouds(vec![cloud])
-    }
-
-    pub(super) fn directory(layout: Layout) -> Self {
-        Self::Directory(tempfile::tempdir().expect("a directory"), layout)
-    }
-}
-
-impl Layout {
-    /// The place of a lock, for another process.
-    fn place(self, directory: &Path, key: &str) -> Place {
-        let path = directory.display();
-        let url = match self {
-            Self::File => format!("file://{path}/{key}"),
-            Self::CreateOnly => format!("sequenced+file://{path}/{key}?keep=1"),
-            Self::Opendal => {
-                let place = adapted::Place::Directory { path: directory.to_owned(), keep: 1 };
-                return Place::Adapted(Adapted { by: By::Opendal, place, retries: false, key: key.to_owned() });
-            }
-        };
-        Place::Url(url.parse().expect("a URL"))
-    }
-}
 
 pub(super) struct Cluster {
     site: Site,
@@ -80,12 +35,20 @@ pub(super) struct Cluster {
     keys: Vec<String>,
     timings: Timings,
     contenders: Vec<Contender>,
-    processes: usize,
     said: Arc<watch::Sender<Vec<Said>>>,
     /// The calls of all contenders, for the judge in another language.
     history: NamedTempFile,
     /// The place of the log if the lock's store takes no other bodies than records.
     log: Option<TempDir>,
+    /// The servers of the parts, if the contest may end them.
+    hosts: Vec<Host>,
+    /// The way in which each part is lost; `None` for a part that answers.
+    lost: Vec<Option<Loss>>,
+    troubles: Troubles,
+    /// The slot of each process, by its number.
+    slots: Vec<usize>,
+    /// The pause between two entries of a leader, if it is not the contender's own.
+    rest: Option<Duration>,
 }
 
 struct Contender {
@@ -101,7 +64,16 @@ struct Contender {
 
 impl Cluster {
     pub(super) async fn start(site: Site, size: usize) -> Self {
-        let quick = timings(3000, 2000, 300);
+        Self::start_with(site, Vec::new(), size, timings(3000, 2000, 300), None).await
+    }
+
+    /// Starts contenders on servers that may be killed and frozen.
+    pub(super) async fn start_on(hosts: Vec<Host>, size: usize, timings: Timings, rest: Option<Duration>) -> Self {
+        let site = Site::Clouds(hosts.iter().map(|host| Arc::clone(&host.cloud)).collect());
+        Self::start_with(site, hosts, size, timings, rest).await
+    }
+
+    async fn start_with(site: Site, hosts: Vec<Host>, size: usize, quick: Timings, rest: Option<Duration>) -> Self {
         let (keys, timings) = match &site {
             Site::Clouds(clouds) => (
                 clouds.iter().map(|cloud| cloud.key()).collect(),
@@ -117,22 +89,34 @@ impl Cluster {
             _ => None,
         };
         let history = NamedTempFile::new().expect("a file");
-        let mut cluster =
-            Self { site, keys, timings, contenders: Vec::new(), processes: 0, said: Arc::default(), history, log };
+        let mut cluster = Self {
+            lost: vec![None; keys.len()],
+            site,
+            keys,
+            timings,
+            contenders: Vec::new(),
+            said: Arc::default(),
+            history,
+            log,
+            hosts,
+            troubles: Troubles::default(),
+            slots: Vec::new(),
+            rest,
+        };
         for slot in 0..size {
             let proxies = match &cluster.site {
                 Site::Clouds(clouds) => join_all(clouds.iter().map(|cloud| cloud.proxy())).await,
                 Site::Directory(..) => Vec::new(),
             };
             let identity = format!("contender-{slot}");
-            let (number, process) = cluster.spawn(&identity, &proxies);
+            let (number, process) = cluster.spawn(slot, &identity, &proxies);
             let contender = Contender { identity, number, process, proxies, is_frozen: false, is_cut_off: false };
             cluster.contenders.push(contender);
         }
         cluster
     }
 
-    fn spawn(&mut self, identity: &str, proxies: &[Proxy]) -> (usize, Process) {
+    fn spawn(&mut self, slot: usize, identity: &str, proxies: &[Proxy]) -> (usize, Process) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contender"));
         let first = match &self.site {
             Site::Clouds(clouds) => {
@@ -156,8 +140,11 @@ impl Cluster {
         if let Some(log) = &self.log {
             command.arg(format!("--log=file://{}/log", log.path().display()));
         }
-        self.processes += 1;
-        let (number, said) = (self.processes, Arc::clone(&self.said));
+        if let Some(rest) = self.rest {
+            command.arg(format!("--rest={}", rest.as_millis()));
+        }
+        let (number, said) = (self.slots.len(), Arc::clone(&self.said));
+        self.slots.push(slot);
         let hear = move |report| {
             if let Some(report) = report {
                 said.send_modify(|said| said.push(Said { process: number, report }));
@@ -183,26 +170,55 @@ impl Cluster {
         (until > SystemClock.now()).then_some(slot)
     }
 
-    pub(super) fn proxies(&self, slot: usize) -> &[Proxy] {
-        &self.contenders[slot].proxies
-    }
-
     /// The number of clouds.
     pub(super) fn parts(&self) -> usize {
         self.contenders[0].proxies.len()
     }
 
-    /// Lets no contender reach a part of the lock any more.
-    pub(super) fn lose_part(&self, part: usize, outage: Fault) {
-        self.contenders.iter().for_each(|contender| contender.proxies[part].set_outage(Some(outage)));
+    /// Takes a part of the lock away from all contenders.
+    pub(super) fn lose_part(&mut self, part: usize, loss: Loss) {
+        let began = SystemClock.now();
+        let cuts = match loss {
+            Loss::CutOff(outage) => Some(outage),
+            Loss::Killed if self.hosts[part].ends_in_good_order() => Some(Fault::new(Delivery::Never, Reply::Cut)),
+            _ => None,
+        };
+        if let Some(outage) = cuts {
+            self.contenders.iter().for_each(|contender| contender.proxies[part].set_outage(Some(outage)));
+        }
+        match loss {
+            Loss::CutOff(_) => {}
+            Loss::Killed => self.hosts[part].kill(),
+            Loss::Frozen => self.hosts[part].freeze(),
+        }
+        self.lost[part] = Some(loss);
+        self.troubles.begin(Whom::Part(part), began);
     }
 
     /// Lets all contenders reach a part again, but for those that are cut off.
-    pub(super) async fn find_part(&self, part: usize) {
+    pub(super) async fn find_part(&mut self, part: usize) {
+        let healing = SystemClock.now();
+        match self.lost[part].take() {
+            Some(Loss::Killed) => {
+                timeout(PATIENCE, self.hosts[part].start_again()).await.expect("a server that writes")
+            }
+            Some(Loss::Frozen) => timeout(PATIENCE, self.hosts[part].thaw()).await.expect("a server that writes"),
+            Some(Loss::CutOff(_)) | None => {}
+        }
         for contender in self.contenders.iter().filter(|contender| !contender.is_cut_off) {
             contender.proxies[part].forget_faults();
             contender.proxies[part].deliver_held().await;
         }
+        self.troubles.end(Whom::Part(part), healing);
+    }
+
+    pub(super) fn troubles(&self) -> &Troubles {
+        &self.troubles
+    }
+
+    /// The slot of a process.
+    pub(super) fn slot(&self, process: usize) -> usize {
+        self.slots[process]
     }
 
     /// Returns the contenders that are frozen or cut off.
@@ -212,36 +228,53 @@ impl Cluster {
     }
 
     pub(super) fn freeze(&mut self, slot: usize) {
+        let began = SystemClock.now();
         self.signal(slot, Signal::STOP);
         self.contenders[slot].is_frozen = true;
+        self.troubles.begin(Whom::Contender(slot), began);
     }
 
     pub(super) fn cut_off(&mut self, slot: usize, outage: Fault) {
+        let began = SystemClock.now();
         let contender = &mut self.contenders[slot];
         contender.proxies.iter().for_each(|proxy| proxy.set_outage(Some(outage)));
         contender.is_cut_off |= !contender.proxies.is_empty();
+        self.troubles.begin(Whom::Contender(slot), began);
+    }
+
+    /// Spoils some requests of a contender, by one of its networks.
+    pub(super) fn spoil(&mut self, slot: usize, part: usize, spoil: impl FnOnce(&Proxy)) {
+        let began = SystemClock.now();
+        spoil(&self.contenders[slot].proxies[part]);
+        self.troubles.begin(Whom::Contender(slot), began);
     }
 
     /// Continues a contender, and delivers the requests that its network held.
     pub(super) async fn cure(&mut self, slot: usize) {
+        let healing = SystemClock.now();
         if std::mem::take(&mut self.contenders[slot].is_frozen) {
             self.signal(slot, Signal::CONT);
         }
         self.contenders[slot].is_cut_off = false;
-        for proxy in &self.contenders[slot].proxies {
+        for (proxy, lost) in self.contenders[slot].proxies.iter().zip(&self.lost) {
             proxy.forget_faults();
-            proxy.deliver_held().await;
+            match lost {
+                Some(Loss::CutOff(outage)) => proxy.set_outage(Some(*outage)),
+                _ => drop(proxy.deliver_held().await),
+            }
         }
+        self.troubles.end(Whom::Contender(slot), healing);
     }
 
     /// Kills a contender, and starts it again under the same name or another.
     pub(super) async fn kill(&mut self, slot: usize, under_the_same_name: bool) {
+        let began = SystemClock.now();
         self.signal(slot, Signal::KILL);
         self.contenders[slot].process.wait().await.expect("it ends");
         if !under_the_same_name {
             self.contenders[slot].identity.push('\'');
         }
-        self.start_again(slot);
+        self.start_again(slot, began);
     }
 
     /// Ends a contender in good order, and starts it again.
@@ -249,16 +282,19 @@ impl Cluster {
         if self.contenders[slot].is_frozen {
             self.cure(slot).await;
         }
+        let began = SystemClock.now();
         self.end(slot).await;
-        self.start_again(slot);
+        self.start_again(slot, began);
     }
 
-    fn start_again(&mut self, slot: usize) {
+    /// Starts a contender in the place of one that has ended since `began`.
+    fn start_again(&mut self, slot: usize, began: LocalInstant) {
         let contender = &mut self.contenders[slot];
         let (identity, proxies) = (contender.identity.clone(), std::mem::take(&mut contender.proxies));
-        let (number, process) = self.spawn(&identity, &proxies);
+        let (number, process) = self.spawn(slot, &identity, &proxies);
         let contender = &mut self.contenders[slot];
         *contender = Contender { identity, number, process, proxies, is_frozen: false, ..*contender };
+        self.troubles.passed(Whom::Contender(slot), began);
     }
 
     async fn end(&mut self, slot: usize) {
