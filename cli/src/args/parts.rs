@@ -31,6 +31,19 @@ impl Parts {
         first: Lock,
         identity: &str,
     ) -> Result<Arc<dyn ObjectStoreBasedLock>, Failure> {
+        let open = async |url: &LockUrl| {
+            let is_first = std::ptr::eq(url, &raw const **locks);
+            if is_first { Ok(first.clone()) } else { url.open(identity).await }
+        };
+        self.join_by(locks, open).await
+    }
+
+    /// Returns the lock to compete for, whose parts are opened by `open`.
+    pub(crate) async fn join_by(
+        &self,
+        locks: &CandidateLock,
+        open: impl AsyncFn(&LockUrl) -> Result<Lock, Failure>,
+    ) -> Result<Arc<dyn ObjectStoreBasedLock>, Failure> {
         if let (Some(also), [_, _, ..]) = (&self.also, locks.parts()) {
             let message =
                 format!("--also ({also}) is for a move to one lock, and --lock names {}", locks.parts().len());
@@ -47,12 +60,11 @@ impl Parts {
             }
         }
         if urls.len() == 1 && self.needed.is_none() {
-            return Ok(Arc::new(first));
+            return Ok(Arc::new(open(locks).await?));
         }
         let mut parts = Vec::new();
         for url in urls {
-            let is_first = std::ptr::eq(url, &raw const **locks);
-            parts.push(if is_first { first.clone() } else { url.open(identity).await? });
+            parts.push(open(url).await?);
         }
         let most = Majority::of(parts)?;
         Ok(match self.needed {

@@ -18,7 +18,7 @@ use self::board::Board;
 use self::keeper::Keeper;
 use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
-use crate::lock::PrefixUrl;
+use crate::lock::{Joined, PrefixUrl};
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Ending, Server, Signals, site};
 use crate::survey::Survey;
@@ -27,9 +27,10 @@ use crate::survey::Survey;
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/
-    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser())]
-    prefix: PrefixUrl,
+    /// The common prefix of the locks, such as s3://bucket/locks/ or file:///directory/. Of locks that are made of several, the
+    /// prefix of each part, in the order that all commands share
+    #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), required = true)]
+    prefixes: Vec<PrefixUrl>,
     /// The pause between two looks at the locks
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = pause)]
     refresh: Duration,
@@ -44,7 +45,7 @@ const ABOUT: &str = "\
 Serve one page for all locks under a prefix: their leaders, since when, and those in trouble first
 
 The command does not compete. Each look costs one listing, and one read of each object that has changed, however many \
-browsers show the page. A lock that a session holds is shown with the lease of that session.
+browsers show the page; with several prefixes, that of each. A lock that a session holds is shown with the lease of that session.
 
 A lock is in trouble if its lease was seen without a renewal for its whole duration, or is older than that by the store's \
 clock or else by its holder's; if its object cannot be read or is not a record; or if its object was deleted while somebody \
@@ -75,17 +76,18 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
-    let survey = Survey::open(args.prefix.clone(), args.request_timeout).await?;
+    let survey = Survey::open_parts(&args.prefixes, args.request_timeout).await?;
+    let prefix = Joined(&args.prefixes[..]).to_string();
     let (sender, board) = watch::channel(Arc::new(Board::default()));
-    let facts = Facts { prefix: args.prefix.to_string(), refresh: args.refresh, board };
+    let facts = Facts { prefix: prefix.clone(), refresh: args.refresh, board };
     output.say(format_args!("serving {}", server.url()));
-    if let Some(missing) = args.prefix.missing_directory() {
+    for missing in args.prefixes.iter().filter_map(PrefixUrl::missing_directory) {
         output.warn(format_args!("there is no directory {}, so the page shows no locks", missing.display()));
     }
-    output.say(format_args!("watching {} every {}", args.prefix, humantime::format_duration(args.refresh)));
+    output.say(format_args!("watching {prefix} every {}", humantime::format_duration(args.refresh)));
 
     if let Some(tls) = server.tls() {
-        tls.tell_of_expiry(args.prefix.to_string());
+        tls.tell_of_expiry(prefix);
     }
     let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
     let guarded = Router::new().route("/", get(show)).with_state(facts);

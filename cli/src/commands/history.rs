@@ -8,14 +8,15 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use leaderelection::VersionedObject;
-use leaderelection::clock::{Clock as _, SystemClock};
+use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use serde::Serialize;
 
 use self::terms::{Term, terms};
 use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
-use crate::lock::OperatorLock;
+use crate::lock::{LockUrl, OperatorLock};
 use crate::output::plain::{LONGEST_NAME, cut};
-use crate::output::{Format, Output};
+use crate::output::{BOLD, Format, Output};
 
 /// Show who led when, and why each term ended
 ///
@@ -25,7 +26,8 @@ use crate::output::{Format, Output};
 ///
 /// SINCE and RENEWED are by the clocks of the holders. ENDED comes from the records: a release, by the holder or
 /// by an operator; a handover, which names the next leader; a takeover, which is possible only when the lease has
-/// expired; a deletion. The last term may have expired since: `leaderelect status` shows that.
+/// expired; a deletion. The last term may have expired since: `leaderelect status` shows that. Of a lock that is made of
+/// several, each is shown by itself: only a term that a majority shows had a leader.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -47,37 +49,66 @@ Examples:
     leaderelect history -o json sequenced+file:///var/lib/my-service/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    args.lock.must_be_one()?;
-    args.lock.must_have_directory()?;
-    output.progress(format_args!("reading the history of {}", args.lock));
+    let parts = args.lock.parts();
     let end = SystemClock.now() + args.time_limit;
+    let mut exit = Exit::Done;
+    for part in parts {
+        // A part that is away hides no other.
+        let kept = match kept(part, end, output).await {
+            Ok(kept) => kept,
+            Err(failure) if parts.len() > 1 => {
+                output.warn(format_args!("{part}: {failure}"));
+                exit = failure.exit;
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        let terms = terms(&kept);
+        let lock = (parts.len() > 1).then_some(part);
+        match args.output {
+            Format::Json => {
+                terms.iter().try_for_each(|term| output.json(&Line { lock: lock.map(LockUrl::to_string), term }))?
+            }
+            Format::Text if terms.is_empty() => output.say(format_args!("no term of {part} is kept")),
+            Format::Text => print(lock, &terms, &kept, output)?,
+        }
+    }
+    Ok(exit)
+}
+
+/// A line of JSON: a term, and the part of the lock that has kept it, if the lock is made of several.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<String>,
+    #[serde(flatten)]
+    term: &'a Term,
+}
+
+async fn kept(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Vec<VersionedObject>, Failure> {
+    lock.must_have_directory()?;
+    output.progress(format_args!("reading the history of {lock}"));
     let kept = tokio::select! {
         biased;
-        kept = args.lock.location().history() => kept?,
+        kept = lock.location().history() => kept?,
         _ = SystemClock.sleep_until(end) => {
-            let message = format!("{} did not answer in time; give it a longer --time-limit", args.lock);
+            let message = format!("{lock} did not answer in time; give it a longer --time-limit");
             return Err(Failure::new(Exit::Unavailable, message));
         }
     };
     output.done();
-    let Some(kept) = kept else { return Err(keeps_none(&args.lock)) };
-    let terms = terms(&kept);
-    match args.output {
-        Format::Json => terms.iter().try_for_each(|term| output.json(term))?,
-        Format::Text if terms.is_empty() => output.say(format_args!("no term of {} is kept", args.lock)),
-        Format::Text => print(&terms, &kept, output)?,
-    }
-    Ok(Exit::Done)
+    kept.ok_or_else(|| keeps_none(lock))
 }
 
-fn keeps_none(lock: &OperatorLock) -> Failure {
+fn keeps_none(lock: &LockUrl) -> Failure {
     Failure::usage(format!(
         "{lock} keeps no history: every write replaces the record before it; a history needs a lock with one object per \
          write, such as sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
     ))
 }
 
-fn print(terms: &[Term], kept: &[VersionedObject], output: &Output) -> Result<(), Failure> {
+fn print(lock: Option<&LockUrl>, terms: &[Term], kept: &[VersionedObject], output: &Output) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["HOLDER", "TOKEN", "SINCE", "RENEWED", "ENDED"]);
     for term in terms {
@@ -93,6 +124,9 @@ fn print(terms: &[Term], kept: &[VersionedObject], output: &Output) -> Result<()
         column.set_padding((0, 3));
     }
     let mut out = output.stdout();
+    if let Some(lock) = lock {
+        writeln!(out, "{BOLD}{lock}{BOLD:#}")?;
+    }
     for line in table.lines() {
         writeln!(out, "{}", line.trim_end())?;
     }

@@ -29,8 +29,8 @@ use crate::pages::http::{AccessArgs, Ending, Server, Signals, Token, framed, thr
 pub(crate) struct Args {
     /// The folder of the Leases, such as s3://bucket/leases or file:///directory/leases. The Lease NAME of the namespace
     /// NAMESPACE is the lock FOLDER/NAMESPACE/NAME
-    #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
-    store: PrefixUrl,
+    #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser(), required = true)]
+    store: Vec<PrefixUrl>,
     /// Keep every Lease in this folder, too, from which electors move to that of --store: lease://NAMESPACE/ for the Leases
     /// of a namespace of a cluster, of which no others are written then. An elector holds both or none
     #[arg(long, value_name = "FOLDER-URL", value_parser = PrefixUrl::parser())]
@@ -81,16 +81,24 @@ Examples:
         --tls-cert cert.pem --tls-key key.pem --token-file token";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let [folder] = &args.store[..] else {
+        let message = format!(
+            "--store is given {} times, and a Lease is in one folder, or in two while electors move to it (--also); for a lock in \
+             several stores, compete with serve --lock",
+            args.store.len()
+        );
+        return Err(Failure::usage(message));
+    };
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let server = Server::bind(&args.access, token.as_ref(), &args.access.hosts().with([]))?;
     let metrics = metrics::install()?;
     // The connections to the store belong to the runtime that serves.
-    let (new, old) = (args.store.clone(), args.also.clone());
+    let (new, old) = (folder.clone(), args.also.clone());
     let store = thread::of_servers()?.spawn(async move { also::open(&new, old.as_ref()).await });
     let store =
         store.await.map_err(|error| Failure::new(Exit::Internal, format!("cannot open the store: {error}")))??;
-    let api = LeaseApi::new(store, also::folder_of(args.store.prefix())).with_watch_interval(args.watch_interval);
+    let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     if let Some(path) = &args.kubeconfig {
         if !server.url().starts_with("http") {
             return Err(Failure::usage(
@@ -101,9 +109,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     output.say(format_args!("serving {}", server.url()));
     let too = args.also.as_ref().map(|old| format!(", and of {old} too")).unwrap_or_default();
-    output.say(format_args!("the Leases are those of {}{too}", args.store));
+    output.say(format_args!("the Leases are those of {folder}{too}"));
     if let Some(tls) = server.tls() {
-        tls.tell_of_expiry(args.store.to_string());
+        tls.tell_of_expiry(folder.to_string());
     }
     let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
     let content = [(axum::http::header::CONTENT_TYPE, metrics::CONTENT)];

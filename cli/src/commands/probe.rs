@@ -25,7 +25,7 @@ use self::latency::Measured;
 use self::proposal::{Proposed, WishArgs};
 use crate::args::timing::{Timing, duration};
 use crate::exit::{Exit, Failure};
-use crate::lock::{Lock, LockUrl, OperatorLock};
+use crate::lock::{Joined, Lock, LockUrl, OperatorLock};
 use crate::output::{BOLD, Format, Output};
 
 /// Find out whether a store is fit to elect leaders on
@@ -43,12 +43,15 @@ use crate::output::{BOLD, Format, Output};
 /// The probe also measures the duration of requests and the difference between the clocks, and computes the
 /// cost of the election in requests. With --failover or --budget, the probe proposes timings. The exit code is 1 if
 /// the store cannot carry them.
+///
+/// Of a lock that is made of several, each store is probed by itself, and the exit code is the worst of all: a store that
+/// keeps no conditions counts for nothing, and two leaders are possible with the others.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     lock: OperatorLock,
-    /// The same object by another endpoint of the store, which takes its share of the requests; may be repeated
+    /// The same object by another endpoint of the store of one --lock, which takes its share of the requests; may be repeated
     #[arg(long, value_name = "URL", value_parser = LockUrl::shared_parser())]
     also: Vec<LockUrl>,
     /// The largest number of writers that race for one object; most races are narrower
@@ -87,64 +90,95 @@ Examples:
         --also 's3://bucket/a?endpoint=http://two:8333'";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
-    args.lock.must_be_one()?;
-    let lock = args.lock.open_to_look().await?;
-    let timings = args.timing.timings()?;
-    LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
-    args.lock.must_have_directory()?;
-    output.progress(format_args!("probing {}", args.lock));
-    let config = ProbeConfig::new()
-        .beside(lock.key())
-        .writers(args.writers.into())
-        .rounds(args.rounds.into())
-        .request_timeout(timings.request_timeout())
-        .time_limit(args.time_limit);
-    let store = args.store(&lock).await?;
-    let report = match args.lock.location().create_only()? {
-        Some(objects) if args.also.is_empty() => probe_create_only(objects, &config).await,
-        _ => probe(Arc::clone(&store), &config).await,
-    };
+    let parts = args.lock.parts();
+    if parts.len() > 1 && !args.also.is_empty() {
+        let message = format!("--also is another endpoint of one --lock, and {} are given", parts.len());
+        return Err(Failure::usage(message));
+    }
+    parts.iter().try_for_each(LockUrl::must_have_directory)?;
+    let mut all = Vec::new();
+    for part in parts {
+        let found = Found::of(part, &args, output).await?;
+        match args.output {
+            Format::Json => output.json(&as_json(&args, &found))?,
+            Format::Text => print(&args, &found, output)?,
+        }
+        all.push(found);
+    }
     if let Some(path) = &args.junit {
-        junit::write(path, &args.lock.to_string(), &report)?;
+        junit::write(path, all.iter().map(|found| (found.lock.to_string(), &found.report)))?;
     }
-    let mut found = Found { report, measured: None, clock: None, proposed: None };
-    if found.report.verdict() != Verdict::Inconclusive {
-        output.progress("measuring how long requests take, and how far the clocks are apart");
-        found.measured = args.measure(&lock, &store, &config).await;
-        found.clock = Some(ClockOffset::measure(args.lock.location(), timings.request_timeout()).await);
-        let latencies = found.measured.as_ref().map(|measured| &measured.latencies);
-        let costs = (&args.cost, args.lock.location());
-        found.proposed = Proposed::of(&args.wish, latencies, store.min_write_interval(), costs);
+    let bad: Vec<_> = all.iter().filter(|found| found.exit() != Exit::Done).map(|found| &found.lock).collect();
+    if args.output == Format::Text && parts.len() > 1 {
+        let fit = format!("{} of {} locks are fit", all.len() - bad.len(), all.len());
+        match bad[..] {
+            [] => output.say(fit),
+            _ => output.say(format_args!("{fit}; not {}", Joined(&bad[..]))),
+        }
     }
-    output.done();
-    let cost = Cost::of(&timings, &args.cost, args.lock.location());
-    match args.output {
-        Format::Json => output.json(&as_json(&args, &found, &cost))?,
-        Format::Text => print(&args, &found, &cost, output)?,
-    }
-    Ok(match found.report.verdict() {
-        Verdict::Fit if found.proposed.is_some_and(|proposed| !proposed.is_made()) => Exit::Unfit,
-        Verdict::Fit => Exit::Done,
-        Verdict::Unfit | Verdict::Unusable => Exit::Unfit,
-        _ => Exit::Unavailable,
-    })
+    let exits = || all.iter().map(Found::exit);
+    let worst = [Exit::Unfit, Exit::Unavailable].into_iter().find(|exit| exits().any(|other| other == *exit));
+    Ok(worst.unwrap_or(Exit::Done))
 }
 
-/// All that the command finds out.
+/// All that the command finds out about one lock.
 struct Found {
+    lock: LockUrl,
     report: ProbeReport,
     measured: Option<Measured>,
     clock: Option<ClockOffset>,
     proposed: Option<Proposed>,
+    cost: Cost,
+}
+
+impl Found {
+    async fn of(url: &LockUrl, args: &Args, output: &Output) -> Result<Self, Failure> {
+        let lock = url.open_to_look().await?;
+        let timings = args.timing.timings()?;
+        LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
+        output.progress(format_args!("probing {url}"));
+        let config = ProbeConfig::new()
+            .beside(lock.key())
+            .writers(args.writers.into())
+            .rounds(args.rounds.into())
+            .request_timeout(timings.request_timeout())
+            .time_limit(args.time_limit);
+        let store = args.store(url, &lock).await?;
+        let report = match url.location().create_only()? {
+            Some(objects) if args.also.is_empty() => probe_create_only(objects, &config).await,
+            _ => probe(Arc::clone(&store), &config).await,
+        };
+        let cost = Cost::of(&timings, &args.cost, url.location());
+        let mut found = Self { lock: url.clone(), report, measured: None, clock: None, proposed: None, cost };
+        if found.report.verdict() != Verdict::Inconclusive {
+            output.progress("measuring how long requests take, and how far the clocks are apart");
+            found.measured = args.measure(&lock, &store, &config).await;
+            found.clock = Some(ClockOffset::measure(url.location(), timings.request_timeout()).await);
+            let latencies = found.measured.as_ref().map(|measured| &measured.latencies);
+            let costs = (&args.cost, url.location());
+            found.proposed = Proposed::of(&args.wish, latencies, store.min_write_interval(), costs);
+        }
+        output.done();
+        Ok(found)
+    }
+
+    fn exit(&self) -> Exit {
+        match self.report.verdict() {
+            Verdict::Fit if self.proposed.as_ref().is_some_and(|proposed| !proposed.is_made()) => Exit::Unfit,
+            Verdict::Fit => Exit::Done,
+            Verdict::Unfit | Verdict::Unusable => Exit::Unfit,
+            _ => Exit::Unavailable,
+        }
+    }
 }
 
 impl Args {
     /// The store behind all endpoints.
-    async fn store(&self, lock: &Lock) -> Result<Arc<dyn ConditionalStore>, Failure> {
+    async fn store(&self, first: &LockUrl, lock: &Lock) -> Result<Arc<dyn ConditionalStore>, Failure> {
         let mut others = Vec::new();
         for url in &self.also {
-            if url.location().key() != self.lock.location().key() {
-                return Err(Failure::usage(format!("--also {url} is another object than {}", self.lock)));
+            if url.location().key() != first.location().key() {
+                return Err(Failure::usage(format!("--also {url} is another object than {first}")));
             }
             others.push(Arc::clone(url.open_to_look().await?.store()));
         }
@@ -164,8 +198,8 @@ impl Args {
     }
 }
 
-fn print(args: &Args, found: &Found, cost: &Cost, output: &Output) -> Result<(), Failure> {
-    let Found { report, measured, clock, proposed } = found;
+fn print(args: &Args, found: &Found, output: &Output) -> Result<(), Failure> {
+    let Found { lock, report, measured, clock, proposed, cost } = found;
     let mut out = output.stdout();
     let colour = match report.verdict() {
         Verdict::Fit => AnsiColor::Green,
@@ -183,7 +217,7 @@ fn print(args: &Args, found: &Found, cost: &Cost, output: &Output) -> Result<(),
         ),
         _ => verdict.to_owned(),
     };
-    writeln!(out, "{BOLD}{}{BOLD:#} is {style}{verdict}{style:#}\n{rest}", args.lock)?;
+    writeln!(out, "{BOLD}{lock}{BOLD:#} is {style}{verdict}{style:#}\n{rest}")?;
     if let Some(measured) = measured {
         writeln!(out, "one at a time: {measured}")?;
     }
@@ -198,8 +232,8 @@ fn print(args: &Args, found: &Found, cost: &Cost, output: &Output) -> Result<(),
 }
 
 /// The verdict in the form that docs/stores.md describes.
-fn as_json(args: &Args, found: &Found, cost: &Cost) -> Value {
-    let Found { report, measured, clock, proposed } = found;
+fn as_json(args: &Args, found: &Found) -> Value {
+    let Found { lock, report, measured, clock, proposed, cost } = found;
     let check = |check: &Check| {
         json!({
             "check": check.kind().to_string(),
@@ -211,7 +245,7 @@ fn as_json(args: &Args, found: &Found, cost: &Cost) -> Value {
     json!({
         "date": SystemClock.wall_time().date_naive().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
-        "lock": args.lock.to_string(),
+        "lock": lock.to_string(),
         "also": args.also.iter().map(LockUrl::to_string).collect::<Vec<_>>(),
         "place": report.place(),
         "verdict": match report.verdict() {

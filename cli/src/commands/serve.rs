@@ -13,7 +13,7 @@ mod systemd;
 mod terms;
 mod wait;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -34,7 +34,7 @@ use crate::args::timing::{REQUEST_TIMEOUT, Timing, duration};
 #[cfg(unix)]
 use crate::commands::notify::NotifyArgs;
 use crate::exit::{Exit, Failure};
-use crate::lock::CandidateLock;
+use crate::lock::{CandidateLock, LockUrl};
 use crate::output::Output;
 use crate::pages::http::{AccessArgs, Addresses, Ending, Running, Server, Signals, addresses};
 
@@ -142,9 +142,13 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let metrics = metrics::install()?;
 
     let identity = args.timing.identity();
-    let latencies = Latencies::default();
-    let timed = |store, key: &str| Timed::new(store, key, latencies.clone());
-    let lock = args.parts.join(&args.lock, args.lock.open_through(&identity, timed).await?, &identity).await?;
+    let latencies = Mutex::new(Vec::new());
+    let timed = async |url: &LockUrl| {
+        let own = Latencies::default();
+        latencies.lock().unwrap_or_else(PoisonError::into_inner).push((url.to_string(), own.clone()));
+        url.open_through(&identity, |store, key| Timed::new(store, key, own)).await
+    };
+    let lock = args.parts.join_by(&args.lock, timed).await?;
     let locks = args.parts.with(&args.lock).to_string();
     let timings = args.timing.timings()?;
     let program = Arc::new(Program::new(args.ping_within, args.once_for.as_ref()));
@@ -163,7 +167,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         handle: elector.handle(),
         program: Arc::clone(&program),
         timings,
-        latencies,
+        latencies: latencies.into_inner().unwrap_or_else(PoisonError::into_inner),
         health: elector.health_check(TOLERATED_DELAY),
         drain,
         ready_within: args.timing.lease,

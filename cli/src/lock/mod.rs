@@ -24,7 +24,7 @@ use leaderelection_backends::url::{Location, UrlError};
 use crate::exit::Failure;
 use crate::lock::logged::Logged;
 
-pub(crate) use self::named::{CandidateLock, OperatorLock};
+pub(crate) use self::named::{CandidateLock, Joined, OperatorLock};
 
 /// A lock over any store.
 pub(crate) type Lock = ObjectLock<Arc<dyn ConditionalStore>>;

@@ -64,9 +64,9 @@ fn read(path: &str, parse: fn(&str) -> Result<LockUrl, String>) -> Result<Lines,
 }
 
 /// The names of locks, as one.
-struct Joined<'a>(&'a [LockUrl]);
+pub(crate) struct Joined<'a, T>(pub(crate) &'a [T]);
 
-impl fmt::Display for Joined<'_> {
+impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, lock) in self.0.iter().enumerate() {
             write!(f, "{}{lock}", if number == 0 { "" } else { " and " })?;
@@ -166,17 +166,5 @@ impl OperatorLock {
             return Ok(Target::of_parts(&parts.into_iter().collect::<Result<Vec<_>, _>>()?)?);
         };
         only.target(limit).await
-    }
-
-    /// Refuses a lock that is made of several.
-    pub(crate) fn must_be_one(&self) -> Result<(), Failure> {
-        match self.parts() {
-            [_] => Ok(()),
-            parts => {
-                let message =
-                    format!("the command is about one lock at a time: give it one --lock in place of {}", parts.len());
-                Err(Failure::usage(message))
-            }
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed.
+//! All locks under a prefix, looked at again and again: one listing, and one read of each object that has changed. Locks that
+//! are made of several have a prefix for each part.
 
 pub(crate) mod doubt;
 mod object;
@@ -12,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
-use leaderelection::ConditionalStore;
 use leaderelection::admin::Target;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use leaderelection::lock::Bounded;
 use leaderelection::store::ListedObject;
+use leaderelection::{ConditionalStore, Version};
 use leaderelection_conformance::is_object_of_probe;
 
 use self::object::Object;
@@ -34,26 +36,43 @@ const AT_A_TIME: usize = 16;
 /// A reader of all locks under a prefix, and of the sessions that hold some of them.
 #[derive(Debug)]
 pub(crate) struct Survey {
+    /// The first has the keys and the sessions of all.
     prefix: PrefixUrl,
-    store: Arc<dyn ConditionalStore>,
+    places: Vec<Place>,
     /// The locks and the sessions, by their keys.
     objects: BTreeMap<String, Object>,
     began: LocalInstant,
     looks: u64,
 }
 
+/// The place of the locks, or of one part of each.
+#[derive(Debug)]
+struct Place {
+    store: Arc<dyn ConditionalStore>,
+    prefix: String,
+}
+
 impl Survey {
     pub(crate) async fn open(prefix: PrefixUrl, request_timeout: Duration) -> Result<Self, Failure> {
-        let store = Bounded::new(prefix.open().await?, request_limit(request_timeout));
-        let began = SystemClock.now();
-        Ok(Self { prefix, store: Arc::new(store), objects: BTreeMap::new(), began, looks: 0 })
+        Self::open_parts(&[prefix], request_timeout).await
+    }
+
+    /// Opens the survey of locks with a part below each prefix, in the order in which their candidates name the parts.
+    pub(crate) async fn open_parts(prefixes: &[PrefixUrl], request_timeout: Duration) -> Result<Self, Failure> {
+        let mut places = Vec::new();
+        for prefix in prefixes {
+            let store = Arc::new(Bounded::new(prefix.open().await?, request_limit(request_timeout)));
+            places.push(Place { store, prefix: prefix.prefix().to_owned() });
+        }
+        let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("name a prefix of locks"))?;
+        Ok(Self { prefix, places, objects: BTreeMap::new(), began: SystemClock.now(), looks: 0 })
     }
 
     /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
     /// of the listing leaves everything as it was seen before.
     pub(crate) async fn look(&mut self, progress: impl Fn(usize, usize)) -> Result<(), Failure> {
         let asked_at = SystemClock.now();
-        let mut listed = self.store.list(self.prefix.prefix()).await?;
+        let mut listed = self.list().await?;
         listed.retain(|object| !is_object_of_probe(&object.key));
         self.forget_all_but(&listed);
         let changed: Vec<_> = listed.into_iter().filter(|object| !self.confirm(object, asked_at)).collect();
@@ -64,6 +83,57 @@ impl Survey {
         self.read(unlisted, false, &progress).await;
         self.looks += 1;
         Ok(())
+    }
+
+    /// Lists the objects by their keys in the first place. Their version is that of all parts that could be listed, of which
+    /// most are enough.
+    async fn list(&self) -> Result<Vec<ListedObject>, Failure> {
+        let [_, _, ..] = &self.places[..] else { return Ok(self.places[0].store.list(self.prefix.prefix()).await?) };
+        let listings = join_all(self.places.iter().map(|place| place.store.list(&place.prefix))).await;
+        let (mut versions, mut failures) = (BTreeMap::<String, Option<BTreeMap<usize, Version>>>::new(), Vec::new());
+        for (part, (place, listing)) in self.places.iter().zip(listings).enumerate() {
+            let objects = match listing {
+                Ok(objects) => objects,
+                Err(error) => {
+                    tracing::warn!(prefix = place.store.describe(&place.prefix), %error, "a part of the locks cannot be listed");
+                    failures.push(error);
+                    continue;
+                }
+            };
+            for object in objects {
+                let Some(name) = object.key.strip_prefix(&place.prefix) else { continue };
+                let all =
+                    versions.entry(format!("{}{name}", self.prefix.prefix())).or_insert_with(|| Some(BTreeMap::new()));
+                // A version that one part does not tell leaves that of all unknown.
+                *all = all.take().zip(object.version).map(|(mut all, version)| {
+                    all.insert(part, version);
+                    all
+                });
+            }
+        }
+        if failures.len() * 2 >= self.places.len()
+            && let Some(error) = failures.into_iter().next()
+        {
+            return Err(error.into());
+        }
+        let joined = |all: &BTreeMap<usize, Version>| {
+            let all: BTreeMap<_, _> = all.iter().map(|(part, version)| (part, version.as_str())).collect();
+            Version::new(serde_json::json!(all).to_string())
+        };
+        let object = |(key, all): (String, Option<BTreeMap<_, _>>)| ListedObject::new(key, all.as_ref().map(joined));
+        Ok(versions.into_iter().map(object).collect())
+    }
+
+    /// The lock or the session at a key of the first place.
+    fn target(&self, key: &str) -> Target {
+        let name = key.strip_prefix(self.prefix.prefix());
+        let at = |place: &Place| Some(Target::new(Arc::clone(&place.store), format!("{}{}", place.prefix, name?)));
+        let parts: Vec<_> = self.places.iter().filter_map(at).collect();
+        match parts.len() {
+            2.. => Target::of_parts(&parts).ok(),
+            _ => None,
+        }
+        .unwrap_or_else(|| Target::new(Arc::clone(&self.places[0].store), key))
     }
 
     fn forget_all_but(&mut self, listed: &[ListedObject]) {
@@ -80,7 +150,8 @@ impl Survey {
     async fn read(&mut self, objects: Vec<ListedObject>, is_listed: bool, progress: &impl Fn(usize, usize)) {
         let count = objects.len();
         let reads = objects.into_iter().map(|ListedObject { key, version, .. }| {
-            let target = Target::new(Arc::clone(&self.store), key);
+            // A lock that is made of several remembers what its parts have shown.
+            let target = self.objects.get(&key).map_or_else(|| self.target(&key), |known| known.target.clone());
             async move {
                 let read = target.get().await;
                 (target, version, read, SystemClock.now())

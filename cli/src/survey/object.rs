@@ -16,7 +16,7 @@ pub(super) struct Object {
     /// The object is under the prefix.
     pub(super) is_listed: bool,
     pub(super) read: Read,
-    /// The version of `read`; `None` if the next look has to read again.
+    /// The version of the listing before `read`; `None` if the next look has to read again.
     version: Option<Version>,
     /// The record that was read last.
     seen: Option<Seen>,
@@ -46,7 +46,7 @@ impl Object {
     ) -> Self {
         let before = before.and_then(|before| before.seen);
         let (version, seen) = match &read {
-            Ok(Some(found)) => (Some(found.version.clone()), Some(Seen::next(found, at, before, is_new))),
+            Ok(Some(found)) => (listed, Some(Seen::next(found, at, before, is_new))),
             Ok(None) => (None, None),
             // A further read would show the same.
             Err(error) if error.kind() == StoreErrorKind::Unreadable => (listed, None),

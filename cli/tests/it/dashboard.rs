@@ -19,7 +19,7 @@ pub(crate) fn dashboard(prefix: &str, refresh: &str) -> Command {
 }
 
 /// Waits until the page contains `text`, and returns the page.
-async fn shows(dashboard: &Sidecar, text: &str) -> String {
+pub(crate) async fn shows(dashboard: &Sidecar, text: &str) -> String {
     eventually(&format!("the page shows {text:?}"), async || {
         Some(dashboard.ask("/").await.1).filter(|page| page.contains(text))
     })

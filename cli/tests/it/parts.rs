@@ -5,8 +5,11 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::dashboard::{dashboard, shows};
+use crate::serve::process::eventually;
+use crate::serve::sidecar::Sidecar;
 use crate::service::{Service, judge};
-use crate::support::{LONG, PATIENCE, Place, Running, end};
+use crate::support::{LONG, PATIENCE, Place, Running, end, end_of, leaderelect};
 
 /// The URLs of locks in directories of their own, each of which can be cut off.
 fn locks(place: &Place, names: &str) -> Vec<String> {
@@ -139,14 +142,18 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
 fn the_parts_must_be_different_and_few_enough_must_be_needed() {
     let place = Place::new();
     let [a, b] = ["a", "b"].map(|name| place.lock(name));
+    let empty = place.path("locks.txt").display().to_string();
+    fs::write(&empty, "\n").unwrap();
     for (args, text) in [
         (vec!["run", "--lock", &a, "--lock", &b, "--lock", &a], "are one lock: name each lock once"),
         (vec!["run", "--lock", &a, "--lock", &b, "--needed", "1"], "needed locks (1) must be from 2 to 2"),
         (vec!["run", "--lock", &a, "--lock", &b, "--also", &place.lock("c")], "is for a move to one lock"),
         (vec!["run", "--lock", &a, "--lock", &b, "--slots", "2"], "--slots are in one store"),
         (vec!["run", "--lock", &a, "--lock", &b, "--require-probe"], "store_check"),
-        (vec!["probe", "--lock", &a, "--lock", &b], "about one lock at a time"),
-        (vec!["history", "--lock", &a, "--lock", &b], "about one lock at a time"),
+        (vec!["probe", "--lock", &a, "--lock", &b, "--also", &a], "--also is another endpoint of one --lock"),
+        (vec!["lease-api", "--store", &a, "--store", &b], "a Lease is in one folder"),
+        (vec!["status", "--lock-file", &empty], "locks.txt: "),
+        (vec!["run", "--lock-file", &empty], "locks.txt: "),
     ] {
         let is_run = args[0] == "run";
         let ended = end(&[&args[..], if is_run { &["--", "true"] } else { &[] }].concat());
@@ -166,4 +173,70 @@ fn a_file_names_a_lock_in_each_line() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let whole = status(&all);
     assert_eq!((&whole["state"], &whole["fencingToken"]), (&"free".into(), &0.into()), "{whole}");
+}
+
+#[test]
+fn a_probe_names_the_part_that_fails() {
+    let place = Place::new();
+    create(&place, "ab");
+    let parts = [&locks(&place, "ab")[..], &["s3://bucket/locks/c?endpoint=http://127.0.0.1:1".to_owned()]].concat();
+    let probe = |more: &[&str]| {
+        let limits = ["--writers", "2", "--request-timeout", "1s", "--time-limit", "10s"];
+        let mut command = leaderelect([&["probe"][..], &limits, more, &named(&parts)[..]].concat());
+        command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key");
+        end_of(command)
+    };
+    let ended = probe(&[]);
+    assert_eq!(ended.code, Some(69), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("2 of 3 locks are fit; not {}", parts[2])), "{ended:?}");
+    let junit = place.path("junit.xml");
+    let ended = probe(&["-o", "json", &format!("--junit={}", junit.display())]);
+    let verdicts: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<_> = verdicts.iter().map(|one| (one["lock"].as_str().unwrap(), &one["verdict"])).collect();
+    let [fit, open] = ["fit", "inconclusive"].map(Value::from);
+    let expected = [(parts[0].as_str(), &fit), (parts[1].as_str(), &fit), (parts[2].as_str(), &open)];
+    assert_eq!(verdicts, expected, "{ended:?}");
+    assert_eq!(fs::read_to_string(junit).unwrap().matches("<testsuite ").count(), 3);
+}
+
+#[test]
+fn the_history_of_each_part_is_shown_and_one_that_is_away_hides_no_other() {
+    let place = Place::new();
+    create(&place, "abc");
+    let parts = ["a", "b", "c"].map(|name| format!("sequenced+{}?keep=100", place.file(&format!("{name}/worker"))));
+    let ran = end(&[&["run", "--identity", "node-1", "--needed", "3"], &named(&parts)[..], &["--", "true"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    fs::remove_dir_all(place.path("b")).unwrap();
+    let ended = end(&[&["history", "-o", "json"][..], &named(&parts)[..]].concat());
+    assert_eq!(ended.code, Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("b is no directory"), "{ended:?}");
+    let terms: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = terms.iter().map(|term| (term["lock"].as_str().unwrap(), term["holder"].as_str())).collect();
+    assert_eq!(shown, [(parts[0].as_str(), Some("node-1")), (parts[2].as_str(), Some("node-1"))], "{ended:?}");
+    let text = end(&[&["history"][..], &named(&parts)[..]].concat()).stdout;
+    assert!(text.contains(&parts[0]) && text.contains("released"), "{text}");
+}
+
+/// The page shows one lock, as most of its parts do.
+#[tokio::test]
+async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
+    let place = Place::new();
+    create(&place, "abc");
+    let all = locks(&place, "abc");
+    let works = ["--", "sh", "-c", "echo leads; exec sleep 1000"];
+    let mut leader = Running::start(&[&["run", "--identity", "node-1"], &named(&all)[..], &LONG, &works].concat());
+    leader.wait_for("leads");
+    let prefixes = ["a/", "b/", "c/"].map(|name| place.file(name));
+    let mut command = dashboard(&prefixes[0], "100ms");
+    command.args(&prefixes[1..]);
+    let page = Sidecar::spawn(&mut command).await;
+    let led = "<strong><bdi>node-1</bdi></strong> has led";
+    assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
+    cut_off(&place, "b");
+    eventually("a part cannot be listed", async || page.said().contains("cannot be listed").then_some(())).await;
+    shows(&page, led).await;
+    // With two parts gone, nobody is known to lead.
+    fs::rename(place.path("c"), place.path("also-gone")).unwrap();
+    fs::write(place.path("c"), "").unwrap();
+    shows(&page, "<title>Leaders not known · ").await;
 }

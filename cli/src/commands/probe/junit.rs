@@ -7,27 +7,30 @@ use leaderelection_conformance::{Check, Outcome, ProbeReport};
 
 use crate::exit::Failure;
 
-/// Writes the checks of a report as test cases. A check fails if the store failed it and an election depends on it.
-pub(super) fn write(path: &Path, lock: &str, report: &ProbeReport) -> Result<(), Failure> {
-    std::fs::write(path, document(lock, report)).map_err(Failure::from)
+/// Writes the checks of the report on each lock as test cases. A check fails if the store failed it and an election depends on
+/// it.
+pub(super) fn write<'a>(path: &Path, reports: impl Iterator<Item = (String, &'a ProbeReport)>) -> Result<(), Failure> {
+    let suites: String = reports.map(|(lock, report)| suite(&lock, report)).collect();
+    let document = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n{suites}</testsuites>\n");
+    std::fs::write(path, document).map_err(Failure::from)
 }
 
-fn document(lock: &str, report: &ProbeReport) -> String {
+fn suite(lock: &str, report: &ProbeReport) -> String {
     let cases: Vec<String> = report.checks().iter().map(case).collect();
     let count = |element: &str| cases.iter().filter(|case| case.contains(element)).count();
     let [failures, errors, skipped] = ["<failure", "<error", "<skipped"].map(count);
-    let mut document = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let mut suite = String::new();
     let _ = writeln!(
-        document,
+        suite,
         "<testsuite name=\"leaderelect probe {}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" \
          skipped=\"{skipped}\" time=\"{:.3}\">",
         escaped(lock),
         cases.len(),
         report.duration().as_secs_f64(),
     );
-    cases.iter().for_each(|case| document.push_str(case));
-    document.push_str("</testsuite>\n");
-    document
+    cases.iter().for_each(|case| suite.push_str(case));
+    suite.push_str("</testsuite>\n");
+    suite
 }
 
 fn case(check: &Check) -> String {

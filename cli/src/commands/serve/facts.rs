@@ -19,7 +19,8 @@ pub(super) struct Facts {
     pub(super) handle: LeaderHandle,
     pub(super) program: Arc<Program>,
     pub(super) timings: Timings,
-    pub(super) latencies: Latencies,
+    /// The latencies of each part of the lock, with its URL.
+    pub(super) latencies: Vec<(String, Latencies)>,
     pub(super) health: HealthCheck,
     /// The time for which the lease is kept after a signal.
     pub(super) drain: Duration,

@@ -14,7 +14,7 @@ use leaderelection::handle::{LastError, Operation, Transition};
 use leaderelection_peers::PeerStatus;
 
 use super::facts::Facts;
-use super::latency::Chart;
+use super::latency::{Chart, Latencies};
 use super::snapshot::Snapshot;
 use super::terms;
 use crate::cause::{self, Cause};
@@ -37,7 +37,8 @@ struct Page<'a> {
     timeline: Timeline,
     /// The other candidates that were seen to lead.
     others: BTreeSet<String>,
-    chart: Option<Chart>,
+    /// The requests to each part of the lock.
+    charts: Vec<(&'a str, Option<Chart>)>,
     /// Newest first.
     transitions: Vec<Transition>,
     last_error: Option<LastError>,
@@ -66,7 +67,7 @@ pub(super) fn render(facts: &Facts) -> Response {
         others: terms.iter().map(|term| term.who.clone()).filter(|who| who != identity).collect(),
         terms: terms.into_iter().zip(timeline.bars.clone()).rev().collect(),
         timeline,
-        chart: Chart::of(&facts.latencies.last(SystemClock.now()), SystemClock.now()),
+        charts: facts.latencies.iter().map(|(url, latencies)| (url.as_str(), chart(latencies))).collect(),
         snapshot,
         transitions,
         last_error: facts.handle.last_error(),
@@ -80,6 +81,11 @@ pub(super) fn render(facts: &Facts) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made; /leader tells the same\n").into_response()
         }
     }
+}
+
+fn chart(latencies: &Latencies) -> Option<Chart> {
+    let now = SystemClock.now();
+    Chart::of(&latencies.last(now), now)
 }
 
 /// The time since a term has ended that was not renewed: since the renew deadline of an own term, and since the end of the

@@ -43,7 +43,7 @@ async fn a_leader_that_stopped_renewing_is_not_healthy() {
         handle: elector.handle(),
         program: Arc::new(Program::new(None, None)),
         timings: Timings::default(),
-        latencies: Latencies::default(),
+        latencies: vec![("memory:lock".to_owned(), Latencies::default())],
         health: elector.health_check(Duration::from_secs(20)),
         drain: Duration::from_secs(3),
         ready_within: Duration::from_secs(15),
