@@ -12,6 +12,7 @@ pub use case::{Case, Requests, Way};
 pub use plot::plot;
 pub use program::Arguments;
 pub use table::{Row, from_csv, table, to_csv};
+pub(crate) use table::{dollars, grouped};
 
 /// The numbers of locks that are counted.
 pub const LOCKS: [usize; 5] = [1, 10, 100, 1_000, 10_000];

@@ -4,7 +4,7 @@
 mod measure;
 mod member;
 mod program;
-mod store;
+pub(crate) mod store;
 mod table;
 mod watch;
 

@@ -8,6 +8,7 @@ pub mod kit;
 pub mod majority;
 pub mod model;
 pub mod phase;
+pub mod regions;
 pub mod sequenced;
 pub mod sessions;
 pub mod simulation;

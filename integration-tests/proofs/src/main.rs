@@ -6,7 +6,7 @@ use clap::Parser;
 use leaderelection_proofs::kit::{Args, Campaign};
 use leaderelection_proofs::sessions::simulation::Sessions;
 use leaderelection_proofs::simulation::Layout;
-use leaderelection_proofs::{costs, gaps, models};
+use leaderelection_proofs::{costs, gaps, models, regions};
 
 /// Proves the protocol.
 #[derive(Debug, Parser)]
@@ -15,6 +15,7 @@ enum Program {
     Simulate(Simulate),
     Costs(costs::Arguments),
     Gaps(gaps::Arguments),
+    Regions(regions::Arguments),
 }
 
 /// Simulates elections with many faults, and checks the promises of the library.
@@ -45,6 +46,10 @@ fn main() -> std::io::Result<ExitCode> {
         Program::Simulate(simulate) => simulate.carry_out(),
         Program::Costs(arguments) => arguments.carry_out().map(|()| ExitCode::SUCCESS)?,
         Program::Gaps(arguments) => {
+            arguments.carry_out();
+            ExitCode::SUCCESS
+        }
+        Program::Regions(arguments) => {
             arguments.carry_out();
             ExitCode::SUCCESS
         }

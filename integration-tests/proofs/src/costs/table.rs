@@ -91,13 +91,13 @@ impl Row {
     }
 }
 
-fn dollars(requests: &Requests, prices: &Prices) -> String {
+pub(crate) fn dollars(requests: &Requests, prices: &Prices) -> String {
     let dollars = requests.dollars_a_month(prices);
     if dollars < 100.0 { format!("${dollars:.2}") } else { format!("${}", grouped(dollars.round() as u64)) }
 }
 
 /// Writes a number with a comma before every three digits.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -37,7 +37,7 @@ pub enum Throttle {
 
 /// One process's way to the store. Clones have the same counts.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     inner: MemoryStore,
     pace: Pace,
     began: Instant,
@@ -59,11 +59,11 @@ struct Counts {
 
 /// The numbers of requests.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Requests {
-    pub(super) writes: u64,
+pub(crate) struct Requests {
+    pub(crate) writes: u64,
     /// The writes that failed because another was first.
     pub(super) refused: u64,
-    reads: u64,
+    pub(crate) reads: u64,
 }
 
 impl Requests {
@@ -81,11 +81,11 @@ impl Requests {
 }
 
 impl Client {
-    pub(super) fn new(inner: MemoryStore, pace: Pace) -> Self {
+    pub(crate) fn new(inner: MemoryStore, pace: Pace) -> Self {
         Self { inner, pace, began: Instant::now(), counts: Arc::default() }
     }
 
-    pub(super) fn requests(&self) -> Requests {
+    pub(crate) fn requests(&self) -> Requests {
         let Counts { writes, refused, reads, pages, .. } = &*self.counts;
         let [writes, refused, reads, pages] =
             [writes, refused, reads, pages].map(|counter| counter.load(Ordering::Relaxed));
