@@ -1,4 +1,4 @@
-//! What a lock in several buckets takes beside a lock in one: requests, dollars, and the time from one leader to the next, on
+//! The price of a lock in several buckets beside a lock in one: requests, dollars, and the time from one leader to the next, on
 //! paused time.
 
 use std::fmt::Write as _;
@@ -63,7 +63,7 @@ impl Arguments {
     }
 }
 
-/// What a lock of so many parts takes.
+/// The price of a lock of so many parts.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The number of parts.

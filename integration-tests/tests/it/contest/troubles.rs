@@ -11,7 +11,7 @@ use super::verdict::Window;
 /// The time that a signal takes to stop all threads of a process.
 const REACTION: Duration = Duration::from_millis(200);
 
-/// Whoever is in trouble.
+/// A part or a contender that is in trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whom {
     Part(usize),
@@ -99,7 +99,7 @@ pub(super) struct Course<'a> {
     pub(super) span: Span,
 }
 
-/// What a contest has shown.
+/// The facts that a contest has shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) problems: Vec<String>,
@@ -214,7 +214,7 @@ impl Course<'_> {
     }
 }
 
-/// What is left of a span without others.
+/// Returns the rest of a span without others.
 fn without(mut others: Vec<Span>, (from, until): Span) -> Vec<Span> {
     others.sort_unstable();
     let (mut left, mut at) = (Vec::new(), from);
