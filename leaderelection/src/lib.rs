@@ -72,7 +72,7 @@
 //! - [`protocol`] has the rules by which candidates compete. The feature `unstable-election` publishes the state
 //!   machines that keep these rules, for model checkers. That interface may change in any release.
 //!
-//! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`],
+//! The root has the names that most programs use. The others are in the modules [`causes`], [`config`], [`handle`], [`history`],
 //! [`lock`], [`sessions`], [`store`] and [`timings`].
 //!
 //! Logs are `tracing` events in a span `leader_election{name, lock, identity}`: info when leadership changes,
@@ -97,6 +97,7 @@ mod election;
 mod elector;
 pub mod fence;
 pub mod handle;
+pub mod history;
 mod leadership;
 pub mod lock;
 #[cfg(feature = "unstable-election")]

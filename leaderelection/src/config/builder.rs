@@ -10,6 +10,7 @@ use crate::config::callbacks::LeaderCallbacks;
 use crate::config::common::{Common, common_setters};
 use crate::config::warning::ConfigWarning;
 use crate::election::Rules;
+use crate::history::keeper::Keeper;
 use crate::lock::ObjectStoreBasedLock;
 use crate::lock::bounded::TimeLimit;
 use crate::store::check::{Candidacy, StoreCheck, StoreUnfit};
@@ -29,6 +30,8 @@ pub struct LeaderElectionConfig {
     /// `None` is one retry period.
     pub(crate) follower_interval: Option<Duration>,
     pub(crate) limit: TimeLimit,
+    /// The writer of the lock's history, if it is kept.
+    pub(crate) history: Option<Arc<Keeper>>,
     pub(crate) name: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
@@ -243,7 +246,15 @@ impl LeaderElectionConfigBuilder {
             let problem = format!("({check:?}) needs a lock that names its store, such as ObjectLock; {lock} does not");
             return Err(ConfigError::new("store_check", problem));
         }
+        if common.keep_history.is_some() && self.lock.objects().is_empty() {
+            let lock = self.lock.describe();
+            return Err(ConfigError::new(
+                "keep_history",
+                format!("needs a lock that names its store; {lock} does not"),
+            ));
+        }
         Ok(LeaderElectionConfig {
+            history: common.history(timings),
             rules: Arc::new(Rules {
                 identity: self.lock.identity().to_owned(),
                 lease_duration: timings.lease_duration(),
@@ -258,6 +269,7 @@ impl LeaderElectionConfigBuilder {
                 rank: self.rank,
                 take_back: self.take_back,
                 settle_doublings: self.settle_doublings,
+                purpose: common.purpose.clone(),
                 advertised: common.advertised.clone(),
                 advertised_to_clients: common.advertised_to_clients.clone(),
             }),

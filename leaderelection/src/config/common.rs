@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
+use crate::history::KeepHistory;
+use crate::history::keeper::Keeper;
 use crate::lock::bounded::TimeLimit;
-use crate::lock::{advertised, identity};
+use crate::lock::{advertised, identity, stranger};
 use crate::store::check::StoreCheck;
 use crate::timings::config_error::ConfigError;
 use crate::timings::{Timings, Unchecked};
@@ -19,6 +21,8 @@ pub(crate) struct Common {
     pub(crate) name: Option<String>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
+    pub(crate) purpose: Option<String>,
+    pub(crate) keep_history: Option<KeepHistory>,
     pub(crate) advertised: Option<String>,
     pub(crate) advertised_to_clients: Option<String>,
 }
@@ -32,6 +36,8 @@ impl Default for Common {
             name: None,
             clock: Arc::new(SystemClock),
             seed: None,
+            purpose: None,
+            keep_history: None,
             advertised: None,
             advertised_to_clients: None,
         }
@@ -52,6 +58,13 @@ impl Common {
         if let Some(problem) = identity::problem_with(identity) {
             return Err(ConfigError::new("identity", format!("({:?}) {problem}", identity::excerpt(identity))));
         }
+        if let Some(KeepHistory { terms, .. }) = self.keep_history
+            && !(1..=KeepHistory::MOST_TERMS).contains(&terms)
+        {
+            let problem = format!("({terms} terms) must be from 1 to {} terms", KeepHistory::MOST_TERMS);
+            return Err(ConfigError::new("keep_history", problem));
+        }
+        self.purpose.as_deref().map_or(Ok(()), stranger::check_purpose)?;
         for (setting, url) in [("advertise", &self.advertised), ("advertise_to_clients", &self.advertised_to_clients)] {
             url.as_deref().map_or(Ok(()), |url| advertised::check(setting, url))?;
         }
@@ -59,6 +72,12 @@ impl Common {
             return Err(ConfigError::new("name", "(\"\") must not be empty"));
         }
         Ok((timings, follower_interval))
+    }
+
+    /// The writer of histories, if they are kept.
+    pub(crate) fn history(&self, timings: Timings) -> Option<Arc<Keeper>> {
+        let (pause, clock) = (timings.retry_period(), Arc::clone(&self.clock));
+        Some(Keeper::new(self.keep_history?, self.limit(timings), pause, clock))
     }
 
     /// The limit of each request.
@@ -138,6 +157,32 @@ macro_rules! common_setters {
             /// session's prefix in its store.
             pub fn name(mut self, name: impl Into<String>) -> Self {
                 self.common.name = Some(name.into());
+                self
+            }
+
+            /// Says what the lock is for, such as the name of the program, so that two deployments notice that they use one lock
+            /// by accident. The default is to say nothing.
+            ///
+            /// The first write of each term puts the purpose into the record, and later candidates keep it. A candidate that
+            /// reads another purpose than its own refuses to lead, and its log and its status say so. A candidate without a
+            /// purpose refuses nobody, and a record without one is for everybody. To rename the purpose of a lock, stop the
+            /// replicas, and let [`force_release`](crate::admin::force_release) end the old claim. No promise about
+            /// leadership depends on the purpose.
+            pub fn purpose(mut self, purpose: impl Into<String>) -> Self {
+                self.common.purpose = Some(purpose.into());
+                self
+            }
+
+            /// Keeps a [history](crate::history) of each lock: who led when, and why each term ended. The default is none.
+            ///
+            /// It is one small object beside that of the lock, under the lock's key with `.history`. The leader adds its term at
+            /// the end. If it cannot, because it has crashed, the next leader adds that term. An ended term costs one read and one
+            /// write, beside the requests of the election. The writes are tried again for some minutes, and never delay or
+            /// end a term. An election that ends waits for the last of them, for four request timeouts at most.
+            ///
+            /// A lock that is made of several has a history beside each. A Lease of Kubernetes has none.
+            pub fn keep_history(mut self, keep: $crate::history::KeepHistory) -> Self {
+                self.common.keep_history = Some(keep);
                 self
             }
 

@@ -167,7 +167,7 @@ impl Election {
     pub(super) fn candidacy(&self, stamp: Stamp) -> (u64, LeaderElectionRecord, Option<Version>) {
         let seen = self.sight.as_ref().and_then(|sight| sight.found.as_ref());
         let token = self.highest_token.map_or(0, |highest| highest + 1);
-        let record = LeaderElectionRecord {
+        let mut record = LeaderElectionRecord {
             leader_transitions: token,
             peer: self.rules.peer(token, None),
             rank: HolderRank::new(self.rules.rank, token),
@@ -175,6 +175,7 @@ impl Election {
             unknown: seen.map_or_else(UnknownFields::default, |seen| seen.record.unknown.clone()),
             ..LeaderElectionRecord::new(&*self.rules.identity, self.rules.lease_duration)
         };
+        record.claim_for(self.rules.purpose.as_deref());
         (token, record.stamped(stamp), seen.map(|seen| seen.version.clone()))
     }
 

@@ -38,6 +38,9 @@ pub struct Rules {
     pub take_back: bool,
     /// The number of times that the wait before such a request doubles at most (rule 24).
     pub settle_doublings: u8,
+    /// The purpose that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
+    /// it.
+    pub purpose: Option<String>,
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
@@ -76,6 +79,7 @@ impl Rules {
             rank: 0,
             take_back: false,
             settle_doublings: Self::SETTLE_DOUBLINGS,
+            purpose: None,
             advertised: None,
             advertised_to_clients: None,
         }

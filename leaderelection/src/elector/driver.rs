@@ -114,6 +114,7 @@ impl Driver {
             turn: Turn::default(),
             _guard: RunGuard(Arc::clone(&self.listeners)),
         };
+        run.host.report.for_job(run.work.job().as_ref());
         // Settings that changed between two runs count from the first request on (rule 22).
         if let Some(tuned) = self.tuning.take() {
             self.step(Woken::Tuned(tuned), &mut run);

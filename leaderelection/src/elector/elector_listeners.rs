@@ -10,6 +10,7 @@ use super::new_leader::NewLeaderCalls;
 use crate::clock::Clock;
 use crate::config::LeaderElectionConfig;
 use crate::handle::status::StatusWriter;
+use crate::history::keeper::{Keeper, Place};
 use crate::leadership::TermListener;
 
 /// The listeners of an elector whose lock has a lease of its own.
@@ -61,6 +62,18 @@ impl Listeners for ElectorListeners {
 
     fn new_leader_calls(&self) -> &NewLeaderCalls {
         &self.new_leader_calls
+    }
+
+    fn identity(&self) -> &str {
+        &self.config.rules.identity
+    }
+
+    fn history(&self) -> Option<&Arc<Keeper>> {
+        self.config.history.as_ref()
+    }
+
+    fn objects(&self) -> Vec<Place> {
+        self.config.lock.objects()
     }
 }
 

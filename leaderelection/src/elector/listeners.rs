@@ -7,6 +7,7 @@ use super::new_leader::NewLeaderCalls;
 use crate::clock::Clock;
 use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
+use crate::history::keeper::{Keeper, Place};
 
 /// The parts of an elector that listen to every run.
 pub(crate) trait Listeners: Debug + Send + Sync {
@@ -28,4 +29,12 @@ pub(crate) trait Listeners: Debug + Send + Sync {
     }
 
     fn new_leader_calls(&self) -> &NewLeaderCalls;
+
+    fn identity(&self) -> &str;
+
+    /// The writer of the lock's history, if it is kept.
+    fn history(&self) -> Option<&Arc<Keeper>>;
+
+    /// The objects of the lock.
+    fn objects(&self) -> Vec<Place>;
 }

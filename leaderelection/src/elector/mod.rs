@@ -152,8 +152,7 @@ impl DefaultLeaderElector {
     ///
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn run(&self, cancel: CancellationToken) -> Result<RunOutcome, StoreUnfit> {
-        let work = self.callback();
-        self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await
+        self.whole(self.run_term(&cancel, self.callback(), Duration::ZERO)).await
     }
 
     /// Competes and leads, again and again, until `cancel` is cancelled.
@@ -165,7 +164,7 @@ impl DefaultLeaderElector {
     ///
     /// [`StoreUnfit`] if the store fails the [check](crate::LeaderElectionConfigBuilder::store_check) that is demanded.
     pub async fn campaign(&self, cancel: CancellationToken) -> Result<(), StoreUnfit> {
-        async {
+        let campaign = async {
             let mut stand_back = Duration::ZERO;
             while !cancel.is_cancelled() {
                 let outcome = self.run_term(&cancel, self.callback(), stand_back).await?;
@@ -174,9 +173,8 @@ impl DefaultLeaderElector {
                 stand_back = if cools_down { self.cool_down() } else { Duration::ZERO };
             }
             Ok(())
-        }
-        .instrument(self.span.clone())
-        .await
+        };
+        self.whole(campaign).await
     }
 
     /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the task.
@@ -275,7 +273,7 @@ impl DefaultLeaderElector {
         T: Send + 'static,
     {
         let (work, output) = Output::of(work);
-        let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
+        let outcome = self.whole(self.run_term(&cancel, work, Duration::ZERO)).await?;
         output.after(outcome)
     }
 
@@ -308,8 +306,21 @@ impl DefaultLeaderElector {
         E: Send + 'static,
     {
         let (work, output) = Output::of_job(id, work);
-        let outcome = self.run_term(&cancel, work, Duration::ZERO).instrument(self.span.clone()).await?;
+        let outcome = self.whole(self.run_term(&cancel, work, Duration::ZERO)).await?;
         output.after_job(outcome)
+    }
+
+    /// An election from its beginning to its end, with the last write of the history.
+    fn whole<T, F: Future<Output = T>>(&self, election: F) -> impl Future<Output = T> + use<T, F> {
+        let history = self.config.history.clone();
+        let whole = async move {
+            let end = election.await;
+            if let Some(history) = history {
+                history.written().await;
+            }
+            end
+        };
+        whole.instrument(self.span.clone())
     }
 
     fn cool_down(&self) -> Duration {
@@ -328,8 +339,8 @@ impl DefaultLeaderElector {
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
         self.warn();
-        let (driver, span) = (Arc::clone(&self.driver), self.span.clone());
-        async move { run_term(&driver, &cancel, work, stand_back).await }.instrument(span)
+        let driver = Arc::clone(&self.driver);
+        self.whole(async move { run_term(&driver, &cancel, work, stand_back).await })
     }
 
     async fn run_term(

@@ -12,8 +12,11 @@ use crate::election::{Answer, BeginReason, EndReason, Fact, Operation, WorkEnd};
 use crate::handle::history::{Kept, Loss, Stopped};
 use crate::handle::observation::{RecordedError, SessionRenewal, Sighting};
 use crate::handle::status::StatusWriter;
+use crate::history::EndedTerm;
+use crate::history::past::Past;
 use crate::leadership::Leadership;
 use crate::lock::LockError;
+use crate::lock::job::JobId;
 use crate::store::StoreErrorKind;
 
 /// The reports of one run to the listeners.
@@ -21,11 +24,14 @@ use crate::store::StoreErrorKind;
 pub(crate) struct Report {
     meters: Meters,
     finished: bool,
+    /// The memory that the history needs, if it is kept.
+    past: Option<Box<Past>>,
 }
 
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
-        Self { meters: Meters::new(listeners), finished: false }
+        let past = listeners.history().map(|_| Box::default());
+        Self { meters: Meters::new(listeners), finished: false, past }
     }
 
     fn listeners(&self) -> &dyn Listeners {
@@ -63,6 +69,9 @@ impl Report {
             self.meters.identity_clash();
         }
         if let Some(shown) = asked.shown(answer) {
+            if let (Some(past), Some((record, _))) = (&mut self.past, shown) {
+                past.saw(record);
+            }
             self.status().observe(|sighting| {
                 let before = sighting.as_ref();
                 *sighting = shown.map(|(record, version)| {
@@ -89,6 +98,8 @@ impl Report {
         log::started(self.lock(), fencing_token, &reason);
         self.meters.term_started();
         let at = self.listeners().clock().wall_time();
+        let before = self.past.as_mut().and_then(|past| past.started(at, self.meters.listeners.identity(), &reason));
+        self.write_down(before);
         // The status shows the term before the work can ask for it.
         self.status().change(|status| {
             status.history.record(at, Kept::StartedLeading { fencing_token, reason });
@@ -110,8 +121,24 @@ impl Report {
             Loss { noticed_after, error: error.map(|error| error.at(now)) }
         });
         let at = self.listeners().clock().wall_time() - noticed_after;
+        let own = (self.meters.listeners.identity(), fencing_token);
+        let ended = self.past.as_mut().map(|past| past.stopped(own, at, &reason, leadership.result()));
+        self.write_down(ended);
         let kept = Kept::StoppedLeading(Box::new(Stopped { fencing_token, reason, loss }));
         self.status().change(|status| status.history.record(at, kept));
+    }
+
+    /// The candidacy is for this job.
+    pub(crate) fn for_job(&mut self, job: Option<&JobId>) {
+        if let Some(past) = &mut self.past {
+            past.job = job.map(ToString::to_string);
+        }
+    }
+
+    fn write_down(&self, ended: Option<EndedTerm>) {
+        if let (Some(ended), Some(keeper)) = (ended, self.listeners().history()) {
+            keeper.add(self.listeners().objects(), &ended);
+        }
     }
 
     pub(crate) fn dropped_work(&self, fencing_token: u64) {

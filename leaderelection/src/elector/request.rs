@@ -108,10 +108,9 @@ pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at:
                 // One call is one attempt (rule 7). A second attempt made here would meet the success of the first as
                 // a conflict. The limit counts from `sent_at`, as the window does.
                 let found = limit.ask(sent_at, READ, lock, lock.get()).await?;
-                if let Some(stranger) = found.as_ref().and_then(|found| Stranger::beside_one(&found.record)) {
-                    return Err(LockError::new(StoreErrorKind::Unreadable, READ, lock.describe(), stranger));
-                }
-                Ok(Answer::Read(Ok(found)))
+                let purpose = config.rules.purpose.as_deref();
+                let stranger = found.as_ref().and_then(|found| Stranger::of(&found.record, purpose));
+                stranger.map_or(Ok(Answer::Read(Ok(found))), |stranger| Err(stranger.refusal(lock.describe())))
             }
             Request::Write(Write { record, expected, .. }) => {
                 let version = match expected {

@@ -34,6 +34,8 @@ struct TermState {
     /// The token of this term's end, if anyone has asked for one.
     token: OnceLock<CancellationToken>,
     listener: Weak<dyn TermListener>,
+    /// The result of the work, if the work has told one.
+    result: OnceLock<Box<str>>,
 }
 
 /// The elector of a term.
@@ -59,8 +61,8 @@ impl Leadership {
     }
 
     fn with(fencing_token: u64, window: Window, clock: Arc<dyn Clock>, listener: Weak<dyn TermListener>) -> Self {
-        let (lost, token) = (Notify::new(), OnceLock::new());
-        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener }) }
+        let (lost, token, result) = (Notify::new(), OnceLock::new(), OnceLock::new());
+        Self { term: Arc::new(TermState { fencing_token, clock, window, lost, token, listener, result }) }
     }
 
     /// The token of the term. It is larger than those of all terms that were won before, and no other term has it.
@@ -132,6 +134,19 @@ impl Leadership {
             token.cancel();
         }
         token
+    }
+
+    /// Says with which result the work has ended, such as `exit code 0`, for the history that
+    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) keeps. The first result of a term counts, if it comes
+    /// before the end of the term.
+    pub fn tell_result(&self, result: impl Into<String>) {
+        // A second result is that of work that goes on after its end.
+        let _ = self.term.result.set(result.into().into_boxed_str());
+    }
+
+    /// The result of the work, if the work has told one.
+    pub(crate) fn result(&self) -> Option<&str> {
+        self.term.result.get().map(|result| &**result)
     }
 
     /// Ends the term now, as [`LeaderHandle::step_down`](crate::LeaderHandle::step_down) does.

@@ -255,6 +255,10 @@ impl<L: ObjectStoreBasedLock> ObjectStoreBasedLock for Bounded<L> {
     fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         self.inner.object()
     }
+
+    fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
+        self.inner.objects()
+    }
 }
 
 impl<S: ConditionalStore> Bounded<S> {

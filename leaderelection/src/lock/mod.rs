@@ -81,6 +81,12 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         None
     }
+
+    /// The stores and keys of all objects that the lock is made of. The default is that of [`object`](Self::object).
+    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) writes beside each.
+    fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
+        self.object().map(|(store, key)| (store, key.to_owned())).into_iter().collect()
+    }
 }
 
 #[async_trait]
@@ -111,6 +117,10 @@ impl<L: ObjectStoreBasedLock + ?Sized> ObjectStoreBasedLock for Arc<L> {
 
     fn object(&self) -> Option<(Arc<dyn ConditionalStore>, &str)> {
         (**self).object()
+    }
+
+    fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
+        (**self).objects()
     }
 }
 

@@ -1,27 +1,99 @@
-//! The refusal of a lock whose holder has other parts (rule M8).
+//! The refusal of a lock that candidates of another kind use: for another purpose, or with other parts (rule M8).
 
+use super::action::READ;
 use super::record::{LeaderElectionRecord, LockParts};
+use super::{LockError, identity};
+use crate::store::StoreErrorKind;
+use crate::timings::config_error::ConfigError;
 
-/// The candidates of other parts that have written a lock. A leader of those parts and a leader of these may lead together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "its record is that of candidates that need {theirs}, and this candidate needs {ours}, so both may lead at the same time: \
-     give all replicas the same locks in the same order; if no other replica runs, `leaderelect release --force` ends the claim"
-)]
-pub struct Stranger {
-    theirs: String,
-    ours: String,
+/// The field with the purpose of a lock. Like every field of others, it stays when a candidate without a purpose writes.
+const PURPOSE: &str = "purpose";
+
+/// The candidates of another kind that have written a lock: for another purpose, or of other parts, so that a leader of those
+/// parts and a leader of these may lead together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Stranger {
+    /// Candidates for another purpose.
+    #[error(
+        "its record is for the purpose {theirs:?}, and this candidate is for {ours:?}: give each of the two deployments a \
+         lock of its own; if the purpose has a new name, `leaderelect release --force` ends the claim of the old one"
+    )]
+    Purpose {
+        /// The purpose in the record.
+        theirs: String,
+        /// The purpose of this candidate.
+        ours: String,
+    },
+    /// Candidates of other parts.
+    #[error(
+        "its record is that of candidates that need {theirs}, and this candidate needs {ours}, so both may lead at the same \
+         time: give all replicas the same locks in the same order; if no other replica runs, `leaderelect release --force` \
+         ends the claim"
+    )]
+    Parts {
+        /// The parts in the record.
+        theirs: String,
+        /// The parts of this candidate.
+        ours: String,
+    },
 }
 
 impl Stranger {
-    pub(crate) fn new(theirs: &LockParts, ours: impl ToString) -> Self {
-        Self { theirs: theirs.to_string(), ours: ours.to_string() }
+    /// Returns the candidates that have written this record, if it is for another purpose than `purpose`, or if a leader on
+    /// this lock alone does not exclude them. A candidate without a purpose, or a record without one, suits any other.
+    #[must_use]
+    pub fn of(record: &LeaderElectionRecord, purpose: Option<&str>) -> Option<Self> {
+        let theirs = record.purpose();
+        match (theirs, purpose) {
+            (Some(theirs), Some(ours)) if theirs != ours => Some(Self::Purpose { theirs, ours: ours.to_owned() }),
+            _ => {
+                let theirs = record.lock_parts().filter(|parts| parts.needed < parts.of.len())?;
+                Some(Self::of_parts(theirs, "this lock alone"))
+            }
+        }
     }
 
-    /// Returns the candidates that have written this record, if a leader on this lock alone does not exclude them.
-    #[must_use]
-    pub fn beside_one(record: &LeaderElectionRecord) -> Option<Self> {
-        let theirs = record.lock_parts().filter(|parts| parts.needed < parts.of.len())?;
-        Some(Self::new(theirs, "this lock alone"))
+    pub(crate) fn of_parts(theirs: &LockParts, ours: impl ToString) -> Self {
+        Self::Parts { theirs: theirs.to_string(), ours: ours.to_string() }
     }
+
+    /// The error of the read that has shown these candidates.
+    pub(crate) fn refusal(self, lock: String) -> LockError {
+        LockError::new(StoreErrorKind::Unreadable, READ, lock, self)
+    }
+}
+
+impl LeaderElectionRecord {
+    /// The purpose of the lock; `None` if no candidate with a
+    /// [purpose](crate::LeaderElectionConfigBuilder::purpose) has led since the lock was created.
+    #[must_use]
+    pub fn purpose(&self) -> Option<String> {
+        serde_json::from_str(self.unknown.get(PURPOSE)?).ok()
+    }
+
+    /// Says what the lock is for.
+    pub(crate) fn claim_for(&mut self, purpose: Option<&str>) {
+        if let Some(purpose) = purpose {
+            self.unknown.set(PURPOSE, &purpose);
+        }
+    }
+
+    /// Returns `true` if candidates of another kind refuse the lock because of this record.
+    pub(crate) fn has_claim(&self) -> bool {
+        self.parts.is_some() || self.unknown.get(PURPOSE).is_some()
+    }
+
+    /// Returns the record without what makes candidates of another kind refuse the lock.
+    pub(crate) fn without_claim(mut self) -> Self {
+        self.parts = None;
+        self.unknown.remove(PURPOSE);
+        self
+    }
+}
+
+/// Checks a purpose, which has the limits of an identity.
+pub(crate) fn check_purpose(purpose: &str) -> Result<(), ConfigError> {
+    identity::problem_with(purpose).map_or(Ok(()), |problem| {
+        Err(ConfigError::new("purpose", format!("({:?}) {problem}", identity::excerpt(purpose))))
+    })
 }

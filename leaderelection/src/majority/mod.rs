@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::lock::action::READ;
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
-use crate::store::{StoreErrorKind, Version};
+use crate::store::{ConditionalStore, StoreErrorKind, Version};
 use crate::timings::config_error::ConfigError;
 
 use notice::Notice;
@@ -204,7 +204,7 @@ impl ObjectStoreBasedLock for Majority {
             return Err(error);
         }
         if let Some(stranger) = self.view().stranger(&looks) {
-            return Err(LockError::new(StoreErrorKind::Unreadable, READ, self.describe(), stranger));
+            return Err(stranger.refusal(self.describe()));
         }
         if self.view().is_in_doubt(&looks) {
             let problem = "too few of its parts answer to tell who holds it";
@@ -232,6 +232,10 @@ impl ObjectStoreBasedLock for Majority {
     fn describe(&self) -> String {
         let parts = self.describe_parts(0..);
         if self.quorum == self.parts.len() { parts } else { format!("{} of {parts}", self.quorum) }
+    }
+
+    fn objects(&self) -> Vec<(Arc<dyn ConditionalStore>, String)> {
+        self.parts.iter().flat_map(|part| part.objects()).collect()
     }
 
     fn max_lease_duration(&self) -> Duration {

@@ -29,7 +29,7 @@ impl View {
             _ if record.is_released() => return None,
             _ => alone(),
         };
-        (!ours.suit(&theirs)).then(|| Stranger::new(&theirs, ours))
+        (!ours.suit(&theirs)).then(|| Stranger::of_parts(&theirs, ours))
     }
 
     /// The parts of the lock, as they are written in a term.

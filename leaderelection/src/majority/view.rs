@@ -218,6 +218,9 @@ impl View {
             // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
             record.unknown = UnknownFields::default();
             records(looks).chain(self.carried.as_deref()).for_each(|half| record.keep_unknown_of(half));
+            // A part that was away may name an earlier purpose.
+            let claims = records(looks).filter_map(|half| Some((half.leader_transitions, half.purpose()?)));
+            record.claim_for(claims.max_by_key(|(token, _)| *token).map(|(_, purpose)| purpose).as_deref());
             // A request that has reached one part is obeyed, and must not go uncounted.
             record.take_backs = records(looks).map(|half| half.take_backs).max().unwrap_or_default();
             record

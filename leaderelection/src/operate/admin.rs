@@ -134,11 +134,11 @@ pub async fn force_release(
 ) -> Result<Intervention, AdminError> {
     let stamp = stamp();
     let released = |before: &LeaderElectionRecord| {
-        // A claim of a lock's parts outlives the term (rule M8).
-        if before.is_released() && before.parts.is_none() {
+        // The claim of a lock's parts or purpose outlives the term (rule M8).
+        if before.is_released() && !before.has_claim() {
             return before.clone();
         }
-        LeaderElectionRecord { preferred_holder: None, ..before.clone() }.released(stamp.clone())
+        LeaderElectionRecord { preferred_holder: None, ..before.clone() }.without_claim().released(stamp.clone())
     };
     // Any other term is what the release was for.
     change(lock, seen, released, |_| true).await

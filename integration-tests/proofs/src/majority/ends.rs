@@ -23,7 +23,7 @@ impl World {
             return;
         }
         let failure = |kind| Err(Failure { kind, retry_after: None });
-        let is_strange = |found: &VersionedRecord| Stranger::beside_one(&found.record).is_some();
+        let is_strange = |found: &VersionedRecord| Stranger::of(&found.record, None).is_some();
         let answer = match phase.is_joint() {
             true if view.stranger(looks).is_some() => failure(StoreErrorKind::Unreadable),
             true if view.is_in_doubt(looks) => failure(StoreErrorKind::Ambiguous),

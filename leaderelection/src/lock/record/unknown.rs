@@ -34,7 +34,6 @@ impl UnknownFields {
     }
 
     /// Removes a field.
-    #[cfg(feature = "sessions")]
     pub(crate) fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }

@@ -121,13 +121,15 @@ impl SessionBuilder {
         election.release_patience = timings.release_patience();
         (election.advertised, election.advertised_to_clients) =
             (common.advertised.clone(), common.advertised_to_clients.clone());
+        election.purpose = common.purpose.clone();
         let mut rules = Rules::new(election);
         (rules.weight, rules.balance) = (self.weight, self.balance);
         (rules.hand_overs, rules.at_a_time) = (self.hand_overs, self.at_a_time);
         rules.look_around = look_around;
         let place = Place::new(self.store, &self.prefix, common.limit(timings), longest);
+        let history = common.history(timings);
         let name = common.name.unwrap_or_else(|| place.describe());
         let (store_check, clock, seed) = (common.store_check, common.clock, common.seed);
-        Ok(Session::new(Settings { rules, place, name, timings, store_check, clock, seed }))
+        Ok(Session::new(Settings { rules, place, name, timings, history, store_check, clock, seed }))
     }
 }

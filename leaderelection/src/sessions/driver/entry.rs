@@ -16,6 +16,7 @@ use crate::elector::terms::Terms;
 use crate::elector::work::StartWork;
 use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
+use crate::history::keeper::{Keeper, Place};
 use crate::leadership::TermListener;
 
 /// One candidacy, until its term is over.
@@ -137,6 +138,19 @@ impl Listeners for LockEntry {
 
     fn new_leader_calls(&self) -> &NewLeaderCalls {
         &self.new_leader_calls
+    }
+
+    fn identity(&self) -> &str {
+        &self.common.identity
+    }
+
+    fn history(&self) -> Option<&Arc<Keeper>> {
+        self.common.settings.history.as_ref()
+    }
+
+    fn objects(&self) -> Vec<Place> {
+        let place = &self.common.settings.place;
+        vec![(place.object().0, place.lock(&self.name))]
     }
 }
 

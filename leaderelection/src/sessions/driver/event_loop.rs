@@ -49,6 +49,9 @@ impl Driver {
             return fit;
         }
         self.drive(shared, cancel).await;
+        if let Some(history) = &shared.settings.history {
+            history.written().await;
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::place::Place;
 use crate::clock::Clock;
+use crate::history::keeper::Keeper;
 use crate::sessions::machine::Rules;
 use crate::store::check::{Candidacy, StoreCheck};
 use crate::timings::Timings;
@@ -15,6 +16,8 @@ pub(super) struct Settings {
     pub(super) place: Place,
     pub(super) name: String,
     pub(super) timings: Timings,
+    /// The writer of the locks' histories, if they are kept.
+    pub(super) history: Option<Arc<Keeper>>,
     pub(super) store_check: Option<Arc<dyn StoreCheck>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) seed: Option<u64>,

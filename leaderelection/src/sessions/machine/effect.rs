@@ -6,6 +6,7 @@ use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, EndReason, Request, Term};
 use crate::lock::record::LeaderElectionRecord;
+use crate::lock::stranger::Stranger;
 use crate::store::{PageToken, Version};
 
 /// An order to the driver. The driver carries out effects in the order in which they come.
@@ -139,6 +140,8 @@ pub enum Refusal {
         /// The holder.
         holder: String,
     },
+    /// Candidates of another kind use the lock.
+    Stranger(Stranger),
     /// The object is not a record that this version can read.
     Unreadable,
     /// The lock's token is the largest that readers accept, so no term can follow.
@@ -153,6 +156,7 @@ impl std::fmt::Display for Refusal {
                 "{holder:?} holds the lock by a lease of its own: let every process compete through a session, and release \
                  the lease, or choose another prefix"
             ),
+            Self::Stranger(stranger) => stranger.fmt(f),
             Self::Unreadable => f.write_str("the object is not a readable record: remove it, or choose another prefix"),
             Self::TokensExhausted => f.write_str("the fencing token of the lock has no successor: choose another name"),
         }

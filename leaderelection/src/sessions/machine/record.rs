@@ -28,24 +28,27 @@ pub(super) fn take(lock: &Lock, rules: &Rules, session: &str, stamp: Stamp) -> W
     // A lock of a session has no lease, and no renewals.
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
     let peer = rules.peer(leader_transitions, None);
-    let record =
+    let mut record =
         LeaderElectionRecord { renew_time: None, leader_transitions, session, peer, take_backs, unknown, ..new };
+    record.claim_for(rules.purpose.as_deref());
     Write { purpose: Purpose::Acquire, record: Arc::new(record), expected: lock.version().cloned() }
 }
 
 /// The write that releases one lock (rule S6).
-pub(super) fn release(lock: &Lock, stamp: Stamp) -> Option<Write> {
+pub(super) fn release(lock: &Lock, rules: &Rules, stamp: Stamp) -> Option<Write> {
     let Seen::Ours { version, token } = &lock.seen else { return None };
     // A request that a read has shown is kept, for whatever other reason the term may have ended.
     let Extras { unknown, preferred, take_backs } = lock.extras.as_deref().cloned().unwrap_or_default();
     let (preferred_holder, leader_transitions) = (preferred, *token);
-    let record = LeaderElectionRecord {
+    let mut record = LeaderElectionRecord {
         leader_transitions,
         preferred_holder,
         take_backs,
         unknown,
         ..LeaderElectionRecord::new("", Duration::ZERO)
     };
+    // The last read may be older than the term.
+    record.claim_for(rules.purpose.as_deref());
     let record = Arc::new(record.released(stamp));
     Some(Write { purpose: Purpose::Release, record, expected: Some(version.clone()) })
 }

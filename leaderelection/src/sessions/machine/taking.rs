@@ -14,6 +14,7 @@ use super::{LockId, SessionId};
 use crate::clock::LocalInstant;
 use crate::election::{self, Answer, BackOff, BeginReason, Effect, Failure, Jitter, Request, Term};
 use crate::lock::VersionedRecord;
+use crate::lock::stranger::Stranger;
 use crate::store::{StoreErrorKind, Version};
 use crate::term::EndReason;
 
@@ -126,7 +127,7 @@ impl Member {
                 let write = take(lock, &self.rules.election, &own.id, draw.stamp());
                 (Kind::Take { token: lock.next_token, reason }, Request::Write(write))
             }
-            Some(Want::Release) => match release(lock, draw.stamp()) {
+            Some(Want::Release) => match release(lock, &self.rules.election, draw.stamp()) {
                 Some(write) => (Kind::Release, Request::Write(write)),
                 None => return,
             },
@@ -257,13 +258,18 @@ impl Member {
         let extras = Extras { unknown, preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         let exhausted = lock.is_exhausted;
-        match &record.session {
-            Some(session) if self.is_ours(session) => {
+        let stranger = Stranger::of(&record, self.rules.election.purpose.as_deref());
+        match (&record.session, stranger) {
+            (Some(session), _) if self.is_ours(session) => {
                 // Nothing is announced or lost here: `settle` decides by the token which term this record is of.
                 self.set_seen(id, Seen::Ours { version, token: record.leader_transitions });
                 return;
             }
-            Some(session) => {
+            (_, Some(stranger)) => {
+                self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
+                self.refuse(id, Some(version), Refusal::Stranger(stranger));
+            }
+            (Some(session), None) => {
                 let session = SessionId::from(session.as_str());
                 // A session that this member did not know counts as alive until a read or a write has shown its end.
                 self.hear_of(now, &session, lease);
@@ -272,11 +278,11 @@ impl Member {
                 self.set_seen(id, Seen::Held { version, session });
                 self.announce(id, leader);
             }
-            None if record.is_released() => {
+            (None, None) if record.is_released() => {
                 self.set_seen(id, Seen::Free { version });
                 self.announce(id, None);
             }
-            None => {
+            (None, None) => {
                 let holder = record.holder_identity.clone();
                 self.announce(id, Some(holder.as_str().into()));
                 // An elector with a lease of its own knows no sessions, so each kind leaves the other's records alone.

@@ -1,0 +1,117 @@
+//! The writes of a history: beside the election, and never awaited by a term.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
+
+use super::object::{add, parse};
+use super::{EndedTerm, KeepHistory, key_of};
+use crate::clock::Clock;
+use crate::lock::bounded::TimeLimit;
+use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
+
+/// The number of histories that are written at the same time. A session may lose thousands of locks at once.
+const AT_A_TIME: usize = 4;
+
+/// The number of attempts to write one term. Their pauses double.
+const ATTEMPTS: u32 = 8;
+
+/// The store and the key of a lock.
+pub(crate) type Place = (Arc<dyn ConditionalStore>, String);
+
+/// The writer of the histories of one elector, or of all locks of one session.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    keep: KeepHistory,
+    limit: TimeLimit,
+    /// The pause after the first attempt that has failed.
+    pause: Duration,
+    clock: Arc<dyn Clock>,
+    turns: Semaphore,
+    writes: TaskTracker,
+}
+
+impl Keeper {
+    pub(crate) fn new(keep: KeepHistory, limit: TimeLimit, pause: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let (turns, writes) = (Semaphore::new(AT_A_TIME), TaskTracker::new());
+        Arc::new(Self { keep, limit, pause, clock, turns, writes })
+    }
+
+    /// Adds a term to the history of the lock, in the background. A lock of several parts has a history beside each.
+    pub(crate) fn add(self: &Arc<Self>, places: Vec<Place>, term: &EndedTerm) {
+        // Elsewhere, nothing of an election runs.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        for place in places {
+            let (keeper, term) = (Arc::clone(self), term.clone());
+            let write = async move { keeper.write(place, &term).await };
+            self.writes.spawn_on(write.in_current_span(), &runtime);
+        }
+    }
+
+    /// Waits until all is written, for as long as a release may take, so that an outage delays no process's end.
+    pub(crate) async fn written(&self) {
+        self.writes.close();
+        let patience = self.limit.clone().of_duration(self.limit.duration() * 4);
+        if patience.answer(self.writes.wait()).await.is_err() {
+            tracing::warn!(
+                terms = self.writes.len(),
+                "the history of the lock was not written in time, and lacks terms"
+            );
+        }
+        self.writes.reopen();
+    }
+
+    async fn write(&self, (store, key): Place, term: &EndedTerm) {
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await;
+        let mut pause = self.pause;
+        for attempt in 1..=ATTEMPTS {
+            let error = match self.attempt(&*store, &key, term).await {
+                Ok(()) => return,
+                Err(error) => error,
+            };
+            let is_hopeless = matches!(error.kind(), StoreErrorKind::Fatal | StoreErrorKind::Unreadable);
+            if is_hopeless || attempt == ATTEMPTS {
+                let (history, token) = (store.describe(&key_of(&key)), term.fencing_token);
+                tracing::warn!(history, token, %error, "cannot write a term into the history; the election goes on");
+                return;
+            }
+            // Another leader has written at the same time, and this one reads again at once.
+            if error.kind() != StoreErrorKind::Conflict {
+                (*self.clock).sleep_until(self.clock.now() + pause).await;
+                pause *= 2;
+            }
+        }
+    }
+
+    async fn attempt(&self, store: &dyn ConditionalStore, lock: &str, term: &EndedTerm) -> Result<(), StoreError> {
+        let key = key_of(lock);
+        let found = self.ask(store, &key, store.get(&key)).await?;
+        let (terms, precondition) = match found {
+            None => (Some(Vec::new()), Precondition::Absent),
+            Some(found) => (parse(&found.body), Precondition::Matches(found.version)),
+        };
+        let Some(terms) = terms else {
+            let problem =
+                format!("{}: the object is no history, and is left alone; move it away", store.describe(&key));
+            return Err(StoreError::new(StoreErrorKind::Unreadable, problem));
+        };
+        match add(terms, term, &self.keep, self.clock.wall_time()) {
+            None => Ok(()),
+            Some(body) => self.ask(store, &key, store.put(&key, Bytes::from(body), &precondition)).await.map(drop),
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        store: &dyn ConditionalStore,
+        key: &str,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.limit.answer(call).await.unwrap_or_else(|silence| Err(silence.of(&store.describe(key))))
+    }
+}

@@ -1,0 +1,114 @@
+//! The object of a history: a list of terms, the oldest first.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{EndedTerm, KeepHistory};
+use crate::store::MAX_BODY_BYTES;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Body<T> {
+    terms: T,
+}
+
+/// Reads a history from an object's body. Returns `None` if the body is no history.
+#[must_use]
+pub fn parse(body: &[u8]) -> Option<Vec<EndedTerm>> {
+    serde_json::from_slice(body).ok().map(|Body { terms }| terms)
+}
+
+/// Adds a term, and removes those that are too many, too old, or too large together. Returns `None` if the history has the term
+/// already, from its own holder or from an earlier look of another leader.
+pub(super) fn add(
+    mut terms: Vec<EndedTerm>,
+    new: &EndedTerm,
+    keep: &KeepHistory,
+    now: DateTime<Utc>,
+) -> Option<Vec<u8>> {
+    let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
+    match terms.iter_mut().rev().find(|term| is_same(term)) {
+        Some(term) if term == new || new.why.is_seen_by_next() => return None,
+        // The holder knows why its term ended.
+        Some(term) => *term = new.clone(),
+        None => terms.push(new.clone()),
+    }
+    let oldest = TimeDelta::from_std(keep.age).ok().and_then(|age| now.checked_sub_signed(age));
+    terms.retain(|term| {
+        term == new || term.to.or(term.from).is_none_or(|ended| oldest.is_none_or(|oldest| ended >= oldest))
+    });
+    let too_many = terms.len().saturating_sub(keep.terms.into());
+    terms.drain(..too_many);
+    while let Ok(body) = serde_json::to_vec(&Body { terms: &terms }) {
+        if body.len() <= MAX_BODY_BYTES {
+            return Some(body);
+        }
+        terms.remove(0);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::history::Why;
+    use crate::term::EndReason;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn at(hours: u32) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + HOUR * hours
+    }
+
+    fn term(holder: &str, fencing_token: u64, hour: u32, why: Why) -> EndedTerm {
+        let (from, to) = (Some(at(hour)), Some(at(hour + 1)));
+        EndedTerm { holder: holder.to_owned(), fencing_token, from, to, why, job: None, result: None }
+    }
+
+    fn own() -> Why {
+        Why::from(&EndReason::Cancelled)
+    }
+
+    fn after(terms: Vec<EndedTerm>, new: &EndedTerm, keep: &KeepHistory, hour: u32) -> Vec<EndedTerm> {
+        parse(&add(terms, new, keep, at(hour)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_history_is_bounded_by_number_by_age_and_by_size() {
+        let keep = KeepHistory::terms(3).for_at_most(HOUR * 10);
+        let mut terms = Vec::new();
+        for token in 0..5 {
+            terms = after(terms, &term("a", token, 2 * token as u32, own()), &keep, 2 * token as u32 + 1);
+        }
+        let tokens = |terms: &[EndedTerm]| terms.iter().map(|term| term.fencing_token).collect::<Vec<_>>();
+        assert_eq!(tokens(&terms), [2, 3, 4]);
+        assert_eq!(tokens(&after(terms, &term("a", 5, 17, own()), &keep, 18)), [4, 5]);
+        let long = |token| EndedTerm { result: Some("x".repeat(20_000)), ..term("a", token, 0, own()) };
+        let body = add((0..3).map(long).collect(), &long(3), &KeepHistory::terms(200), at(1)).unwrap();
+        assert!(body.len() <= MAX_BODY_BYTES);
+        assert_eq!(tokens(&parse(&body).unwrap()), [1, 2, 3]);
+    }
+
+    #[test]
+    fn the_holders_own_word_counts_and_is_written_once() {
+        let keep = KeepHistory::terms(10);
+        let seen = term("a", 7, 0, Why::expired("b"));
+        let terms = after(Vec::new(), &seen, &keep, 2);
+        assert_eq!(add(terms.clone(), &seen, &keep, at(2)), None);
+        let late = term("a", 7, 0, Why::from(&EndReason::RenewDeadline));
+        let terms = after(terms, &late, &keep, 2);
+        assert_eq!(terms, std::slice::from_ref(&late));
+        assert_eq!(add(terms, &seen, &keep, at(2)), None);
+    }
+
+    #[test]
+    fn what_is_no_history_is_told_apart() {
+        for body in
+            ["", "{}", r#"{"holderIdentity":"a","leaseDuration":"15s","leaderTransitions":0}"#, r#"{"terms":[{}]}"#]
+        {
+            assert_eq!(parse(body.as_bytes()), None, "{body}");
+        }
+        assert_eq!(parse(br#"{"terms":[]}"#), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,77 @@
+//! The memory of a candidate of its lock, so that it can write the history when a term ends.
+
+use chrono::{DateTime, Utc};
+
+use super::{EndedTerm, Why};
+use crate::lock::record::LeaderElectionRecord;
+use crate::term::{BeginReason, EndReason};
+
+/// The last two terms that the answers of the lock have shown, and the beginning of an own one.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    last: Option<Seen>,
+    before: Option<Seen>,
+    began: Option<DateTime<Utc>>,
+    /// The job of the candidacy.
+    pub(crate) job: Option<String>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    holder: String,
+    token: u64,
+    from: Option<DateTime<Utc>>,
+    renewed: Option<DateTime<Utc>>,
+}
+
+impl Past {
+    /// An answer has shown this record.
+    pub(crate) fn saw(&mut self, record: &LeaderElectionRecord) {
+        if record.is_released() {
+            return;
+        }
+        let token = record.leader_transitions;
+        match &mut self.last {
+            Some(last) if last.token == token && last.holder == record.holder_identity => {
+                last.renewed = record.renew_time
+            }
+            last => {
+                let seen = Seen {
+                    holder: record.holder_identity.clone(),
+                    token,
+                    from: record.acquire_time,
+                    renewed: record.renew_time,
+                };
+                self.before = last.replace(seen);
+            }
+        }
+    }
+
+    /// An own term has begun. Returns the term before, if its leader cannot have written how it ended.
+    pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
+        self.began = Some(at);
+        let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
+        let Seen { holder, token, from, renewed } = self.before.take().filter(|_| is_expired)?;
+        let why = Why::expired(identity);
+        Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
+    }
+
+    /// The own term has ended.
+    pub(crate) fn stopped(
+        &mut self,
+        (identity, fencing_token): (&str, u64),
+        to: DateTime<Utc>,
+        reason: &EndReason,
+        result: Option<&str>,
+    ) -> EndedTerm {
+        EndedTerm {
+            holder: identity.to_owned(),
+            fencing_token,
+            from: self.began.take(),
+            to: Some(to),
+            why: reason.into(),
+            job: self.job.clone(),
+            result: result.map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The history of a lock: who led when, and why each term ended.
+
+use std::time::Duration;
+
+use leaderelection::clock::TokioClock;
+use leaderelection::history::{self, EndedTerm, KeepHistory};
+use leaderelection::lock::JobId;
+use leaderelection::{
+    ConditionalStore as _, DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig,
+    LeaderElectionConfigBuilder, Majority, MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreErrorKind,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Call, Fault, Faulty, Journal, LEASE, builder, spawn_run};
+
+const KEEP: u16 = 10;
+
+fn candidate(store: &Faulty, identity: &str) -> LeaderElectionConfigBuilder {
+    let lock = ObjectLock::new(store.clone(), "lock", identity);
+    builder(lock, Journal::default().callbacks()).release_on_cancel(true).keep_history(KeepHistory::terms(KEEP))
+}
+
+fn elector(store: &Faulty, identity: &str) -> DefaultLeaderElector {
+    DefaultLeaderElector::new(candidate(store, identity).build().unwrap())
+}
+
+async fn terms(store: &MemoryStore, lock: &str) -> Vec<EndedTerm> {
+    let found = store.get(&history::key_of(lock)).await.unwrap();
+    found.map(|found| history::parse(&found.body).unwrap()).unwrap_or_default()
+}
+
+fn in_words(terms: &[EndedTerm]) -> Vec<String> {
+    terms.iter().map(|term| format!("{} {} {}", term.holder, term.fencing_token, term.why)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ended_term_costs_one_read_and_one_write_and_is_there_when_the_election_ends() {
+    let store = Faulty::default();
+    for identity in ["a", "b"] {
+        let (cancel, run) = spawn_run(elector(&store, identity));
+        sleep(LEASE).await;
+        cancel.cancel();
+        run.await.unwrap();
+    }
+    let terms = terms(&store.inner, "lock").await;
+    assert_eq!(in_words(&terms), ["a 0 stopped", "b 1 stopped"]);
+    assert!(terms.iter().all(|term| term.from.is_some() && term.from <= term.to), "{terms:?}");
+    let calls = store.take_calls();
+    let of_history: Vec<Call> =
+        calls.into_iter().filter(|(_, key)| key == "lock.history").map(|(call, _)| call).collect();
+    assert_eq!(of_history, [Call::Get, Call::Put, Call::Get, Call::Put]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_writes_the_term_of_one_that_has_crashed() {
+    let store = Faulty::default();
+    let (_cancel, run) = spawn_run(elector(&store, "a"));
+    sleep(LEASE).await;
+    run.abort();
+    let (_cancel, _run) = spawn_run(elector(&store, "b"));
+    sleep(LEASE * 2).await;
+    let terms = terms(&store.inner, "lock").await;
+    assert_eq!(in_words(&terms), ["a 0 expired, taken over by b"]);
+    assert!(terms[0].from.is_some() && terms[0].from < terms[0].to, "{terms:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_was_cut_off_tells_why_when_the_store_is_back() {
+    let store = Faulty::default();
+    let (_cancel, _run) = spawn_run(elector(&store, "a"));
+    sleep(LEASE).await;
+    store.begin_outage(StoreErrorKind::Ambiguous);
+    sleep(LEASE).await;
+    store.recover();
+    sleep(LEASE * 2).await;
+    let terms = terms(&store.inner, "lock").await;
+    assert_eq!(in_words(&terms), ["a 0 not renewed in time"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_that_cannot_be_written_hurts_no_term() {
+    for fault in [Fault::Hang, Fault::Refuse(StoreErrorKind::Fatal), Fault::Refuse(StoreErrorKind::Rejected)] {
+        let store = Faulty::new(move |_, key, _| (key == "lock.history").then_some(fault));
+        let elector = elector(&store, "a");
+        let handle = elector.handle();
+        let cancel = CancellationToken::new();
+        let token = cancel.clone();
+        let campaign = tokio::spawn(async move { elector.campaign(token).await });
+        for _ in 0..5 {
+            let mut elected = handle.clone();
+            elected.elected().await.unwrap();
+            handle.step_down();
+            sleep(LEASE + LEASE / 3).await;
+            assert!(handle.is_leader(), "{fault:?}: the next term begins after the cool-down");
+        }
+        assert!(handle.last_error().is_none(), "{:?}", handle.last_error());
+        let cancelled = Instant::now();
+        cancel.cancel();
+        campaign.await.unwrap().unwrap();
+        assert!(
+            cancelled.elapsed() <= Duration::from_secs(11),
+            "{fault:?} delays the end by {:?}",
+            cancelled.elapsed()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_no_history_is_left_alone() {
+    let store = Faulty::default();
+    store.inner.put("lock.history", "somebody's photo".into(), &Precondition::Absent).await.unwrap();
+    let (cancel, run) = spawn_run(elector(&store, "a"));
+    sleep(LEASE).await;
+    cancel.cancel();
+    run.await.unwrap();
+    assert_eq!(store.inner.get("lock.history").await.unwrap().unwrap().body, "somebody's photo");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_leaves_its_name_and_its_result() {
+    let store = Faulty::default();
+    let job: JobId = "monday".parse().unwrap();
+    let work = |leadership: leaderelection::Leadership| async move {
+        leadership.tell_result("3 rows");
+        Ok::<_, ()>(())
+    };
+    elector(&store, "a").run_once(CancellationToken::new(), &job, work).await.unwrap();
+    let fails = |_| async { Err::<(), _>("no") };
+    elector(&store, "b").run_once(CancellationToken::new(), &"tuesday".parse().unwrap(), fails).await.unwrap();
+    let terms = terms(&store.inner, "lock").await;
+    let told: Vec<_> =
+        terms.iter().map(|term| (term.job.as_deref(), term.result.as_deref(), &*term.why.name)).collect();
+    assert_eq!(
+        told,
+        [
+            (Some("monday"), Some("3 rows"), EndReason::WorkFinished.name()),
+            (Some("tuesday"), None, EndReason::WorkFailed.name())
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_in_the_hand_of_its_caller_is_kept_too() {
+    let store = Faulty::default();
+    elector(&store, "a").try_lead().await.unwrap().release().await;
+    assert_eq!(in_words(&terms(&store.inner, "lock").await), ["a 0 stepped down"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_locks_of_a_session_have_histories_of_their_own() {
+    let store = Faulty::default();
+    let join = |identity: &str| {
+        let session = Session::builder(store.clone(), "fleet", identity)
+            .clock(TokioClock::new())
+            .keep_history(KeepHistory::terms(KEEP))
+            .build()
+            .unwrap();
+        let cancel = CancellationToken::new();
+        let token = cancel.clone();
+        let work = |_: &str| Journal::default().callbacks();
+        (cancel, tokio::spawn(async move { session.lead_all(["x", "y"], work, token).await }))
+    };
+    let (_, first) = join("a");
+    sleep(LEASE).await;
+    first.abort();
+    let (cancel, second) = join("b");
+    sleep(LEASE * 4).await;
+    cancel.cancel();
+    second.await.unwrap().unwrap();
+    for lock in ["fleet/locks/x", "fleet/locks/y"] {
+        let kept = in_words(&terms(&store.inner, lock).await);
+        assert_eq!(kept, ["a 0 expired, taken over by b", "b 1 stopped"], "{lock}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_part_of_a_lock_has_the_history() {
+    let store = MemoryStore::new();
+    let parts = ["a", "b", "c"].map(|key| MemoryLock::new(store.clone(), key, "node-1"));
+    let config = builder(Majority::of(parts).unwrap(), Journal::default().callbacks()).release_on_cancel(true);
+    let config = config.keep_history(KeepHistory::terms(KEEP)).build().unwrap();
+    let (cancel, run) = spawn_run(DefaultLeaderElector::new(config));
+    sleep(LEASE * 2).await;
+    cancel.cancel();
+    run.await.unwrap();
+    for part in ["a", "b", "c"] {
+        assert_eq!(in_words(&terms(&store, part).await), ["node-1 0 stopped"], "{part}");
+    }
+}
+
+#[test]
+fn a_history_has_a_limit() {
+    for terms in [0, 201] {
+        let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
+        let config =
+            LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).keep_history(KeepHistory::terms(terms));
+        let error = config.build().unwrap_err().to_string();
+        assert_eq!(error, format!("keep_history ({terms} terms) must be from 1 to 200 terms"));
+    }
+}
