@@ -3,7 +3,7 @@
 //! | URL | names | feature |
 //! |---|---|---|
 //! | `s3://bucket/key?region=…&endpoint=…&path_style=true&bare_etags=true` | `S3Location` | `s3` |
-//! | `gs://bucket/object` | `GcsLocation` | `gcs` |
+//! | `gs://bucket/object?endpoint=…` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
 //! | `lease://namespace/name`, or `lease:///name` | `LeaseLocation` | `kubernetes` |

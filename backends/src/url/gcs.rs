@@ -7,18 +7,25 @@ use std::str::FromStr;
 use google_cloud_auth::credentials::anonymous;
 use google_cloud_storage::client::{Storage, StorageControl};
 use leaderelection::{StoreError, StoreErrorKind};
+use url::form_urlencoded;
 
 use super::UrlError;
 use super::compiled::CompiledHere;
-use super::parts::{Parts, check_name, escaped};
+use super::parts::{Parts, check_name, checked_endpoint, escaped, query};
 use crate::gcs::GcsStore;
 use crate::request::Words;
 
-const EXAMPLE: &str = "gs://bucket/object";
+const EXAMPLE: &str =
+    "gs://bucket/object or gs://bucket/object?endpoint=https://storage.europe-west3.rep.googleapis.com";
+
+/// The place of credentials.
+const CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
 const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 
-/// An object in Google Cloud Storage: `gs://bucket/object`.
+/// An object in Google Cloud Storage: `gs://bucket/object?endpoint=…`.
+///
+/// The endpoint is a regional one, or that of Private Service Connect. Google's client chooses the `Host` header.
 ///
 /// ```
 /// use leaderelection_backends::url::GcsLocation;
@@ -34,6 +41,8 @@ pub struct GcsLocation {
     pub bucket: String,
     /// The object's name.
     pub key: String,
+    /// The server that is asked; `None` for the emulator that `STORAGE_EMULATOR_HOST` names, or else Google's.
+    pub endpoint: Option<String>,
 }
 
 impl GcsLocation {
@@ -48,17 +57,34 @@ impl GcsLocation {
         if key.is_empty() {
             return Err(wrong("no object behind the bucket"));
         }
-        Ok(Self { bucket, key })
+        Ok(Self { bucket, key, endpoint: None })
     }
 
-    /// The server that [`open`](Self::open) asks: Google's, or the emulator that `STORAGE_EMULATOR_HOST` names.
+    /// Returns the same object on another server: a regional endpoint, or one of Private Service Connect.
+    ///
+    /// # Errors
+    ///
+    /// If the endpoint is not a URL of the scheme http or https, or if the endpoint has credentials, a query or a
+    /// fragment.
+    pub fn with_endpoint(mut self, endpoint: &str) -> Result<Self, UrlError> {
+        self.endpoint = Some(checked_endpoint(endpoint, CREDENTIALS).map_err(|problem| wrong(&problem))?);
+        Ok(self)
+    }
+
+    /// The server that [`open`](Self::open) asks: the URL's, or the emulator that `STORAGE_EMULATOR_HOST` names, or
+    /// Google's.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        emulator().unwrap_or_else(|| "https://storage.googleapis.com".to_owned())
+        self.chosen().unwrap_or_else(|| "https://storage.googleapis.com".to_owned())
     }
 
-    /// Opens the store in this bucket, with Google's application default credentials. On the emulator that
-    /// `STORAGE_EMULATOR_HOST` names (`127.0.0.1:9023`, or a URL), the store needs no credentials.
+    /// `None` leaves the choice to Google's client, which knows other universes than googleapis.com.
+    fn chosen(&self) -> Option<String> {
+        self.endpoint.clone().or_else(emulator)
+    }
+
+    /// Opens the store in this bucket, with Google's application default credentials. Where `STORAGE_EMULATOR_HOST`
+    /// names an emulator (`127.0.0.1:9023`, or a URL), the store needs no credentials.
     ///
     /// # Errors
     ///
@@ -70,20 +96,26 @@ impl GcsLocation {
 
     fn opened(&self) -> CompiledHere<'_, Result<GcsStore, StoreError>> {
         Box::pin(async move {
-            match emulator() {
-                Some(endpoint) => self.open_emulator(endpoint).await,
-                None => Ok(GcsStore::new(self.client(Storage::builder()).await?, &self.bucket)),
+            let (endpoint, is_emulated) = (self.chosen(), emulator().is_some());
+            let mut storage = Storage::builder();
+            if let Some(endpoint) = &endpoint {
+                storage = storage.with_endpoint(endpoint);
             }
+            if is_emulated {
+                storage = storage.with_credentials(anonymous::Builder::new().build());
+            }
+            let store = GcsStore::new(self.client(storage).await?, &self.bucket);
+            Ok(store.with_control(move || {
+                let mut control = StorageControl::builder();
+                if let Some(endpoint) = &endpoint {
+                    control = control.with_endpoint(endpoint);
+                }
+                if is_emulated {
+                    control = control.with_credentials(anonymous::Builder::new().build());
+                }
+                control.build()
+            }))
         })
-    }
-
-    async fn open_emulator(&self, endpoint: String) -> Result<GcsStore, StoreError> {
-        let credentials = || anonymous::Builder::new().build();
-        let client = Storage::builder().with_endpoint(&endpoint).with_credentials(credentials());
-        let store = GcsStore::new(self.client(client).await?, &self.bucket);
-        Ok(store.with_control(move || {
-            StorageControl::builder().with_endpoint(&endpoint).with_credentials(credentials()).build()
-        }))
     }
 
     async fn client(
@@ -102,9 +134,12 @@ impl FromStr for GcsLocation {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Parts { authority: bucket, path: key, query } = Parts::parse(text, "gs", EXAMPLE)?;
-        let location = Self::new(bucket, key)?;
-        if query.is_some() {
-            return Err(wrong("there are no parameters; a ? in an object's name is written %3F"));
+        let mut location = Self::new(bucket, key)?;
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match &*name {
+                "endpoint" => location = location.with_endpoint(&value)?,
+                _ => return Err(wrong("a parameter other than endpoint; a ? in an object's name is written %3F")),
+            }
         }
         Ok(location)
     }
@@ -122,6 +157,7 @@ fn emulator() -> Option<String> {
 
 impl fmt::Display for GcsLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "gs://{}/{}", self.bucket, escaped(&self.key))
+        let query = query([("endpoint", self.endpoint.as_deref())]);
+        write!(f, "gs://{}/{}{query}", self.bucket, escaped(&self.key))
     }
 }

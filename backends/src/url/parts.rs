@@ -14,7 +14,7 @@ use super::UrlError;
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
 /// The characters that the value of a parameter has to encode. Slashes and colons stay, so that people can read a URL.
-#[cfg(any(feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
 const ESCAPED_VALUE: &AsciiSet = &ESCAPED.add(b'&').add(b'+');
 
 /// The parts of a URL, and an example of a valid URL.
@@ -67,7 +67,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Refuses what is no endpoint. `credentials` says where credentials belong.
-#[cfg(any(feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
 pub(super) fn checked_endpoint(endpoint: &str, credentials: &str) -> Result<String, String> {
     let url = url::Url::parse(endpoint).map_err(|error| format!("the endpoint is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -107,7 +107,7 @@ pub(super) fn escaped(key: &str) -> impl fmt::Display {
 }
 
 /// The query of a URL with its question mark, of those parameters that have a value.
-#[cfg(any(feature = "opendal-services", feature = "s3"))]
+#[cfg(any(feature = "gcs", feature = "opendal-services", feature = "s3"))]
 pub(super) fn query<'a>(parameters: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut query = String::new();
     for (name, value) in parameters {

@@ -10,6 +10,8 @@ const CANONICAL: &[&str] = &[
     "s3://bucket/locks/scheduler?endpoint=http://127.0.0.1:7480&bare_etags=true",
     #[cfg(feature = "gcs")]
     "gs://bucket/locks//a%20b/../%23%3F",
+    #[cfg(feature = "gcs")]
+    "gs://bucket/locks/scheduler?endpoint=https://storage.europe-west3.rep.googleapis.com",
     #[cfg(feature = "azure")]
     "az://account/container/locks/scheduler",
     #[cfg(feature = "azure")]
@@ -95,6 +97,12 @@ fn constructors_are_as_strict_as_urls() {
     {
         same(GcsLocation::new("bucket", "a b").unwrap().into(), "gs://bucket/a%20b");
         refused(GcsLocation::new("", "key").unwrap_err(), "no bucket");
+        let location = GcsLocation::new("bucket", "key").unwrap();
+        same(
+            location.clone().with_endpoint("http://127.0.0.1:1").unwrap().into(),
+            "gs://bucket/key?endpoint=http://127.0.0.1:1",
+        );
+        refused(location.with_endpoint("storage-locks.p.googleapis.com").unwrap_err(), "the endpoint is not a URL");
     }
     #[cfg(feature = "kubernetes")]
     {
@@ -195,12 +203,13 @@ fn a_wrong_gs_url_is_shown_a_right_one() {
         ("gs://bucket", "no object"),
         ("gs://bucket/", "no object"),
         ("gs://bucket/secret?secret=1", "%3F"),
+        ("gs://bucket/secret?endpoint=http://user:secret@host", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("gs://bucket/secret#secret", "%23"),
         ("gs://bucket/%FF", "UTF-8"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.contains(problem), "{text}: {error}");
-        assert!(error.ends_with("looks like gs://bucket/object"), "{text}: {error}");
+        assert!(error.contains("looks like gs://bucket/object or"), "{text}: {error}");
         assert!(!error.contains("secret"), "{text}: {error}");
     }
 }

@@ -9,6 +9,7 @@ use leaderelection::{ConditionalStore as _, LeaderElectionRecord, ObjectStoreBas
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::servers::azurite::Azurite;
 use leaderelection_integration_tests::servers::fake_gcs::{BUCKET, FakeGcs, Options};
+use leaderelection_integration_tests::servers::scripted::{Answer, ScriptedServer};
 use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
 use leaderelection_integration_tests::servers::unique_name;
 use tokio::process::Command;
@@ -35,9 +36,21 @@ async fn a_lock_is_used() {
     println!("at {}", location.endpoint().await.expect("an endpoint").unwrap_or_default());
 }
 
+/// The other test in the other process: one request.
+#[tokio::test]
+async fn a_lock_is_read() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let lock = url.parse::<Location>().expect("a URL").lock("candidate").await.expect("a lock");
+    assert!(lock.get().await.expect("read").is_none());
+}
+
 async fn run(url: &str, environment: &[(&str, &str)]) -> (bool, String) {
+    run_test("url::a_lock_is_used", url, environment).await
+}
+
+async fn run_test(test: &str, url: &str, environment: &[(&str, &str)]) -> (bool, String) {
     let mut process = Command::new(std::env::current_exe().expect("this program"));
-    process.args(["--exact", "url::a_lock_is_used", "--nocapture"]).env(URL, url).kill_on_drop(true);
+    process.args(["--exact", test, "--nocapture"]).env(URL, url).kill_on_drop(true);
     process.envs(environment.iter().copied());
     let output = process.output().await.expect("this program once more");
     let text = [output.stdout, output.stderr].concat();
@@ -66,6 +79,37 @@ async fn google_storage_by_storage_emulator_host() {
     let url = format!("gs://{BUCKET}/locks/a%20lock");
     assert_used_at(&url, &[("STORAGE_EMULATOR_HOST", &server.url())], &server.url()).await;
     assert_used(&url, &[("STORAGE_EMULATOR_HOST", server.url().trim_start_matches("http://"))]).await;
+}
+
+#[tokio::test]
+async fn google_storage_by_an_endpoint_in_the_url() {
+    let server = FakeGcs::start(Options::default()).await;
+    let url = format!("gs://{BUCKET}/locks/a?endpoint={}", server.url());
+    assert_used_at(&url, &[("STORAGE_EMULATOR_HOST", "127.0.0.1:1")], &server.url()).await;
+}
+
+/// Regional and private endpoints of Google, and clouds of states of Azure. The server is the proxy of the request, and so
+/// sees which host the SDK asks, and what the request calls that host.
+#[tokio::test]
+async fn hosts_of_other_clouds_are_asked_as_the_sdks_resolve_them() {
+    let google = |host: &str| format!("gs://bucket/key?endpoint=http://{host}");
+    let azure = |host: &str| format!("http://{host}/container/key?sv=1&sig=secret");
+    for (url, asked, named) in [
+        (google("storage.europe-west3.rep.googleapis.com"), "storage.europe-west3.rep.googleapis.com", None),
+        (google("storage-locks.p.googleapis.com"), "storage-locks.p.googleapis.com", Some("storage.googleapis.com")),
+        (google("restricted.googleapis.com"), "restricted.googleapis.com", Some("storage.googleapis.com")),
+        (azure("account.blob.core.chinacloudapi.cn"), "account.blob.core.chinacloudapi.cn", None),
+        (azure("account.privatelink.blob.core.windows.net"), "account.privatelink.blob.core.windows.net", None),
+    ] {
+        let not_found = Answer::new(404).header("x-ms-error-code", "BlobNotFound");
+        let server = ScriptedServer::start([not_found.into()]).await;
+        let proxy = [("http_proxy", &*server.url()), ("no_proxy", ""), ("STORAGE_EMULATOR_HOST", "127.0.0.1:1")];
+        let (success, text) = run_test("url::a_lock_is_read", &url, &proxy).await;
+        let requests = server.requests();
+        assert!(success && requests.len() == 1, "{url}: {requests:?}: {text}");
+        assert!(requests[0].target.starts_with(&format!("http://{asked}/")), "{url}: {requests:?}");
+        assert_eq!(requests[0].header("host"), Some(named.unwrap_or(asked)), "{url}");
+    }
 }
 
 #[tokio::test]
