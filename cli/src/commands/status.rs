@@ -162,6 +162,9 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
         let ended =
             if session.has_ended() { format!(" (ended; it was that of {})", session.holder) } else { String::new() };
         line("session", plain, &format!("{}{ended}", session.id))?;
+        if let Some(progress) = session.object.as_ref().and_then(|object| object.progress.as_ref()) {
+            line("session's work", plain, &view::work(progress))?;
+        }
     }
     if let Some(times) = view.by_holders_clock {
         let now = SystemClock.wall_time();

@@ -14,7 +14,7 @@ use crate::cause::Cause;
 use crate::exit::Failure;
 use crate::lock::LockUrl;
 
-pub(crate) use self::session::{SessionObject, SessionRow, SessionView};
+pub(crate) use self::session::{SessionObject, SessionRow, SessionView, work};
 
 /// The result of one read of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -122,8 +122,11 @@ async fn a_lock_of_a_session_has_the_lease_of_its_session() {
         if prefix == place.file("") {
             assert_eq!(requests(&dashboard, "get"), 3, "{}", dashboard.said());
         }
-        place.put("sessions/s1", &session("1h", &format!("after {prefix}")));
+        let progress = r#"{"progress":{"leads":2,"taking":16,"handingOver":0,"waiting":50,"seconds":8},"#;
+        place.put("sessions/s1", &session("1h", &format!("after {prefix}")).replacen('{', progress, 1));
         let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> has led").await;
+        let work = "session <bdi>s1</bdi> (leads 2, takes 16, hands over 0, 50 wait, for 8.0s)";
+        assert!(page.contains(work), "{page}");
         assert_eq!(page.matches("<li class=\"good\">").count(), 2, "{page}");
         assert!(page.contains("<title>All well: 2 led, 0 free"), "a session is no lock: {page}");
     }

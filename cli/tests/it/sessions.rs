@@ -138,6 +138,26 @@ fn watch_tells_the_renewals_and_the_end_of_the_session() {
 }
 
 #[test]
+fn the_long_work_of_a_process_is_shown_with_its_session() {
+    let place = fleet();
+    let progress = json!({ "leads": 340, "taking": 16, "handingOver": 3, "waiting": 2211, "seconds": 83 });
+    let mut busy: Value = serde_json::from_str(&session("node-1", "15s", "2")).unwrap();
+    busy["progress"] = progress.clone();
+    place.put("sessions/s1", &busy.to_string());
+    let words = "leads 340, takes 16, hands over 3, 2211 wait, for 1m 23s";
+    let table = end(&["list", "--sessions", &place.file("")]).stdout;
+    let table = rows(&table);
+    assert_eq!((table[0].last(), table[1].last(), table[2].last()), (Some(&"WORK"), Some(&words), Some(&"-")));
+    assert_eq!(json_of(&["list", "--sessions", "-o", "json", &place.file("")])[0]["progress"], progress);
+    let ended = end(&["status", &place.lock("a")]);
+    assert!(ended.stdout.contains(&format!("session's work {words}")), "{ended:?}");
+    // What is no such field is not shown, and does no harm.
+    busy["progress"] = json!({ "leads": "many" });
+    place.put("sessions/s1", &busy.to_string());
+    assert!(!end(&["list", "--sessions", &place.file("")]).stdout.contains("WORK"));
+}
+
+#[test]
 fn list_shows_locks_with_their_sessions_and_no_session_as_a_lock() {
     let place = fleet();
     let ended = end(&["list", "-vv", &place.file("")]);

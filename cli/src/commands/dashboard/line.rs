@@ -6,6 +6,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 
 use super::board::Lock;
+use crate::lock::view;
 use crate::output::plain::cut;
 use crate::pages::{Timeline, between, words};
 use crate::survey::doubt::Doubt;
@@ -92,6 +93,8 @@ pub(super) struct Line {
     holder: String,
     /// The session that holds the lock.
     session: Option<String>,
+    /// The long work of that session's process.
+    work: Option<String>,
     next: String,
     token: Option<u64>,
     /// The time since the term began, by the clocks of the holder and of this machine.
@@ -114,6 +117,7 @@ impl Line {
             key: cut(key, KEY),
             holder: name(view.holder.as_ref()),
             session: session.map(|session| cut(&session.id, NAME)),
+            work: session.and_then(|session| Some(view::work(session.object.as_ref()?.progress.as_ref()?))),
             next: name(view.preferred_holder.as_ref()),
             token: view.fencing_token,
             held: view.by_holders_clock.and_then(|times| Some(between(times.acquire_time?, now))),

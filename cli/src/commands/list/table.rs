@@ -77,18 +77,23 @@ fn locks_in(locks: &[Row], now: DateTime<Utc>, shape: Shape) -> String {
 }
 
 pub(super) fn of_sessions(sessions: &[SessionRow], now: DateTime<Utc>) -> String {
-    let mut table = table(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter());
+    let is_busy = sessions.iter().any(|session| session.object.progress.is_some());
+    let work = is_busy.then_some("WORK");
+    let mut table = table(["SESSION", "HOLDER", "LOCKS", "LEASE", "SINCE", "RENEWED"].into_iter().chain(work));
     for session in sessions {
         let is_open = session.holder.is_some();
         let times = session.object.by_holders_clock.filter(|_| is_open);
-        table.add_row([
+        let mut row = vec![
             Cell::new(cut(&session.id, LONGEST_NAME)),
             Cell::new(cut(session.holder.as_deref().unwrap_or("(ended)"), LONGEST_NAME)),
             number(session.locks.map(|locks| locks as u64)),
             duration(session.object.lease_duration),
             age(times.and_then(|times| times.acquire_time), now),
             age(times.and_then(|times| times.renew_time), now),
-        ]);
+        ];
+        let work = session.object.progress.as_ref().map_or_else(|| "-".to_owned(), view::work);
+        row.extend(is_busy.then(|| Cell::new(work)));
+        table.add_row(row);
     }
     text(table)
 }

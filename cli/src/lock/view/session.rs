@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use leaderelection::sessions::Progress;
 use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
 use serde::Serialize;
 
-use super::{State, Times, View, as_seconds};
+use super::{State, Times, View, as_seconds, short};
 use crate::lock::LockUrl;
 
 /// The session that a lock's record names.
@@ -47,6 +48,9 @@ pub(crate) struct SessionObject {
     /// The opening of the session and its last renewal, by the clock of the session's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_holders_clock: Option<Times>,
+    /// The long work of the session's process at its last renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<Progress>,
     #[serde(skip)]
     version: Option<Version>,
 }
@@ -87,9 +91,17 @@ impl SessionObject {
             state,
             lease_duration: record.filter(|_| state == SessionState::Open).map(|record| record.lease_duration),
             by_holders_clock: record.map(Times::of),
+            progress: record.filter(|_| state == SessionState::Open).and_then(Progress::of),
             version: None,
         }
     }
+}
+
+/// Returns a session's long work in words.
+pub(crate) fn work(progress: &Progress) -> String {
+    let Progress { leads, taking, handing_over, waiting, seconds, .. } = progress;
+    let since = short(Duration::from_secs(*seconds));
+    format!("leads {leads}, takes {taking}, hands over {handing_over}, {waiting} wait, for {since}")
 }
 
 impl SessionView {
