@@ -40,6 +40,9 @@ pub use upstream::{Connector, connector};
 /// The time that a test waits for a required event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The number of requests that the message of a wait in vain shows.
+const SHOWN: usize = 40;
+
 /// The proxy. It listens on a port of its own on the loopback interface until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
@@ -114,17 +117,37 @@ impl Proxy {
         self.state.traffic.borrow().clone()
     }
 
+    /// Looks at the traffic so far, which is long after many minutes, without a copy.
+    pub fn look_at_traffic<T>(&self, look: impl FnOnce(&[Exchange]) -> T) -> T {
+        look(&self.state.traffic.borrow())
+    }
+
     /// Waits until `holds` returns `true` for the traffic, and returns the traffic.
     ///
     /// # Panics
     ///
-    /// If the wait takes too long. The message shows the traffic.
+    /// If the wait takes too long. The message shows the end of the traffic.
     pub async fn wait_for(&self, what: &str, holds: impl Fn(&[Exchange]) -> bool) -> Vec<Exchange> {
-        let mut traffic = self.state.traffic.subscribe();
-        let waiting = traffic.wait_for(|traffic| holds(traffic));
-        match tokio::time::timeout(PATIENCE, waiting).await {
-            Ok(traffic) => traffic.expect("the proxy is there").clone(),
-            Err(_) => panic!("in vain: {what}; the traffic: {:#?}", self.traffic()),
+        self.wait_for_some(what, |traffic| holds(traffic).then(|| traffic.to_vec())).await
+    }
+
+    /// Waits until `find` finds something in the traffic, and returns that.
+    ///
+    /// # Panics
+    ///
+    /// If the wait takes too long. The message shows the end of the traffic.
+    pub async fn wait_for_some<T>(&self, what: &str, find: impl Fn(&[Exchange]) -> Option<T>) -> T {
+        let (mut traffic, mut found) = (self.state.traffic.subscribe(), None);
+        let waiting = traffic.wait_for(|traffic| {
+            found = find(traffic);
+            found.is_some()
+        });
+        match tokio::time::timeout(PATIENCE, waiting).await.map(drop) {
+            Ok(()) => found.expect("the proxy is there"),
+            Err(_) => {
+                let traffic = self.traffic();
+                panic!("in vain: {what}; the last traffic: {:#?}", &traffic[traffic.len().saturating_sub(SHOWN)..]);
+            }
         }
     }
 

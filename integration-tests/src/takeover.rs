@@ -169,9 +169,8 @@ impl Fleet {
         let killed = SystemClock.now();
         self.processes[leader.slot].signal(Signal::KILL).expect("a signal");
         let next = self.next_after(leader).await;
-        let traffic = self.proxies.get(leader.slot).map(Proxy::traffic).unwrap_or_default();
-        let renewals = traffic.iter().filter(|exchange| exchange.landed() && keeps_a_lease(exchange.kind));
-        let last = renewals.map(|exchange| exchange.arrived).max().unwrap_or(killed);
+        let last =
+            self.proxies.get(leader.slot).and_then(|proxy| proxy.look_at_traffic(last_renewal)).unwrap_or(killed);
         self.replace(leader.slot).await;
         next.at.saturating_since(last)
     }
@@ -183,11 +182,11 @@ impl Fleet {
     /// If no process leads, or if the leader changes.
     pub async fn count(&mut self, time: Duration) -> Requests {
         let leader = self.settled().await;
-        let before: Vec<_> = self.proxies.iter().map(|proxy| of_the_lock(&proxy.traffic())).collect();
+        let before: Vec<_> = self.proxies.iter().map(|proxy| proxy.look_at_traffic(of_the_lock)).collect();
         tokio::time::sleep(time).await;
         let mut requests = Requests::default();
         for (slot, (proxy, before)) in self.proxies.iter().zip(before).enumerate() {
-            let count = of_the_lock(&proxy.traffic()) - before;
+            let count = proxy.look_at_traffic(of_the_lock) - before;
             if slot == leader.slot {
                 requests.leader = count;
             } else {
@@ -242,8 +241,9 @@ impl Fleet {
 async fn first_after(proxy: &Proxy, moment: LocalInstant, kind: Kind) -> LocalInstant {
     let is_first = |exchange: &Exchange| exchange.kind == kind && exchange.arrived > moment && exchange.landed();
     let what = format!("a request of the kind {kind:?}");
-    let traffic = proxy.wait_for(&what, |traffic| traffic.iter().any(is_first)).await;
-    traffic.iter().find(|exchange| is_first(exchange)).expect("the request").arrived
+    proxy
+        .wait_for_some(&what, |traffic| traffic.iter().find(|exchange| is_first(exchange)).map(|first| first.arrived))
+        .await
 }
 
 /// Requests, by their sender.
@@ -258,6 +258,11 @@ pub struct Requests {
 /// The requests for the record. The work of a leader has a log of its own.
 fn of_the_lock(traffic: &[Exchange]) -> usize {
     traffic.iter().filter(|exchange| exchange.kind != Kind::Other && !exchange.request.target.contains("-log")).count()
+}
+
+fn last_renewal(traffic: &[Exchange]) -> Option<LocalInstant> {
+    let mut landed = traffic.iter().rev().filter(|exchange| exchange.landed());
+    landed.find(|exchange| keeps_a_lease(exchange.kind)).map(|exchange| exchange.arrived)
 }
 
 fn keeps_a_lease(kind: Kind) -> bool {

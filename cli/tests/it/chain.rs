@@ -140,7 +140,10 @@ impl Chain {
         let (before, behind) = log.split_once("1\n").unwrap_or((&log, ""));
         assert!(before.contains("0\n"), "{case}: the command did not work: {log}");
         assert!(!behind.contains('0'), "{case}: the command worked beside the next term: {log}");
-        let _ = kill_process(self.running.pid(), Signal::CONT);
+        // Who is stopped after the others have ended has nobody left who continues it.
+        for pid in [self.running.pid(), self.guard, self.watchdog] {
+            let _ = kill_process(pid, Signal::CONT);
+        }
         self.running.end();
     }
 
