@@ -82,7 +82,7 @@ impl Exit {
         }
     }
 
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Unfit | Self::NobodyLeads => 1,

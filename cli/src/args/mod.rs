@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+pub(crate) mod bookkeeping;
 pub(crate) mod following;
 pub(crate) mod parts;
 pub(crate) mod peers;

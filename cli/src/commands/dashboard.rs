@@ -1,9 +1,11 @@
 //! `leaderelect dashboard`: one page for all locks under a prefix.
 
 mod board;
+mod jobs;
 mod keeper;
 mod line;
 mod page;
+mod past;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +52,8 @@ browsers show the page; with several prefixes, that of each. A lock that a sessi
 A lock is in trouble if its lease was seen without a renewal for its whole duration, or is older than that by the store's \
 clock or else by its holder's; if its object cannot be read or is not a record; or if its object was deleted while somebody \
 held it. The timeline of a lock shows the terms since this \
-command began.
+command began, and those of the day before if candidates have --keep-history. /jobs shows what ran under such locks, where, \
+when, and with which result.
 
 The page has at most 100 kB. The locks that do not fit are in less trouble than those that are shown, and `leaderelect \
 list` shows them all.";
@@ -90,7 +93,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         tls.tell_of_expiry(prefix);
     }
     let mut ending = Ending::new(signals, server.tls(), token.clone(), output);
-    let guarded = Router::new().route("/", get(show)).with_state(facts);
+    let guarded = Router::new().route("/", get(show)).route("/jobs", get(show_jobs)).with_state(facts);
     let open = Router::new().route("/healthz", get(|| async { "ok\n" }));
     let running = server.start(site(guarded, open, token))?;
     let result = tokio::select! {
@@ -105,5 +108,10 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 
 async fn show(State(facts): State<Facts>) -> Response {
     let board = Arc::clone(&facts.board.borrow());
-    page::render(&facts.prefix, &board, facts.refresh)
+    page::answer(page::html(&facts.prefix, &board, facts.refresh))
+}
+
+async fn show_jobs(State(facts): State<Facts>) -> Response {
+    let board = Arc::clone(&facts.board.borrow());
+    page::answer(jobs::html(&facts.prefix, &board, facts.refresh))
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use leaderelection::VersionedObject;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::history::{self, EndedTerm};
+use leaderelection::{ConditionalStore as _, LeaderElectionRecord, VersionedObject};
 use serde::Serialize;
 
-use self::terms::{Term, terms};
+use self::terms::{Term, complete, terms};
 use crate::args::timing::duration;
 use crate::exit::{Exit, Failure};
 use crate::lock::{LockUrl, OperatorLock};
@@ -20,14 +21,14 @@ use crate::output::{BOLD, Format, Output};
 
 /// Show who led when, and why each term ended
 ///
-/// Only a lock with one object per write keeps its history, such as
-/// sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://. The candidates choose with keep how many
-/// writes stay. At one renewal in 2s, 1000 writes are half an hour; a term whose renewals are gone is not shown.
+/// A lock has a history if its candidates run with --keep-history: one object beside the lock, with the last terms. A lock
+/// with one object per write, such as sequenced+file:///directory/name?keep=1000, and every lock of oss:// and cos://, keeps
+/// its last writes besides: the candidates choose with keep how many.
 ///
-/// SINCE and RENEWED are by the clocks of the holders. ENDED comes from the records: a release, by the holder or
-/// by an operator; a handover, which names the next leader; a takeover, which is possible only when the lease has
-/// expired; a deletion. The last term may have expired since: `leaderelect status` shows that. Of a lock that is made of
-/// several, each is shown by itself: only a term that a majority shows had a leader.
+/// SINCE and UNTIL are by the clocks of the holders. UNTIL is the end of the term, or the last renewal that is known. ENDED is
+/// the reason that the holder has written. If the holder has crashed, the next one wrote `expired`, or the kept writes show
+/// what came next. The last term may have expired since: `leaderelect status` shows that. Of a lock that is made of several,
+/// each is shown by itself: only a term that a majority shows had a leader.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -44,9 +45,9 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   The terms of a lock, oldest first:
-    leaderelect history sequenced+file:///var/lib/my-service/scheduler
+    leaderelect history s3://bucket/locks/scheduler
   For a program:
-    leaderelect history -o json sequenced+file:///var/lib/my-service/scheduler";
+    leaderelect history -o json s3://bucket/locks/scheduler";
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let parts = args.lock.parts();
@@ -54,8 +55,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for part in parts {
         // A part that is away hides no other.
-        let kept = match kept(part, end, output).await {
-            Ok(kept) => kept,
+        let Known { writes, history, now } = match known(part, end, output).await {
+            Ok(known) => known,
             Err(failure) if parts.len() > 1 => {
                 output.warn(format_args!("{part}: {failure}"));
                 exit = failure.exit;
@@ -63,14 +64,14 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
             }
             Err(failure) => return Err(failure),
         };
-        let terms = terms(&kept);
+        let terms = complete(terms(writes.as_deref().unwrap_or_default()), history.unwrap_or_default(), now.as_ref());
         let lock = (parts.len() > 1).then_some(part);
         match args.output {
             Format::Json => {
                 terms.iter().try_for_each(|term| output.json(&Line { lock: lock.map(LockUrl::to_string), term }))?
             }
             Format::Text if terms.is_empty() => output.say(format_args!("no term of {part} is kept")),
-            Format::Text => print(lock, &terms, &kept, output)?,
+            Format::Text => print(lock, &terms, writes.as_deref(), output)?,
         }
     }
     Ok(exit)
@@ -86,38 +87,66 @@ struct Line<'a> {
     term: &'a Term,
 }
 
-async fn kept(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Vec<VersionedObject>, Failure> {
+/// The facts that a lock and its store tell of its terms.
+struct Known {
+    /// The kept writes, if the store keeps any.
+    writes: Option<Vec<VersionedObject>>,
+    /// The history beside the lock, if there is one.
+    history: Option<Vec<EndedTerm>>,
+    /// The record, if there is one.
+    now: Option<LeaderElectionRecord>,
+}
+
+async fn known(lock: &LockUrl, end: LocalInstant, output: &Output) -> Result<Known, Failure> {
     lock.must_have_directory()?;
     output.progress(format_args!("reading the history of {lock}"));
-    let kept = tokio::select! {
+    let known = tokio::select! {
         biased;
-        kept = lock.location().history() => kept?,
+        known = read(lock) => known?,
         _ = SystemClock.sleep_until(end) => {
             let message = format!("{lock} did not answer in time; give it a longer --time-limit");
             return Err(Failure::new(Exit::Unavailable, message));
         }
     };
     output.done();
-    kept.ok_or_else(|| keeps_none(lock))
+    if known.writes.is_none() && known.history.is_none() {
+        return Err(keeps_none(lock));
+    }
+    Ok(known)
+}
+
+async fn read(lock: &LockUrl) -> Result<Known, Failure> {
+    let writes = lock.location().history().await?;
+    let (opened, target) = (lock.open_to_look().await?, lock.target(None).await?);
+    let found = opened.store().get(&history::key_of(opened.key())).await?;
+    // What is no record is a matter of `status`.
+    let now = target.get().await.ok().flatten().map(|found| found.record);
+    Ok(Known { writes, history: found.and_then(|found| history::parse(&found.body)), now })
 }
 
 fn keeps_none(lock: &LockUrl) -> Failure {
     Failure::usage(format!(
-        "{lock} keeps no history: every write replaces the record before it; a history needs a lock with one object per \
-         write, such as sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
+        "{lock} keeps no history: let its candidates run with --keep-history 100, or use a lock with one object per write, such \
+         as sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
     ))
 }
 
-fn print(lock: Option<&LockUrl>, terms: &[Term], kept: &[VersionedObject], output: &Output) -> Result<(), Failure> {
+fn print(
+    lock: Option<&LockUrl>,
+    terms: &[Term],
+    writes: Option<&[VersionedObject]>,
+    output: &Output,
+) -> Result<(), Failure> {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["HOLDER", "TOKEN", "SINCE", "RENEWED", "ENDED"]);
+    table.load_style(presets::NOTHING).set_header(["HOLDER", "TOKEN", "SINCE", "UNTIL", "ENDED", "RESULT"]);
     for term in terms {
         table.add_row([
             Cell::new(cut(&term.holder, LONGEST_NAME)),
             Cell::new(term.fencing_token).set_alignment(CellAlignment::Right),
             Cell::new(shown(term.since)),
-            Cell::new(shown(term.renewed)),
+            Cell::new(shown(term.until())),
             Cell::new(cut(&term.ended.to_string(), LONGEST_NAME)),
+            Cell::new(cut(&term.work(), LONGEST_NAME)),
         ]);
     }
     for column in table.column_iter_mut() {
@@ -130,7 +159,9 @@ fn print(lock: Option<&LockUrl>, terms: &[Term], kept: &[VersionedObject], outpu
     for line in table.lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    output.say(format_args!("{} kept writes", kept.len()));
+    if let Some(writes) = writes {
+        output.say(format_args!("{} kept writes", writes.len()));
+    }
     Ok(out.flush()?)
 }
 

@@ -30,6 +30,7 @@ use self::slots::{Numbered, TermEnd};
 use self::variables::Variables;
 use self::watch::{GivenUp, Watch};
 use self::work::Job;
+use crate::args::bookkeeping::Bookkeeping;
 use crate::args::following::Following;
 use crate::args::parts::Parts;
 use crate::args::peers::PeerArgs;
@@ -143,6 +144,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     following: Following,
     #[command(flatten)]
+    bookkeeping: Bookkeeping,
+    #[command(flatten)]
     peers: PeerArgs,
     /// The command to run while leading
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&str>)]
@@ -240,14 +243,15 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
                 .timings(timings)
                 .release_on_cancel(true)
                 .request_timeout_setting(REQUEST_TIMEOUT);
-            let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config))));
+            let config = args.bookkeeping.apply(args.store_clock.apply(args.probe.apply(config)));
+            let config = args.peers.apply(args.following.apply(config));
             let elector = DefaultLeaderElector::new(config.build()?);
             peers = args.peers.connect(&elector)?;
             Election::Plain(Box::new(elector))
         }
         Some(count) => {
             args.peers.must_be_absent("--slots")?;
-            Election::Slots(Box::new(Numbered::new(&lock, count, timings, &args.probe)?))
+            Election::Slots(Box::new(Numbered::new(&lock, count, timings, (&args.probe, &args.bookkeeping))?))
         }
     };
 

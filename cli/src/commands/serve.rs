@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::facts::Facts;
 use self::latency::{Latencies, Timed};
 use self::program::Program;
+use crate::args::bookkeeping::Bookkeeping;
 use crate::args::following::Following;
 use crate::args::parts::Parts;
 use crate::args::peers::{Connected, PeerArgs};
@@ -79,6 +80,8 @@ pub(crate) struct Args {
     store_clock: StoreClock,
     #[command(flatten)]
     following: Following,
+    #[command(flatten)]
+    bookkeeping: Bookkeeping,
     #[command(flatten)]
     peers: PeerArgs,
 }
@@ -156,7 +159,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         .timings(timings)
         .release_on_cancel(true)
         .request_timeout_setting(REQUEST_TIMEOUT);
-    let config = args.peers.apply(args.following.apply(args.store_clock.apply(args.probe.apply(config)))).build()?;
+    let config = args.bookkeeping.apply(args.store_clock.apply(args.probe.apply(config)));
+    let config = args.peers.apply(args.following.apply(config)).build()?;
     let name = config.name().to_owned();
     let elector = DefaultLeaderElector::new(config);
     let peers = args.peers.connect(&elector)?;

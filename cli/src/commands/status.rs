@@ -152,6 +152,9 @@ fn print(report: &Report<'_>, output: &Output) -> Result<(), Failure> {
     if let Some(parts) = &view.part_of {
         line("part of", plain, &format!("{parts}; --lock for each shows who leads"))?;
     }
+    if let Some(purpose) = &view.purpose {
+        line("purpose", plain, purpose)?;
+    }
     if let Some(next) = &view.preferred_holder {
         line("next leader", plain, &format!("{next} (a handover was asked for)"))?;
     }

@@ -41,6 +41,9 @@ pub(crate) struct View {
     /// The locks of which this one is a part, as the record names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<String>,
+    /// The purpose that the record names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) purpose: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preferred_holder: Option<String>,
     /// The jobs that the lock says are done, newest first.
@@ -140,6 +143,7 @@ impl View {
             leader_address: record.leader_address().map(str::to_owned),
             leader_rank: Some(record.leader_rank()).filter(|rank| *rank > 0),
             part_of: record.lock_parts().map(ToString::to_string),
+            purpose: record.purpose(),
             preferred_holder: record.preferred_holder.clone(),
             completed_jobs: record.completed_jobs(),
             by_holders_clock: Some(Times::of(record)),
@@ -178,6 +182,7 @@ impl View {
             leader_address: None,
             leader_rank: None,
             part_of: None,
+            purpose: None,
             preferred_holder: None,
             completed_jobs: Vec::new(),
             by_holders_clock: None,

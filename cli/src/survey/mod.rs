@@ -2,6 +2,7 @@
 //! are made of several have a prefix for each part.
 
 pub(crate) mod doubt;
+mod histories;
 mod object;
 pub(crate) mod observe;
 pub(crate) mod parts;
@@ -17,11 +18,13 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use leaderelection::admin::Target;
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::history::EndedTerm;
 use leaderelection::lock::Bounded;
 use leaderelection::store::ListedObject;
 use leaderelection::{ConditionalStore, Version};
 use leaderelection_conformance::is_object_of_probe;
 
+use self::histories::Histories;
 use self::object::Object;
 pub(crate) use self::row::Row;
 pub(crate) use self::standing::Standing;
@@ -41,6 +44,8 @@ pub(crate) struct Survey {
     places: Vec<Place>,
     /// The locks and the sessions, by their keys.
     objects: BTreeMap<String, Object>,
+    /// The histories of the locks; `None` if nobody wants them.
+    histories: Option<Histories>,
     began: LocalInstant,
     looks: u64,
 }
@@ -65,7 +70,13 @@ impl Survey {
             places.push(Place { store, prefix: prefix.prefix().to_owned() });
         }
         let prefix = prefixes.first().cloned().ok_or_else(|| Failure::usage("name a prefix of locks"))?;
-        Ok(Self { prefix, places, objects: BTreeMap::new(), began: SystemClock.now(), looks: 0 })
+        let (objects, began) = (BTreeMap::new(), SystemClock.now());
+        Ok(Self { prefix, places, objects, histories: None, began, looks: 0 })
+    }
+
+    /// Reads the histories of the locks, too.
+    pub(crate) fn with_histories(self) -> Self {
+        Self { histories: Some(Histories::default()), ..self }
     }
 
     /// Lists the locks, and reads those that have changed. `progress` gets the number of those that are read. An error
@@ -74,6 +85,15 @@ impl Survey {
         let asked_at = SystemClock.now();
         let mut listed = self.list().await?;
         listed.retain(|object| !is_object_of_probe(&object.key));
+        let kept = Histories::split_off(&mut listed);
+        if let Some(histories) = &mut self.histories {
+            let (places, first) = (&self.places, self.prefix.prefix());
+            let at = |lock: &str| {
+                let name = lock.strip_prefix(first).unwrap_or(lock).to_owned();
+                places.iter().map(|place| (Arc::clone(&place.store), format!("{}{name}", place.prefix))).collect()
+            };
+            histories.read(at, kept).await;
+        }
         self.forget_all_but(&listed);
         let changed: Vec<_> = listed.into_iter().filter(|object| !self.confirm(object, asked_at)).collect();
         self.read(changed, true, &progress).await;
@@ -200,6 +220,13 @@ impl Survey {
         let locks = self.objects.values().filter(|object| object.is_listed && !object.is_session());
         let watched = (self.looks > 1).then_some(self.began);
         locks.map(|lock| Row::new(&self.prefix, lock, self.session_of(lock), watched)).collect()
+    }
+
+    /// The ended terms of the locks that have any, by the names that people see, oldest first.
+    pub(crate) fn ended_terms(&self) -> BTreeMap<String, Vec<EndedTerm>> {
+        let of = |key: &String| self.histories.as_ref().map(|histories| histories.of(key).to_vec()).unwrap_or_default();
+        let all = self.objects.keys().map(|key| (self.prefix.shown(key).to_owned(), of(key)));
+        all.filter(|(_, terms)| !terms.is_empty()).collect()
     }
 
     /// The sessions, with the number of the locks that name each.

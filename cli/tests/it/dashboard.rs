@@ -96,6 +96,45 @@ async fn the_states_of_locks_follow_their_objects() {
     shows(&dashboard, "<strong>Deleted</strong> while held by <bdi>node-9</bdi>").await;
 }
 
+/// A dashboard that starts after everything has happened.
+#[tokio::test]
+async fn a_dashboard_shows_the_terms_and_the_jobs_that_ended_before_it_began() {
+    let place = Place::new();
+    let ended = |host: &str, token: u64, minutes: i64, why: &str, job: &str, result: &str| {
+        let time = |minutes| (chrono::Utc::now() - chrono::TimeDelta::minutes(minutes)).to_rfc3339();
+        json!({
+            "holder": host, "fencingToken": token, "from": time(minutes), "to": time(minutes - 1), "why": why, "job": job,
+            "result": result,
+        })
+    };
+    let terms = [
+        ended("node-1", 5, 30, "work_finished", "monday", "exit code 0"),
+        ended("node-2", 6, 20, "work_failed", "tuesday", "exit code 3"),
+    ];
+    place.overwrite("nightly", &record("", "1s", 6, "1"));
+    place.overwrite("nightly.history", &json!({ "terms": terms }).to_string());
+    // Nobody writes beside a lock that does not exist.
+    place.overwrite("photo.history", "somebody's photo");
+    let dashboard = Sidecar::spawn(dashboard(&place.prefix(), "100ms").arg("-vv")).await;
+    let page = shows(&dashboard, "<title>1 in trouble · ").await;
+    let nightly = page.split("<bdi>nightly</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(nightly.contains("aria-label=\"Terms: 2\""), "{nightly}");
+    assert!(page.contains("<bdi>photo.history</bdi><span><strong>Not a lock</strong>"), "{page}");
+    assert!(page.contains("<a href=\"jobs\">Jobs</a>"), "{page}");
+    let jobs = dashboard.ask("/jobs").await.1;
+    assert!(jobs.contains("<title>1 of 2 runs failed · "), "{jobs}");
+    let (tuesday, monday) = (jobs.find("<bdi>tuesday</bdi>").unwrap(), jobs.find("<bdi>monday</bdi>").unwrap());
+    assert!(
+        tuesday < monday && jobs.contains("<td>1 min</td><td><strong><bdi>exit code 3; the work failed</bdi>"),
+        "{jobs}"
+    );
+    assert!(jobs.contains("<bdi>node-1</bdi>, token 5"), "{jobs}");
+    // What has not changed is not read again.
+    let looks = requests(&dashboard, "list") + 3;
+    eventually("it looks", async || (requests(&dashboard, "list") >= looks).then_some(())).await;
+    assert_eq!(requests(&dashboard, "get"), 3, "{}", dashboard.said());
+}
+
 #[tokio::test]
 async fn a_lock_of_a_session_has_the_lease_of_its_session() {
     let place = Place::new();

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use serde_json::json;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::status::json;
-use crate::support::end;
+use crate::support::{Place, Running, TIMINGS, end, run};
 
 fn record(holder: &str, token: u64, rest: &str) -> String {
     let times = r#""acquireTime":"2026-02-02T10:15:30Z","renewTime":"2026-02-02T10:16:00Z""#;
@@ -34,7 +35,7 @@ fn history_tells_who_led_when_and_why_each_term_ended() {
         .collect();
     let (since, renewed) = ("2026-02-02T10:15:30Z", "2026-02-02T10:16:00Z");
     let expected = [
-        vec!["HOLDER", "TOKEN", "SINCE", "RENEWED", "ENDED"],
+        vec!["HOLDER", "TOKEN", "SINCE", "UNTIL", "ENDED", "RESULT"],
         vec!["node-1", "0", since, renewed, "handed over to node-2"],
         vec!["node-2", "1", since, renewed, "expired, taken over by node-3"],
         vec!["node-3", "2", since, renewed, "-"],
@@ -53,6 +54,45 @@ fn history_says_what_it_needs_of_a_lock_that_keeps_none() {
     let ended = end(&["history", &format!("file://{}/lock", directory.path().display())]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
     assert!(ended.stderr.contains("keeps no history") && ended.stderr.contains("sequenced+file://"), "{ended:?}");
+}
+
+/// Real candidates of a plain lock: one that is killed, and jobs that succeed and fail.
+#[test]
+fn a_plain_lock_keeps_who_led_and_what_ran() {
+    let place = Place::new();
+    let lock = place.lock("nightly");
+    let host = |name| [&TIMINGS[..], &["--keep-history", "3", "--identity", name]].concat();
+    let job = |name, job| [&host(name)[..], &["--once-for", job]].concat();
+    let mut dead = Running::start(&run(&lock, &host("node-1"), &["sh", "-c", "echo begun; exec sleep 1000"]));
+    dead.wait_for("begun");
+    dead.signal(Signal::KILL);
+    assert_eq!(end(&run(&lock, &job("node-2", "monday"), &["true"])).code, Some(0));
+    assert_eq!(end(&run(&lock, &job("node-3", "tuesday"), &["sh", "-c", "exit 3"])).code, Some(3));
+    let told = |term: &Value| {
+        let text = |name: &str| term[name].as_str().unwrap_or("-").to_owned();
+        (text("holder"), term["ended"]["why"].as_str().unwrap_or("-").to_owned(), text("job"), text("result"))
+    };
+    let terms = json(&["history", "-o", "json", &lock]);
+    let of = |holder: &str, why: &str, job: &str, result: &str| (holder.into(), why.into(), job.into(), result.into());
+    assert_eq!(
+        terms.iter().map(told).collect::<Vec<_>>(),
+        [
+            of("node-1", "expired", "-", "-"),
+            of("node-2", "stepped_down", "monday", "exit code 0"),
+            of("node-3", "stepped_down", "tuesday", "exit code 3"),
+        ]
+    );
+    // The oldest goes, and the one that leads comes last.
+    assert_eq!(end(&run(&lock, &host("node-4"), &["true"])).code, Some(0));
+    let mut leader = Running::start(&run(&lock, &host("node-5"), &["sh", "-c", "echo begun; exec sleep 1000"]));
+    leader.wait_for("begun");
+    let table = end(&["history", "-q", &lock]).stdout;
+    let holders: Vec<&str> = table.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(holders, ["node-2", "node-3", "node-4", "node-5"], "{table}");
+    assert!(table.contains("tuesday: exit code 3"), "{table}");
+    // The history is no lock.
+    let listed = json(&["list", "-o", "json", &place.prefix()]);
+    assert_eq!(listed.len(), 1, "{listed:?}");
 }
 
 /// A term of a real candidate, and the probe of such a store.

@@ -39,6 +39,7 @@ mod parts;
 mod peers;
 mod pipe;
 mod probe;
+mod purpose;
 mod recipes;
 mod run;
 mod s3;

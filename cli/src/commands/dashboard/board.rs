@@ -4,15 +4,21 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
+use leaderelection::history::EndedTerm;
 
 use crate::cause::Cause;
 use crate::pages::Term;
 use crate::survey::Row;
 
+/// The number of terms that are remembered of each lock.
+pub(super) const REMEMBERED: usize = 16;
+
 /// The locks, and the age of what is known.
 #[derive(Clone, Debug)]
 pub(super) struct Board {
     pub(super) locks: Vec<Lock>,
+    /// The ended terms of locks under which commands or jobs ran, the newest first.
+    pub(super) runs: Vec<Run>,
     /// The end of the last look that succeeded, by the monotonic clock and by the wall clock.
     pub(super) looked_at: Option<(LocalInstant, DateTime<Utc>)>,
     /// The error of the last look, if it failed.
@@ -28,6 +34,13 @@ pub(super) struct Problem {
     pub(super) text: String,
 }
 
+/// One run of a command or a job: the ended term of a lock.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) lock: String,
+    pub(super) term: EndedTerm,
+}
+
 /// A lock, and the terms that were seen.
 #[derive(Clone, Debug)]
 pub(super) struct Lock {
@@ -38,7 +51,7 @@ pub(super) struct Lock {
 
 impl Default for Board {
     fn default() -> Self {
-        Self { locks: Vec::new(), looked_at: None, problem: None, began: SystemClock.wall_time() }
+        Self { locks: Vec::new(), runs: Vec::new(), looked_at: None, problem: None, began: SystemClock.wall_time() }
     }
 }
 

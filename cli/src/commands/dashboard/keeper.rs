@@ -9,13 +9,11 @@ use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, LocalInstant, SystemClock};
 use tokio::sync::watch;
 
-use super::board::{Board, Lock, Problem};
+use super::board::{Board, Lock, Problem, REMEMBERED};
+use super::past;
 use crate::cause::Cause;
 use crate::pages::{Term, before};
 use crate::survey::{Row, Standing, Survey};
-
-/// The number of terms that are remembered of each lock.
-const REMEMBERED: usize = 16;
 
 /// The time for which a lock is shown whose object was deleted while somebody held it.
 const MOURNED: Duration = Duration::from_secs(60 * 60);
@@ -29,11 +27,15 @@ pub(super) struct Keeper {
     /// The locks that were deleted, and the moments of it.
     gone: BTreeMap<String, (LocalInstant, Row)>,
     board: Board,
+    /// The time of the first look.
+    began: DateTime<Utc>,
 }
 
 impl Keeper {
     pub(super) fn new(survey: Survey) -> Self {
-        Self { survey, terms: BTreeMap::new(), gone: BTreeMap::new(), board: Board::default() }
+        let board = Board::default();
+        let (survey, began) = (survey.with_histories(), board.began);
+        Self { survey, terms: BTreeMap::new(), gone: BTreeMap::new(), board, began }
     }
 
     /// Looks at the locks without end. An error of the store does not end it.
@@ -59,12 +61,17 @@ impl Keeper {
         let rows = self.with_gone(rows, now);
         let keys: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
         self.terms.retain(|key, _| keys.contains(key));
+        let ended = self.survey.ended_terms();
         let locks = rows.into_iter().map(|row| {
             let terms = self.terms.entry(row.key.clone()).or_default();
             record(terms, &row, at);
+            past::join(terms, ended.get(&row.key).map(Vec::as_slice).unwrap_or_default());
             Lock { terms: terms.clone(), row }
         });
         self.board.locks = locks.collect();
+        let known = self.board.locks.iter().flat_map(|lock| &lock.terms).map(|term| term.from).min();
+        self.board.began = past::beginning(self.began, known);
+        self.board.runs = past::runs(ended);
         (self.board.looked_at, self.board.problem) = (Some((now, at)), None);
     }
 

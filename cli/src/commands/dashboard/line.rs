@@ -13,9 +13,9 @@ use crate::survey::doubt::Doubt;
 use crate::survey::{Row, Standing};
 
 /// The longest names that are shown whole.
-const NAME: usize = 48;
-const KEY: usize = 96;
-const PROBLEM: usize = 160;
+pub(super) const NAME: usize = 48;
+pub(super) const KEY: usize = 96;
+pub(super) const PROBLEM: usize = 160;
 
 /// The state of a lock as the page tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

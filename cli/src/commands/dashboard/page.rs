@@ -13,7 +13,7 @@ use super::line::{Line, State};
 use crate::pages::{between, line, stamp, time, words};
 
 /// The bytes of all lines. With the rest of the page, its style and its script, this stays below 100 kB.
-const MOST: usize = 80_000;
+pub(super) const MOST: usize = 80_000;
 
 /// The pauses after which a look that shows nothing new is too old to be the truth.
 const PATIENCE: u32 = 3;
@@ -86,8 +86,9 @@ impl Verdict {
     }
 }
 
-pub(super) fn render(prefix: &str, board: &Board, refresh: Duration) -> Response {
-    match html(prefix, board, refresh) {
+/// Makes the answer of a page, of which this is the text.
+pub(super) fn answer(html: Result<String, askama::Error>) -> Response {
+    match html {
         Ok(html) => Html(html).into_response(),
         Err(error) => {
             tracing::error!(%error, "the dashboard cannot be made");
@@ -97,9 +98,9 @@ pub(super) fn render(prefix: &str, board: &Board, refresh: Duration) -> Response
     }
 }
 
-fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
+pub(super) fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama::Error> {
     let (now, age) = (SystemClock.wall_time(), board.age());
-    let is_old = age.is_none_or(|age| age > refresh.saturating_mul(PATIENCE));
+    let is_old = is_old(age, refresh);
     let mut locks: Vec<_> = board.locks.iter().map(|lock| (State::of(&lock.row, is_old), lock)).collect();
     // The sort is stable, and the locks are sorted by their keys.
     locks.sort_by_key(|(state, _)| state.rank());
@@ -118,6 +119,11 @@ fn html(prefix: &str, board: &Board, refresh: Duration) -> Result<String, askama
     let verdict = Verdict::of(counts, is_old);
     let span = between(board.began, now);
     Page { prefix, verdict, counts, lines, hidden, board, age, refresh, span, now }.render()
+}
+
+/// Returns `true` if the last look is too old to be the truth.
+pub(super) fn is_old(age: Option<Duration>, refresh: Duration) -> bool {
+    age.is_none_or(|age| age > refresh.saturating_mul(PATIENCE))
 }
 
 /// Formats a configured duration.

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use leaderelection::VersionedObject;
+use leaderelection::history::{EndedTerm, Why};
+use leaderelection::{LeaderElectionRecord, VersionedObject};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::view::as_time;
 
 /// A term of a leader, as far as its writes are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Term {
     pub(super) holder: String,
@@ -18,18 +19,43 @@ pub(super) struct Term {
     session: Option<String>,
     #[serde(serialize_with = "as_time")]
     pub(super) since: Option<DateTime<Utc>>,
-    #[serde(serialize_with = "as_time")]
-    pub(super) renewed: Option<DateTime<Utc>>,
-    first_version: u64,
-    last_version: u64,
+    /// The last renewal that is known.
+    #[serde(serialize_with = "as_time", skip_serializing_if = "Option::is_none")]
+    renewed: Option<DateTime<Utc>>,
+    /// The end of the term, as the history beside the lock has it.
+    #[serde(serialize_with = "as_time", skip_serializing_if = "Option::is_none")]
+    until: Option<DateTime<Utc>>,
+    /// The first and the last of the kept writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
     pub(super) ended: End,
 }
 
+impl Term {
+    /// The end of the term, or the last renewal that is known.
+    pub(super) fn until(&self) -> Option<DateTime<Utc>> {
+        self.until.or(self.renewed)
+    }
+
+    /// The job of the term and the result of its work; empty if nobody has told.
+    pub(super) fn work(&self) -> String {
+        let told = self.job.iter().chain(&self.result);
+        told.cloned().collect::<Vec<_>>().join(": ")
+    }
+}
+
 /// The end of a term, from the record that came after it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "how", rename_all = "camelCase")]
 pub(super) enum End {
     /// The term is the last one that the records show.
+    #[default]
     Open,
     Released,
     /// Somebody else than the holder released the lease.
@@ -47,6 +73,9 @@ pub(super) enum End {
     Deleted,
     /// The object after the term is no record.
     Unknown,
+    /// The history beside the lock has the reason.
+    #[serde(untagged)]
+    Told(Why),
 }
 
 impl fmt::Display for End {
@@ -59,6 +88,7 @@ impl fmt::Display for End {
             Self::TakenOver { by } => write!(f, "expired, taken over by {by}"),
             Self::SessionEnded { by } => write!(f, "its session ended, taken by {by}"),
             Self::Deleted => f.write_str("deleted"),
+            Self::Told(why) => why.fmt(f),
             Self::Unknown => f.write_str("unknown: what follows is no record"),
         }
     }
@@ -111,7 +141,7 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
             if let Kept::Record(fields) = &next
                 && fields.is_of_term(last)
             {
-                (term.last_version, term.renewed) = (version, time(fields.renew_time.as_deref()));
+                (term.last_version, term.renewed) = (Some(version), time(fields.renew_time.as_deref()));
                 before = Some(fields.clone());
                 continue;
             }
@@ -127,12 +157,44 @@ pub(super) fn terms(objects: &[VersionedObject]) -> Vec<Term> {
                 session: fields.session.clone(),
                 since: time(fields.acquire_time.as_deref()),
                 renewed: time(fields.renew_time.as_deref()),
-                first_version: version,
-                last_version: version,
+                first_version: Some(version),
+                last_version: Some(version),
                 ended: End::Open,
+                ..Term::default()
             });
             before = Some(fields);
         }
+    }
+    terms
+}
+
+/// Adds what the history beside the lock tells, and the term that the lock shows now.
+pub(super) fn complete(mut terms: Vec<Term>, history: Vec<EndedTerm>, now: Option<&LeaderElectionRecord>) -> Vec<Term> {
+    for EndedTerm { holder, fencing_token, from, to, why, job, result, .. } in history {
+        let is_it = |term: &&mut Term| (&term.holder, term.fencing_token) == (&holder, fencing_token);
+        let known = terms.iter_mut().find(is_it);
+        match known {
+            // The writes show as much.
+            Some(_) if why.is_seen_by_next() => {}
+            Some(term) => (term.until, term.job, term.result, term.ended) = (to, job, result, End::Told(why)),
+            None => {
+                let (since, ended) = (from, End::Told(why));
+                terms.push(Term { holder, fencing_token, since, until: to, job, result, ended, ..Term::default() });
+            }
+        }
+    }
+    terms.sort_by_key(|term| term.fencing_token);
+    if let Some(record) = now.filter(|record| !record.is_released())
+        && !terms.iter().any(|term| term.fencing_token >= record.leader_transitions)
+    {
+        terms.push(Term {
+            holder: record.holder_identity.clone(),
+            fencing_token: record.leader_transitions,
+            session: record.session.clone(),
+            since: record.acquire_time,
+            renewed: record.renew_time,
+            ..Term::default()
+        });
     }
     terms
 }
@@ -249,7 +311,31 @@ mod tests {
         ]);
         assert_eq!(ends(&objects), expected);
         let terms = terms(&objects);
-        assert_eq!((terms[0].first_version, terms[0].last_version), (7, 8));
+        assert_eq!((terms[0].first_version, terms[0].last_version), (Some(7), Some(8)));
+    }
+
+    #[test]
+    fn the_history_beside_the_lock_completes_what_the_writes_show() {
+        let writes = terms(&[record(1, "b", 2, ""), record(2, "c", 3, ""), record(3, "c", 3, "")]);
+        let history = leaderelection::history::parse(
+            br#"{"terms":[{"holder":"a","fencingToken":1,"why":"work_finished","job":"monday","result":"exit code 0"},
+            {"holder":"b","fencingToken":2,"why":"expired","next":"c"},
+            {"holder":"c","fencingToken":3,"to":"2026-02-02T03:00:00Z","why":"renew_deadline"}]}"#,
+        );
+        let mut now = LeaderElectionRecord::new("d", std::time::Duration::from_secs(15));
+        now.leader_transitions = 4;
+        let terms = complete(writes, history.unwrap(), Some(&now));
+        let told: Vec<_> = terms.iter().map(|term| (&*term.holder, term.ended.to_string(), term.work())).collect();
+        let told: Vec<_> = told.iter().map(|(holder, ended, work)| (*holder, &**ended, &**work)).collect();
+        assert_eq!(
+            told,
+            [
+                ("a", "the work is complete", "monday: exit code 0"),
+                ("b", "expired, taken over by c", ""),
+                ("c", "not renewed in time", ""),
+                ("d", "-", ""),
+            ]
+        );
     }
 
     #[test]

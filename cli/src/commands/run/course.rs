@@ -1,5 +1,6 @@
 //! The course of the command, as the work of a term and the loop beside the election share it.
 
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,17 @@ pub(super) enum Ended {
     Lost {
         how: &'static str,
     },
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(failure) => failure.fmt(f),
+            Self::ByItself(exit) => write!(f, "exit code {}", exit.code()),
+            Self::TooLong => f.write_str("ran too long"),
+            Self::Lost { how } => write!(f, "the command {how}"),
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::first_look::Held;
 use super::work::Job;
+use crate::args::bookkeeping::Bookkeeping;
 use crate::args::require_probe::RequireProbe;
 use crate::args::timing::REQUEST_TIMEOUT;
 use crate::exit::Failure;
@@ -36,12 +37,17 @@ pub(super) struct Numbered {
 }
 
 impl Numbered {
-    pub(super) fn new(lock: &Lock, count: u32, timings: Timings, probe: &RequireProbe) -> Result<Self, Failure> {
+    pub(super) fn new(
+        lock: &Lock,
+        count: u32,
+        timings: Timings,
+        (probe, bookkeeping): (&RequireProbe, &Bookkeeping),
+    ) -> Result<Self, Failure> {
         let builder = Session::builder(lock.store().clone(), lock.key(), identity(lock))
             .timings(timings)
             .look_around(LOOK_AROUND.min(timings.lease_duration()))
             .request_timeout_setting(REQUEST_TIMEOUT);
-        let session = probe.apply_to_session(builder).build()?;
+        let session = bookkeeping.apply_to_session(probe.apply_to_session(builder)).build()?;
         let slots = session.slots(NAME, count)?;
         Ok(Self { session, slots, count, lease: timings.lease_duration() })
     }

@@ -96,6 +96,8 @@ impl Job {
             // The next term would end in the same way.
             self.course.finish();
         }
+        // A history tells it, if one is kept.
+        leadership.tell_result(ended.to_string());
         self.course.end(ended);
         if self.course.is_finishing() {
             self.notifier.stops();

@@ -1,0 +1,38 @@
+//! `--purpose`: two deployments that use one lock by accident.
+
+use crate::status::json;
+use crate::support::{LONG, Place, Running, end, run};
+
+#[test]
+fn two_services_that_use_one_lock_by_accident_notice_it() {
+    let place = Place::new();
+    let lock = place.lock("a");
+    let of = |purpose, identity| [&LONG[..], &["--campaign", "--purpose", purpose, "--identity", identity]].concat();
+    let works = ["sh", "-c", "echo leads; exec sleep 1000"];
+    let mut mail = Running::start(&run(&lock, &of("mail", "mail-1"), &works));
+    mail.wait_for("leads");
+    let mut billing = Running::start(&run(&lock, &of("billing", "billing-1"), &works));
+    billing.wait_for_note("give each of the two deployments a lock of its own");
+    let status = end(&["status", &lock]).stdout;
+    assert!(status.contains("  purpose        mail\n"), "{status}");
+    drop(mail);
+
+    // The claim outlives the service, until an operator ends it.
+    let ended = end(&["release", "--force", "--yes", &lock]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    billing.wait_for("leads");
+    assert_eq!(json(&["status", "-o", "json", &lock])[0]["purpose"], "billing");
+}
+
+#[test]
+fn slots_have_a_purpose_too() {
+    let place = Place::new();
+    let workers = place.lock("workers");
+    let of = |purpose| [&LONG[..], &["--slots", "1", "--purpose", purpose]].concat();
+    assert_eq!(end(&run(&workers, &of("mail"), &["true"])).code, Some(0));
+    let mut billing = Running::start(&run(&workers, &of("billing"), &["echo", "ran"]));
+    billing.wait_for_note("its record is for the purpose \"mail\"");
+    drop(billing);
+    let mail = end(&run(&workers, &of("mail"), &["echo", "ran"]));
+    assert_eq!((mail.code, mail.stdout.as_str()), (Some(0), "ran\n"), "{mail:?}");
+}
