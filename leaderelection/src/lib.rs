@@ -62,7 +62,8 @@
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
 //!   [`next_term`](DefaultLeaderElector::next_term) leads without callbacks, and [`Term`] is a term in the caller's hand.
 //! - [`Leadership`] is the view that a leader's work has of its term. [`LeaderHandle`] tells the rest of the process
-//!   who leads. [`HealthCheck`] is for the liveness probe.
+//!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
+//! - [`campaign_with`](DefaultLeaderElector::campaign_with) also runs what every candidate needs: a server, warm caches.
 //! - [`shutdown_signal`] is the end of the program as orchestrators ask for it.
 //! - [`ConditionalStore`] is the trait that another object store implements. The crate `leaderelection-conformance`
 //!   has the suite that a store has to pass, and a probe that tests whether a running store is fit to elect leaders
@@ -126,8 +127,8 @@ pub use util::causes;
 pub use util::shutdown::{self, shutdown_signal};
 
 pub use config::{LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder};
-pub use elector::{DefaultLeaderElector, RunError, Term, TryLeadError};
-pub use handle::{HealthCheck, LeaderHandle, LeaderStatus};
+pub use elector::{CampaignError, DefaultLeaderElector, RunError, Term, TryLeadError};
+pub use handle::{HealthCheck, LeaderHandle, LeaderStatus, Probes};
 pub use leadership::Leadership;
 pub use lock::{
     LeaderElectionRecord, LockError, MemoryLock, MemoryStore, ObjectLock, ObjectStoreBasedLock, VersionedRecord,

@@ -50,6 +50,13 @@ impl HealthCheck {
         Self { tuning: Some(tuning), ..self }
     }
 
+    /// The name of the elector, which is that of its lock unless
+    /// [`name`](crate::LeaderElectionConfigBuilder::name) sets another.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Performs the check.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ mod run_once;
 mod run_while_leading;
 mod semantics;
 mod sequenced;
+mod service;
 mod session;
 mod sessions;
 mod slots;

@@ -1,0 +1,57 @@
+//! The answers to an orchestrator's probes, for any HTTP server: client-go's `HealthzAdaptor`.
+
+use crate::handle::health::HealthCheck;
+use crate::handle::status::LeaderHandle;
+
+/// The answers to the probes of an orchestrator, for any HTTP server.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use leaderelection::{DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, MemoryLock, MemoryStore, Probes};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let lock = MemoryLock::new(MemoryStore::new(), "lock", "a");
+/// # let elector = DefaultLeaderElector::new(LeaderElectionConfig::builder(lock, LeaderCallbacks::new()).build()?);
+/// let probes = Probes::new(elector.handle(), elector.health_check(Duration::from_secs(20)));
+/// assert_eq!(probes.answer("/healthz"), (200, "ok".to_owned()));
+/// assert_eq!(probes.answer("/readyz").0, 503, "the elector has not run");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Probes {
+    handle: LeaderHandle,
+    health: HealthCheck,
+}
+
+impl Probes {
+    /// Combines the handle and the health check of one elector.
+    #[must_use]
+    pub fn new(handle: LeaderHandle, health: HealthCheck) -> Self {
+        Self { handle, health }
+    }
+
+    /// Returns the status code and the text of the answer to a GET of this path.
+    ///
+    /// | path | 200 | otherwise |
+    /// |---|---|---|
+    /// | `/healthz` | unless [`HealthCheck::check`] fails | 500 |
+    /// | `/readyz` | from the first read of the lock on, whoever leads | 503 |
+    /// | `/leading` | while this process leads | 503 |
+    ///
+    /// Every other path gets 404. A candidate that does not lead is ready, because it can take over: a rolling update would
+    /// otherwise wait for ever.
+    #[must_use]
+    pub fn answer(&self, path: &str) -> (u16, String) {
+        match path {
+            "/healthz" => match self.health.check() {
+                Ok(()) => (200, "ok".to_owned()),
+                Err(unhealthy) => (500, unhealthy.to_string()),
+            },
+            "/readyz" if self.handle.observed().is_some() => (200, "ok".to_owned()),
+            "/readyz" => (503, format!("{} has not read its lock yet; the log says why", self.health.name())),
+            "/leading" if self.handle.is_leader() => (200, "leading".to_owned()),
+            "/leading" => (503, "not leading".to_owned()),
+            _ => (404, "ask for /healthz, /readyz or /leading".to_owned()),
+        }
+    }
+}
