@@ -1,5 +1,6 @@
 //! Leases of Kubernetes, on the `kube` crate.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +8,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::Method;
-use kube::Client;
 use leaderelection::store::{ListedObject, ListedPage, PageToken};
 use leaderelection::{
     ConditionalStore, ObjectLock, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::lease::check_name;
+pub use self::announcer::Announcer;
 use self::lease::{Lease, State};
+pub(crate) use self::lease::{check_label, check_name};
 use self::seen::Seen;
 use self::server::{Answer, Server};
 use crate::request::{self, Operation, bounded, without_version};
 
+mod announcer;
 mod error;
 mod lease;
 mod seen;
@@ -78,7 +80,7 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 /// # Permissions
 ///
 /// An elector needs the verbs `get`, `create` and `update` on `leases` in the API group `coordination.k8s.io`. The
-/// verbs `list` and `delete` are only for people.
+/// verbs `list` and `delete` are only for people. An [`Announcer`] needs others.
 ///
 /// # Cancellation safety
 ///
@@ -87,6 +89,7 @@ pub type KubernetesLeaseLock = ObjectLock<LeaseStore>;
 pub struct LeaseStore {
     server: Server,
     namespace: String,
+    labels: Arc<BTreeMap<String, String>>,
     seen: Arc<Seen>,
 }
 
@@ -104,20 +107,19 @@ impl LeaseStore {
     /// # Errors
     ///
     /// [`StoreErrorKind::Fatal`] if no client can be made of the configuration.
-    pub fn new(mut config: kube::Config, namespace: impl Into<String>) -> Result<Self, StoreError> {
+    pub fn new(config: kube::Config, namespace: impl Into<String>) -> Result<Self, StoreError> {
         let namespace = namespace.into();
-        // A repeated write conflicts with its own first attempt.
-        config.default_retry = false;
-        // Every call has a limit of its own, from its first byte to the last byte of the answer.
-        config.connect_timeout = None;
-        config.read_timeout = None;
-        config.write_timeout = None;
-        let client = Client::try_from(config).map_err(|error| error::no_client(&namespace, &error))?;
-        Ok(Self {
-            server: Server::new(client, &namespace, Self::DEFAULT_REQUEST_TIMEOUT),
-            namespace,
-            seen: Arc::default(),
-        })
+        let client = server::client(config).map_err(|error| error::no_client(&namespace, &error))?;
+        Ok(Self { server: Server::leases(client, &namespace), namespace, labels: Arc::default(), seen: Arc::default() })
+    }
+
+    /// Sets labels that every write gives to its Lease: client-go's `LeaseLabels`. Other labels of the Lease stay.
+    ///
+    /// The API server refuses an invalid label with the first write, which then fails as [`StoreErrorKind::Fatal`].
+    #[must_use]
+    pub fn with_labels<K: Into<String>, V: Into<String>>(mut self, labels: impl IntoIterator<Item = (K, V)>) -> Self {
+        self.labels = Arc::new(labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect());
+        self
     }
 
     /// Sets the limit for every request, from its first byte to the last byte of the answer. The limit includes getting
@@ -174,8 +176,15 @@ impl LeaseStore {
         Ok(lease)
     }
 
+    fn labelled(&self, mut lease: Value) -> Value {
+        for (key, value) in &*self.labels {
+            lease["metadata"]["labels"][key] = value.as_str().into();
+        }
+        lease
+    }
+
     async fn create(&self, key: &str, state: &State, object: &str) -> Result<Version, StoreError> {
-        let body = state.created(&self.namespace, key);
+        let body = self.labelled(state.created(&self.namespace, key));
         let answer = self.server.send(Method::POST, "", Some(body), object).await?;
         let lease = self.lease(answer, key, Operation::Create, object, StoreErrorKind::Ambiguous)?;
         Ok(lease.version().clone())
@@ -191,7 +200,7 @@ impl LeaseStore {
                 None => return conflict("it was deleted meanwhile"),
             },
         };
-        let body = state.replacing(&replaced);
+        let body = self.labelled(state.replacing(&replaced));
         let answer = self.server.send(Method::PUT, key, Some(body), object).await?;
         let lease = self.lease(answer, key, Operation::Update, object, StoreErrorKind::Ambiguous)?;
         Ok(lease.version().clone())
@@ -287,6 +296,7 @@ impl fmt::Debug for LeaseStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeaseStore")
             .field("namespace", &self.namespace)
+            .field("labels", &self.labels)
             .field("request_timeout", &self.server.request_timeout)
             .finish_non_exhaustive()
     }

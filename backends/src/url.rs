@@ -6,7 +6,7 @@
 //! | `gs://bucket/object?endpoint=…` | `GcsLocation` | `gcs` |
 //! | `az://account/container/blob` | `AzureLocation` | `azure` |
 //! | `https://account.blob.core.windows.net/container/blob?sas…` | `AzureLocation` | `azure` |
-//! | `lease://namespace/name`, or `lease:///name` | `LeaseLocation` | `kubernetes` |
+//! | `lease://namespace/name?label=…`, or `lease:///name` | `LeaseLocation` | `kubernetes` |
 //! | `oss://bucket/key?endpoint=…&path_style=true&keep=…` | `OpendalLocation` | `opendal-services` |
 //! | `cos://bucket/key?endpoint=…&keep=…` | `OpendalLocation` | `opendal-services` |
 //! | `tos://bucket/key?endpoint=…&region=…` | `OpendalLocation` | `opendal-services` |

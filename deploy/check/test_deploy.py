@@ -48,7 +48,7 @@ class Deployment(unittest.TestCase):
 
     def test_probes_ask_for_what_is_served_and_where(self):
         servers = [(SIDECAR, "leaderelect", "--probe-listen", 3, "cli/src/commands/serve/site.rs"),
-                   (OPERATOR, "operator", "--listen", 2, "examples/operator/src/http.rs")]
+                   (OPERATOR, "operator", "--listen", 2, "leaderelection/src/handle/probes.rs")]
         for file, name, option, count, source in servers:
             server, = [container for container in containers(file) if container["name"] == name]
             probes = [probe["httpGet"] for key, probe in server.items() if "Probe" in key]

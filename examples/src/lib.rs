@@ -17,4 +17,5 @@ struct ManyLocks;
 #[cfg(doctest)]
 #[doc = include_str!("../../leaderelection/README.md")]
 #[doc = include_str!("../../leaderelection/docs/start.md")]
+#[doc = include_str!("../../docs/library.md")]
 struct Library;

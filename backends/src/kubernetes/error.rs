@@ -13,7 +13,7 @@ use crate::request::{NOT_FOUND_BY_ANOTHER, Operation, Verdict, Words};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Said {
-    message: String,
+    pub(super) message: String,
     reason: String,
     details: Details,
 }

@@ -14,6 +14,8 @@ use leaderelection::store::ListedObject;
 use leaderelection::{LeaderElectionRecord, Version};
 use serde_json::{Map, Value, json};
 
+use super::server::LEASES;
+
 /// The annotation with the whole record.
 const RECORD: &str = "leaderelection/record";
 
@@ -199,7 +201,7 @@ impl State {
         }
         metadata["annotations"][RECORD] = self.body.clone().into();
         metadata["annotations"][RENEW_TIME] = renew_time.into();
-        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+        json!({"apiVersion": LEASES, "kind": "Lease", "metadata": metadata, "spec": spec})
     }
 
     /// The `renewTime`, which differs from the one before by the second if nothing else differs to client-go.
@@ -255,6 +257,20 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     Err(
         "not the name of a Lease, which has only lower-case letters, digits, - and . and begins and ends with a letter or \
          a digit; use one such as scheduler",
+    )
+}
+
+/// Refuses what is no label, and what a URL would change.
+pub(crate) fn check_label(key: &str, value: &str) -> Result<(), &'static str> {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let name = key.rsplit('/').next().unwrap_or_default();
+    let is_key = !name.is_empty() && name.len() <= 63 && key.bytes().all(|byte| is_inner(byte) || byte == b'/');
+    if is_key && value.len() <= 63 && value.bytes().all(is_inner) {
+        return Ok(());
+    }
+    Err(
+        "not a label, which is a key, = and a value of letters, digits, -, _ and ., with at most 63 of them each; use one \
+         such as team=payments",
     )
 }
 

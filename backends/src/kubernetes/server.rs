@@ -1,4 +1,4 @@
-//! Requests to the API server about the Leases of one namespace, and its answers.
+//! Requests to the API server about the objects of one kind in a namespace, and its answers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use kube::{Client, client};
+use kube::{Client, Config, client};
 use leaderelection::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -22,30 +22,49 @@ const MOST_OF_A_LEASE: usize = 1024 * 1024;
 /// The largest page of a listing, in bytes.
 const MOST_OF_A_PAGE: usize = 16 * 1024 * 1024;
 
+/// The version of the API that has Leases.
+pub(super) const LEASES: &str = "coordination.k8s.io/v1";
+
 /// The number of Leases in a page.
 const PAGE: u16 = 100;
 
-/// The option of a write that puts the name of this library into the `managedFields` of a Lease.
+/// The option of a write that puts the name of this library into the `managedFields` of an object.
 const FIELD_MANAGER: &str = "&fieldManager=leaderelection";
 
-/// The Leases of one namespace on one API server.
+/// Creates a client that sends each request once, and sets no limits of its own.
+pub(super) fn client(mut config: Config) -> Result<Client, kube::Error> {
+    // A repeated write conflicts with its own first attempt.
+    config.default_retry = false;
+    // Every call has a limit of its own, from its first byte to the last byte of the answer.
+    config.connect_timeout = None;
+    config.read_timeout = None;
+    config.write_timeout = None;
+    Client::try_from(config)
+}
+
+/// The objects of one kind in one namespace on one API server.
 #[derive(Clone)]
 pub(super) struct Server {
     client: Client,
-    /// The path of all these Leases.
+    /// The path of all these objects.
     path: String,
     /// The longest time of a request.
     pub(super) request_timeout: Duration,
 }
 
 impl Server {
-    pub(super) fn new(client: Client, namespace: &str, request_timeout: Duration) -> Self {
-        let namespace = utf8_percent_encode(namespace, NON_ALPHANUMERIC);
-        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        Self { client, path, request_timeout }
+    pub(super) fn leases(client: Client, namespace: &str) -> Self {
+        Self::new(client, &format!("apis/{LEASES}"), namespace, "leases")
     }
 
-    /// Sends one request about the Lease `name`, or about all Leases if the name is empty.
+    /// The objects of the kind `plural` of a version of the API, such as `api/v1`.
+    pub(super) fn new(client: Client, api: &str, namespace: &str, plural: &str) -> Self {
+        let namespace = utf8_percent_encode(namespace, NON_ALPHANUMERIC);
+        let path = format!("/{api}/namespaces/{namespace}/{plural}");
+        Self { client, path, request_timeout: request::DEFAULT_TIMEOUT }
+    }
+
+    /// Sends one request about the object `name`, or about all if the name is empty.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -54,7 +73,7 @@ impl Server {
         object: &str,
     ) -> Result<Answer, StoreError> {
         let slash = if name.is_empty() { "" } else { "/" };
-        let options = if matches!(method, Method::POST | Method::PUT) { FIELD_MANAGER } else { "" };
+        let options = if matches!(method, Method::POST | Method::PUT | Method::PATCH) { FIELD_MANAGER } else { "" };
         self.request(method, &format!("{slash}{name}"), options, body, MOST_OF_A_LEASE, object).await
     }
 
@@ -80,12 +99,13 @@ impl Server {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         // Zero would mean the API server's own limit.
         let millis = self.request_timeout.as_millis().max(1);
+        let content_type = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{name}?timeout={millis}ms{options}", self.path))
             .header(USER_AGENT, request::USER_AGENT)
             .header(ACCEPT, "application/json")
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, content_type)
             .body(client::Body::from(body))
             .map_err(|error| error::unanswered(object, &kube::Error::HttpError(error)))?;
         let response = self.client.send(request).await.map_err(|error| error::unanswered(object, &error))?;
@@ -120,6 +140,15 @@ impl Answer {
     /// Returns `true` if the API server says that the Lease does not exist.
     pub(super) fn is_missing_lease(&self) -> bool {
         self.status == 404 && self.content.as_ref().is_ok_and(|text| error::Said::of(text).is_about("leases"))
+    }
+
+    /// The JSON of a successful answer about something else than a Lease, or the status and the API server's own words.
+    pub(super) fn accepted(self) -> Result<Value, (u16, String)> {
+        let text = self.content.unwrap_or_default();
+        match self.status {
+            200..300 => Ok(serde_json::from_slice(&text).unwrap_or_default()),
+            status => Err((status, error::Said::of(&text).message)),
+        }
     }
 
     /// The JSON of a successful answer.

@@ -1,10 +1,12 @@
 //! `lease://` URLs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use kube::Config;
 use leaderelection::{StoreError, StoreErrorKind};
+use percent_encoding::percent_decode_str;
 
 use super::UrlError;
 use super::compiled::CompiledHere;
@@ -15,6 +17,7 @@ use crate::request::Words;
 const EXAMPLE: &str = "lease://namespace/name";
 
 /// A Lease of Kubernetes: `lease://namespace/name`, or `lease:///name` in the namespace of the pod that runs the program.
+/// Behind a `?`, `label=team=payments` is a [label](crate::kubernetes::LeaseStore::with_labels) of the Lease, and `&` joins several.
 ///
 /// ```
 /// use leaderelection_backends::url::LeaseLocation;
@@ -31,6 +34,8 @@ pub struct LeaseLocation {
     pub namespace: String,
     /// The name of the Lease.
     pub key: String,
+    /// The labels that each write gives to the Lease.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl LeaseLocation {
@@ -49,7 +54,19 @@ impl LeaseLocation {
         }
         kubernetes::check_name(&key)
             .map_err(|problem| wrong(&format!("what stands behind the namespace is {problem}")))?;
-        Ok(Self { namespace, key })
+        Ok(Self { namespace, key, labels: BTreeMap::new() })
+    }
+
+    /// Returns the same Lease with one more label.
+    ///
+    /// # Errors
+    ///
+    /// If the key or the value is invalid.
+    pub fn with_label(mut self, key: &str, value: &str) -> Result<Self, UrlError> {
+        kubernetes::check_label(key, value)
+            .map_err(|problem| wrong(&format!("what stands for the label is {problem}")))?;
+        self.labels.insert(key.to_owned(), value.to_owned());
+        Ok(self)
     }
 
     /// Opens the store of Leases in this namespace, on the cluster of the current context in the kubeconfig that
@@ -62,7 +79,7 @@ impl LeaseLocation {
     pub async fn open(&self) -> Result<LeaseStore, StoreError> {
         let config = self.config().await?;
         let namespace = config.default_namespace.clone();
-        LeaseStore::new(config, namespace)
+        Ok(LeaseStore::new(config, namespace)?.with_labels(self.labels.clone()))
     }
 
     /// The Leases that [`open`](Self::open) asks for.
@@ -92,9 +109,14 @@ impl FromStr for LeaseLocation {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Parts { authority: namespace, path: key, query } = Parts::parse(text, "lease", EXAMPLE)?;
-        let location = Self::new(namespace, key)?;
-        if query.is_some() {
-            return Err(wrong("there are no parameters"));
+        let mut location = Self::new(namespace, key)?;
+        for parameter in query.into_iter().flat_map(|query| query.split('&')) {
+            let Some(label) = parameter.strip_prefix("label=") else {
+                return Err(wrong("the only parameter is label, such as label=team=payments"));
+            };
+            let label = percent_decode_str(label).decode_utf8_lossy();
+            let (key, value) = label.split_once('=').ok_or_else(|| wrong("a label without = and a value"))?;
+            location = location.with_label(key, value)?;
         }
         Ok(location)
     }
@@ -106,6 +128,11 @@ fn wrong(problem: &str) -> UrlError {
 
 impl fmt::Display for LeaseLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lease://{}/{}", self.namespace, escaped(&self.key))
+        write!(f, "lease://{}/{}", self.namespace, escaped(&self.key))?;
+        // A label has no character that a URL has to encode.
+        for (number, (key, value)) in self.labels.iter().enumerate() {
+            write!(f, "{}label={key}={value}", if number == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
     }
 }

@@ -22,6 +22,8 @@ const CANONICAL: &[&str] = &[
     "lease://kube-system/scheduler",
     #[cfg(feature = "kubernetes")]
     "lease:///scheduler",
+    #[cfg(feature = "kubernetes")]
+    "lease://default/scheduler?label=app.kubernetes.io/name=scheduler&label=team=payments&label=tier=",
     #[cfg(feature = "opendal-services")]
     "oss://bucket/a%20b?endpoint=http://127.0.0.1:1&path_style=true&keep=100",
     #[cfg(feature = "opendal-services")]
@@ -110,7 +112,21 @@ fn constructors_are_as_strict_as_urls() {
         same(LeaseLocation::new("", "scheduler").unwrap().into(), "lease:///scheduler");
         refused(LeaseLocation::new("default", "").unwrap_err(), "no name of a Lease");
         refused(LeaseLocation::new("default", "locks/Scheduler").unwrap_err(), "lower-case letters");
-        assert!(parse("lease://default/scheduler?x=1").unwrap_err().contains("no parameters"));
+        same(
+            LeaseLocation::new("", "scheduler").unwrap().with_label("team", "payments").unwrap().into(),
+            "lease:///scheduler?label=team%3Dpayments",
+        );
+        for (query, problem) in [
+            ("x=1", "the only parameter is label"),
+            ("label=secret", "without ="),
+            ("label==secret", "not a label"),
+            ("label=a/=secret", "not a label"),
+            ("label=a b=secret", "not a label"),
+            ("label=team=%0Asecret", "not a label"),
+        ] {
+            let error = parse(&format!("lease://default/scheduler?{query}")).unwrap_err();
+            assert!(error.contains(problem) && !error.contains("secret"), "{query}: {error}");
+        }
     }
     #[cfg(feature = "azure")]
     {

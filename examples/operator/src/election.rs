@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use leaderelection::{Majority, ObjectStoreBasedLock};
-use leaderelection_backends::url::{Location, UrlError};
+use leaderelection_backends::url::{LeaseLocation, Location, UrlError};
 
 /// The locks that a replica must hold to lead. As a text: a URL, or the URLs of the old lock and the new one with a comma between.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,18 @@ impl ElectedOn {
             }
         })
     }
+
+    /// The Lease among the locks.
+    pub fn lease(&self) -> Option<&LeaseLocation> {
+        let locks = match self {
+            Self::One(lock) => [Some(lock), None],
+            Self::Both { old, new } => [Some(old), Some(new)],
+        };
+        locks.into_iter().flatten().find_map(|lock| match lock {
+            Location::Lease(lease) => Some(lease),
+            _ => None,
+        })
+    }
 }
 
 impl FromStr for ElectedOn {
@@ -57,6 +69,7 @@ mod tests {
         let bucket: Location = "s3://bucket/locks/operator".parse().unwrap();
         assert_eq!("lease://default/operator".parse::<ElectedOn>().unwrap(), ElectedOn::One(lease.clone()));
         let both = "lease://default/operator,s3://bucket/locks/operator".parse::<ElectedOn>().unwrap();
+        assert_eq!(both.lease().unwrap().key, "operator");
         assert_eq!(both, ElectedOn::Both { old: lease, new: bucket });
         assert!("lease://default/operator,".parse::<ElectedOn>().is_err());
     }

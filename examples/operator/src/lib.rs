@@ -5,6 +5,7 @@ mod controller;
 mod copy;
 mod election;
 mod reach;
+mod standby;
 
 pub use controller::Controller;
 pub use election::ElectedOn;

@@ -12,10 +12,13 @@
 //! The cluster is the one of `KUBECONFIG`, or the one of the pod. `kubernetes.yaml` beside this folder runs two replicas in a
 //! cluster with the least permissions.
 //!
+//! With `--warm-standby`, a follower watches and fills its caches while it waits, so that it reconciles at once when it leads.
+//!
 //! A leader that the API server does not answer any more gives leadership up, also if it could renew a lock in a bucket.
 //!
 //! SIGTERM ends leadership, then lets running reconciliations end, then releases the lock, and ends the process.
 
+mod announce;
 mod http;
 mod prometheus;
 
@@ -24,8 +27,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use kube::Client;
-use leaderelection::{DefaultLeaderElector, LeaderCallbacks, shutdown_signal, unique_identity};
+use futures_util::FutureExt as _;
+use kube::{Client, Config};
+use leaderelection::{DefaultLeaderElector, LeaderCallbacks, Probes, shutdown_signal, unique_identity};
 use leaderelection_examples::logs;
 use leaderelection_examples::timing::Timing;
 use leaderelection_operator_example::{Controller, ElectedOn};
@@ -42,35 +46,42 @@ struct Args {
     /// The address that serves /healthz, /readyz and /metrics.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Let a follower watch and fill its caches while it waits.
+    #[arg(long, env = "OPERATOR_WARM_STANDBY")]
+    warm_standby: bool,
+    #[command(flatten)]
+    announce: announce::Announce,
     #[command(flatten)]
     timing: Timing,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Args { elected_on, listen, timing } = Args::parse();
+    let Args { elected_on, listen, warm_standby, announce, timing } = Args::parse();
     logs::to_stderr();
     // The recorder is installed first, because the election looks its metrics up when it begins.
     let metrics = prometheus::install()?;
 
-    let client = Client::try_default().await.context("no cluster is known; set KUBECONFIG, or run in a pod")?;
-    let controller = Controller::new(client, timing.timings()?);
-    let callbacks = LeaderCallbacks::new()
-        .on_start_leading(move |leadership| controller.clone().run(leadership))
-        .on_stop_leading(|| println!("the controller has stopped"))
-        .on_new_leader(|leader| println!("leader: {leader}"));
-    let lock = elected_on.lock(unique_identity()).await?;
-    let elector = DefaultLeaderElector::new(timing.configure(lock, callbacks)?.name("operator").build()?);
-
+    let config = Config::infer().await.context("no cluster is known; set KUBECONFIG, or run in a pod")?;
+    let announcer = announce.announcer(config.clone(), &elected_on)?;
+    let controller = Controller::new(Client::try_from(config)?, timing.timings()?, warm_standby);
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     println!("serving on http://{}", listener.local_addr()?);
-    let health = elector.health_check(Duration::from_secs(5));
-    let stop_serving = CancellationToken::new();
-    let serving = tokio::spawn(http::serve(listener, elector.handle(), health, metrics, stop_serving.clone()));
 
-    elector.campaign(shutdown_signal()).await?;
-    stop_serving.cancel();
-    serving.await??;
+    let lock = elected_on.lock(unique_identity()).await?;
+    let work = controller.clone();
+    let callbacks = LeaderCallbacks::new()
+        .on_start_leading(move |leadership| work.clone().run(leadership))
+        .on_stop_leading(|| println!("the controller has stopped"))
+        .on_new_leader(|leader| println!("leader: {leader}"));
+    let elector = DefaultLeaderElector::new(timing.configure(lock, callbacks)?.name("operator").build()?);
+    let (handle, health) = (elector.handle(), elector.health_check(Duration::from_secs(20)));
+    let beside = async move |stop: CancellationToken| {
+        let serving = http::serve(listener, Probes::new(handle.clone(), health), metrics, stop.clone());
+        let announcing = announcer.announce(handle, stop.clone());
+        tokio::try_join!(serving, controller.stand_by(stop).map(Ok), announcing.map(Ok)).map(drop)
+    };
+    elector.campaign_with(shutdown_signal(), beside).await?;
     println!("stopped");
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! An API server of Kubernetes that has only Leases and ConfigMaps, in the test's own process.
+//! An API server of Kubernetes that has only Leases, ConfigMaps, Events and Pods, in the test's own process.
 //!
-//! The Leases are those of the crate `leaderelection-lease-api` on a store in memory, and the ConfigMaps follow the source of
+//! The Leases are those of the crate `leaderelection-lease-api` on a store in memory, and the others follow the source of
 //! Kubernetes. Only the tests against a real cluster show whether a real API server behaves in the same way.
 
 mod access;
@@ -25,17 +25,22 @@ use tokio::task::JoinHandle;
 
 use crate::mutex::lock;
 use access::Audit;
-use collection::Collection;
+pub use collection::Collection;
 use leases::Leases;
 pub use objects::NAMESPACE;
-use objects::Objects;
+use objects::{CONFIG_MAPS, EVENTS, PODS};
 
 /// The server. It listens on a port of its own on the loopback interface until it is dropped.
 #[derive(Debug)]
 pub struct KubeApi {
     address: SocketAddr,
     leases: Leases,
-    config_maps: Arc<Collection>,
+    /// The ConfigMaps.
+    pub config_maps: Arc<Collection>,
+    /// The Events.
+    pub events: Arc<Collection>,
+    /// The Pods.
+    pub pods: Arc<Collection>,
     audit: Arc<Audit>,
     serving: JoinHandle<()>,
 }
@@ -51,14 +56,15 @@ impl KubeApi {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port on the loopback interface");
         let address = listener.local_addr().expect("a bound listener has an address");
         let audit = Arc::<Audit>::default();
-        let (leases, config_maps) = (Leases::new(LeaseApi::new(store, prefix)), Arc::<Collection>::default());
-        let router = leases
-            .routes()
-            .merge(config_maps.routes())
+        let leases = Leases::new(LeaseApi::new(store, prefix));
+        let [config_maps, events, pods] = [CONFIG_MAPS, EVENTS, PODS].map(Collection::new);
+        let router = [&config_maps, &events, &pods]
+            .into_iter()
+            .fold(leases.routes(), |router, collection| router.merge(collection.routes()))
             .layer(middleware::from_fn_with_state(Arc::clone(&audit), access::authorize))
             .layer(middleware::from_fn_with_state(Arc::clone(&audit), note));
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it listens") });
-        Self { address, leases, config_maps, audit, serving }
+        Self { address, leases, config_maps, events, pods, audit, serving }
     }
 
     /// The URL of the server, such as `http://127.0.0.1:31234`.
@@ -84,7 +90,7 @@ impl KubeApi {
         lock(&self.audit.requests).clone()
     }
 
-    /// Denies a verb from now on, such as `update`.
+    /// Denies a verb from now on, such as `update`, or a verb on one resource, such as `create events`.
     pub fn deny(&self, verb: &'static str) {
         lock(&self.audit.denied).insert(verb);
     }
@@ -114,42 +120,6 @@ impl KubeApi {
     /// Deletes a Lease, whatever is there.
     pub fn remove(&self, name: &str) {
         self.leases.delete(name);
-    }
-
-    /// Returns a ConfigMap as the server has it.
-    #[must_use]
-    pub fn config_map(&self, name: &str) -> Option<Value> {
-        self.config_maps.read(name)
-    }
-
-    /// Returns everything that a ConfigMap has been, oldest first.
-    #[must_use]
-    pub fn config_map_history(&self, name: &str) -> Vec<Value> {
-        lock(&self.config_maps.objects).history(name)
-    }
-
-    /// Creates a ConfigMap, or replaces it whatever is there.
-    ///
-    /// # Panics
-    ///
-    /// If the ConfigMap is invalid.
-    pub fn put_config_map(&self, name: &str, config_map: Value) {
-        let put = |objects: &mut Objects| match objects.create(NAMESPACE, config_map.clone()) {
-            Err(_) => objects.update(NAMESPACE, name, config_map),
-            created => created,
-        };
-        self.config_maps.change(put).expect("a valid ConfigMap");
-    }
-
-    /// Waits until a ConfigMap has changed so that `wanted` has a value.
-    pub async fn config_map_when<T>(&self, name: &str, mut wanted: impl FnMut(&Value) -> Option<T>) -> T {
-        let mut changed = self.config_maps.changed.subscribe();
-        loop {
-            if let Some(found) = self.config_map(name).as_ref().and_then(&mut wanted) {
-                return found;
-            }
-            changed.changed().await.expect("this holds the sender");
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lock on Leases of Kubernetes: the answers of API servers, and candidates of client-go beside ours.
 
+mod announcer;
 mod answers;
 mod api;
 mod client_go;

@@ -8,11 +8,11 @@ mod role;
 use std::path::Path;
 use std::time::Duration;
 
-use leaderelection_integration_tests::servers::kube_api::KubeApi;
+use leaderelection_integration_tests::servers::kube_api::{Collection, KubeApi};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use replica::Replica;
 
@@ -32,27 +32,45 @@ impl Cluster {
     }
 
     fn replica(&self, elected_on: &str) -> Replica {
-        Replica::start(&self.directory.path().join("kubeconfig"), elected_on)
+        self.replica_with(elected_on, &[])
+    }
+
+    fn replica_with(&self, elected_on: &str, options: &[&str]) -> Replica {
+        Replica::start(&self.directory.path().join("kubeconfig"), elected_on, options)
+    }
+
+    /// Waits until replicas have opened so many watches.
+    async fn watched(&self, watches: usize) {
+        let opened = || self.api.requests().iter().filter(|request| request.contains("watch=")).count();
+        let waiting = async {
+            while opened() < watches {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{} watches", opened()));
     }
 
     fn put_original(&self, content: &str) {
-        self.api.put_config_map("settings", config_map("settings", &json!({"operator.example/copy": "true"}), content));
+        self.api
+            .config_maps
+            .put("settings", config_map("settings", &json!({"operator.example/copy": "true"}), content));
     }
 
     /// Waits until the copy has this content, written under this fencing token.
     async fn copied(&self, content: &str, token: u64) {
         let by = token.to_string();
-        let is_right = |copy: &Value| {
+        let is_right = |config_maps: &Collection| {
+            let copy = config_maps.read("settings-copy")?;
             let written_by = &copy["metadata"]["annotations"]["operator.example/fencing-token"];
             (copy["data"]["content"] == content && *written_by == by).then_some(())
         };
-        let copied = timeout(PATIENCE, self.api.config_map_when("settings-copy", is_right)).await;
-        copied.unwrap_or_else(|_| panic!("the copy is {:?}", self.api.config_map("settings-copy")));
+        let copied = timeout(PATIENCE, self.api.config_maps.when(is_right)).await;
+        copied.unwrap_or_else(|_| panic!("the copy is {:?}", self.api.config_maps.read("settings-copy")));
     }
 
     /// Asserts that no leader has written after a later one.
     fn judge_writes(&self) {
-        let copies = self.api.config_map_history("settings-copy");
+        let copies = self.api.config_maps.history("settings-copy");
         let token = |copy: &Value| copy["metadata"]["annotations"]["operator.example/fencing-token"].to_string();
         let tokens: Vec<_> = copies.iter().map(token).collect();
         // Each token has one digit.
@@ -74,15 +92,15 @@ fn object(directory: &Path) -> String {
 }
 
 /// One replica after the other leads: after a stop, and after a crash.
-async fn replicas_take_over(cluster: &Cluster, elected_on: &str) {
+async fn replicas_take_over(cluster: &Cluster, elected_on: &str, options: &[&str]) {
     cluster.put_original("three");
-    let mut first = cluster.replica(elected_on);
+    let mut first = cluster.replica_with(elected_on, options);
     first.program.wait_for_line("leading with fencing token 0");
     cluster.copied("three", 0).await;
     cluster.put_original("four");
     cluster.copied("four", 0).await;
 
-    let mut second = cluster.replica(elected_on);
+    let mut second = cluster.replica_with(elected_on, options);
     second.program.wait_for_line("leader: ");
     for replica in [&first, &second] {
         assert_eq!(replica.get("/healthz").await, (200, "ok".to_owned()));
@@ -113,14 +131,23 @@ async fn replicas_take_over(cluster: &Cluster, elected_on: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_elect_on_a_lease() {
     let cluster = Cluster::start().await;
-    replicas_take_over(&cluster, &lease()).await;
+    cluster.api.pods.put("pod-1", json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod-1"}}));
+    let options = ["--pod", "pod-1", "--pod-label", "operator.example/role=leader"];
+    replicas_take_over(&cluster, &lease(), &options).await;
     role::is_what_was_used(&cluster.api.permissions_used());
+    let is_told = |events: &Collection| {
+        let all = events.all();
+        let of = |what: &str| all.iter().filter(|event| event["message"].to_string().contains(what)).count();
+        // The second replica was killed, and the third one leads.
+        (of("became leader") == 3 && of("stopped leading: cancelled") == 1).then_some(())
+    };
+    timeout(PATIENCE, cluster.api.events.when(is_told)).await.expect("the Events of all terms");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_elect_on_an_object() {
     let cluster = Cluster::start().await;
-    replicas_take_over(&cluster, &object(cluster.directory.path())).await;
+    replicas_take_over(&cluster, &object(cluster.directory.path()), &["--warm-standby"]).await;
     assert_eq!(cluster.api.lease("operator"), None, "the Lease is not used");
 }
 
@@ -128,15 +155,41 @@ async fn replicas_elect_on_an_object() {
 async fn replicas_elect_on_both_during_a_move() {
     let cluster = Cluster::start().await;
     let both = format!("{},{}", lease(), object(cluster.directory.path()));
-    replicas_take_over(&cluster, &both).await;
+    replicas_take_over(&cluster, &both, &[]).await;
     assert_eq!(cluster.api.lease("operator").unwrap()["spec"]["leaseTransitions"], 2);
+}
+
+/// Both replicas of a warm standby watch from their starts on, so the second one lists nothing when it leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_cold_standby_lists_before_it_reconciles() {
+    for (options, lists) in [(&[][..], true), (&["--warm-standby"], false)] {
+        let cluster = Cluster::start().await;
+        cluster.put_original("old");
+        let mut first = cluster.replica_with(&lease(), options);
+        first.program.wait_for_line("first reconciliation ");
+        cluster.copied("old", 0).await;
+        let mut second = cluster.replica_with(&lease(), options);
+        second.program.wait_for_line("leader: ");
+        cluster.watched(if lists { 2 } else { 4 }).await;
+        cluster.put_original("changed while the second waits");
+        cluster.copied("changed while the second waits", 0).await;
+
+        let before = cluster.api.requests().len();
+        first.program.terminate();
+        second.program.wait_for_line("first reconciliation ");
+        cluster.copied("changed while the second waits", 1).await;
+        let is_listing = |request: &String| request.contains("/configmaps?") && !request.contains("watch=");
+        let since = cluster.api.requests().split_off(before);
+        assert_eq!(since.iter().any(is_listing), lists, "{since:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_does_not_reconcile() {
     let cluster = Cluster::start().await;
     cluster.put_original("old");
-    let mut first = cluster.replica(&lease());
+    // A warm standby goes on to watch when it wakes, and must not reconcile either.
+    let mut first = cluster.replica_with(&lease(), &["--warm-standby"]);
     first.program.wait_for_line("leading with fencing token 0");
     cluster.copied("old", 0).await;
     let mut second = cluster.replica(&lease());
@@ -162,7 +215,7 @@ async fn a_leader_on_an_object_that_is_cut_off_from_the_api_server_gives_leaders
     let kubeconfig = cluster.directory.path().join("kubeconfig-of-the-first");
     std::fs::write(&kubeconfig, way.kubeconfig().to_string()).unwrap();
     let object = object(cluster.directory.path());
-    let mut first = Replica::start(&kubeconfig, &object);
+    let mut first = Replica::start(&kubeconfig, &object, &[]);
     first.program.wait_for_line("leading with fencing token 0");
     let mut second = cluster.replica(&object);
     second.program.wait_for_line("leader: ");
@@ -177,7 +230,7 @@ async fn a_leader_on_an_object_that_is_cut_off_from_the_api_server_gives_leaders
 async fn a_config_map_of_somebody_else_stays_as_it_is() {
     let cluster = Cluster::start().await;
     let theirs = config_map("settings-copy", &json!({}), "theirs");
-    cluster.api.put_config_map("settings-copy", theirs);
+    cluster.api.config_maps.put("settings-copy", theirs);
     cluster.put_original("ours");
     let replica = cluster.replica(&lease());
     timeout(PATIENCE, async {
@@ -187,5 +240,5 @@ async fn a_config_map_of_somebody_else_stays_as_it_is() {
     })
     .await
     .expect("the failure is counted");
-    assert_eq!(cluster.api.config_map("settings-copy").unwrap()["data"]["content"], "theirs");
+    assert_eq!(cluster.api.config_maps.read("settings-copy").unwrap()["data"]["content"], "theirs");
 }

@@ -15,9 +15,9 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    pub(crate) fn start(kubeconfig: &Path, elected_on: &str) -> Self {
+    pub(crate) fn start(kubeconfig: &Path, elected_on: &str, options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_operator"));
-        command.args([elected_on, "--listen", "127.0.0.1:0"]).args(TIMING).env("KUBECONFIG", kubeconfig);
+        command.args([elected_on, "--listen", "127.0.0.1:0"]).args(TIMING).args(options).env("KUBECONFIG", kubeconfig);
         let mut program = Program::start(&mut command);
         let line = program.wait_for_line("serving on ");
         Self { program, url: line.trim_start_matches("serving on ").to_owned() }

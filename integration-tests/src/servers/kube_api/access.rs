@@ -38,12 +38,14 @@ pub(super) async fn authorize(State(audit): State<Arc<Audit>>, request: Request,
         Method::DELETE => "delete",
         _ => "patch",
     };
-    if lock(&audit.denied).contains(verb) || request.headers().contains_key("impersonate-user") {
+    let permission = format!("{verb} {plural}");
+    let is_denied = [verb, &*permission].into_iter().any(|denied| lock(&audit.denied).contains(denied));
+    if is_denied || request.headers().contains_key("impersonate-user") {
         return status::forbidden(plural, verb).into_response();
     }
     if *namespace != NAMESPACE && verb == "create" {
-        return Failure::no_namespace(namespace).into_response();
+        return Failure::not_found("namespaces", namespace).into_response();
     }
-    lock(&audit.permissions_used).insert(format!("{verb} {plural}"));
+    lock(&audit.permissions_used).insert(permission);
     next.run(request).await
 }

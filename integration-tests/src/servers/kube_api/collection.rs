@@ -1,4 +1,4 @@
-//! The ConfigMaps behind HTTP.
+//! The objects of one kind behind HTTP, and what a test reads and writes without a connection.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -14,35 +14,80 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::changes::Selector;
-use super::objects::{Listing, NAMESPACE, Objects};
+use super::objects::{Kind, Listing, NAMESPACE, Objects};
 use super::status::{self, Failure};
 use crate::mutex::lock;
 
-const PATH: &str = "/api/v1/namespaces/{namespace}/configmaps";
-
-#[derive(Debug, Default)]
-pub(super) struct Collection {
-    pub(super) objects: Mutex<Objects>,
+/// The objects of one kind in the namespace of the tests.
+#[derive(Debug)]
+pub struct Collection {
+    objects: Mutex<Objects>,
     /// Told of every change.
-    pub(super) changed: watch::Sender<()>,
+    changed: watch::Sender<()>,
 }
 
 impl Collection {
-    /// An object of the namespace of the tests.
-    pub(super) fn read(&self, name: &str) -> Option<Value> {
+    pub(super) fn new(kind: Kind) -> Arc<Self> {
+        Arc::new(Self { objects: Mutex::new(Objects::new(kind)), changed: watch::Sender::default() })
+    }
+
+    /// Returns an object as the server has it.
+    #[must_use]
+    pub fn read(&self, name: &str) -> Option<Value> {
         lock(&self.objects).read(NAMESPACE, name).ok()
     }
 
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Objects) -> T) -> T {
+    /// Returns all objects, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Value> {
+        lock(&self.objects).all()
+    }
+
+    /// Returns everything that an object has been, oldest first.
+    #[must_use]
+    pub fn history(&self, name: &str) -> Vec<Value> {
+        lock(&self.objects).history(name)
+    }
+
+    /// Creates an object, or replaces it whatever is there.
+    ///
+    /// # Panics
+    ///
+    /// If the object is invalid.
+    pub fn put(&self, name: &str, object: Value) {
+        let put = |objects: &mut Objects| match objects.create(NAMESPACE, object.clone()) {
+            Err(_) => objects.update(NAMESPACE, name, object),
+            created => created,
+        };
+        self.change(put).expect("a valid object");
+    }
+
+    /// Waits until the objects have changed so that `wanted` has a value.
+    ///
+    /// # Panics
+    ///
+    /// Never: the sender of changes is here.
+    pub async fn when<T>(&self, mut wanted: impl FnMut(&Self) -> Option<T>) -> T {
+        let mut changed = self.changed.subscribe();
+        loop {
+            if let Some(found) = wanted(self) {
+                return found;
+            }
+            changed.changed().await.expect("this holds the sender");
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Objects) -> T) -> T {
         let result = change(&mut lock(&self.objects));
         self.changed.send_replace(());
         result
     }
 
     pub(super) fn routes(self: &Arc<Self>) -> Router {
+        let path = format!("/api/v1/namespaces/{{namespace}}/{}", lock(&self.objects).plural());
         Router::new()
-            .route(PATH, get(list).post(create))
-            .route(&format!("{PATH}/{{name}}"), get(read).put(update).delete(delete))
+            .route(&path, get(list).post(create))
+            .route(&format!("{path}/{{name}}"), get(read).put(update).patch(patch).delete(delete))
             .with_state(Arc::clone(self))
     }
 }
@@ -99,6 +144,15 @@ async fn update(
 ) -> Response {
     let update = |object| collection.change(|objects| objects.update(&namespace, &name, object));
     answer(StatusCode::OK, status::json(&body).and_then(update))
+}
+
+async fn patch(
+    State(collection): State<Arc<Collection>>,
+    Path((namespace, name)): Path<(String, String)>,
+    body: Bytes,
+) -> Response {
+    let patch = |patch| collection.change(|objects| objects.patch(&namespace, &name, patch));
+    answer(StatusCode::OK, status::json(&body).and_then(patch))
 }
 
 async fn delete(

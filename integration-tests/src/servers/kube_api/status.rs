@@ -18,25 +18,20 @@ impl Failure {
         Self { status, reason, message, details }
     }
 
-    pub(super) fn not_found(name: &str) -> Self {
-        let message = format!("configmaps {name:?} not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message, json!({"name": name, "kind": "configmaps"}))
+    pub(super) fn not_found(plural: &str, name: &str) -> Self {
+        let message = format!("{plural} {name:?} not found");
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message, json!({"name": name, "kind": plural}))
     }
 
-    pub(super) fn no_namespace(name: &str) -> Self {
-        let message = format!("namespaces {name:?} not found");
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message, json!({"name": name, "kind": "namespaces"}))
+    pub(super) fn exists(plural: &str, name: &str) -> Self {
+        let message = format!("{plural} {name:?} already exists");
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, json!({"name": name, "kind": plural}))
     }
 
-    pub(super) fn exists(name: &str) -> Self {
-        let message = format!("configmaps {name:?} already exists");
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message, json!({"name": name, "kind": "configmaps"}))
-    }
-
-    pub(super) fn conflict(name: &str) -> Self {
+    pub(super) fn conflict(plural: &str, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
-        let message = format!("Operation cannot be fulfilled on configmaps {name:?}: {why}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message, json!({"name": name, "kind": "configmaps"}))
+        let message = format!("Operation cannot be fulfilled on {plural} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message, json!({"name": name, "kind": plural}))
     }
 
     /// A failure for which an API server has no words of its own.
