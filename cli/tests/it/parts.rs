@@ -87,6 +87,10 @@ fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
     }
 }
 
+/// A leader that sees a request in one part while the operator writes the next may have to leave that part to its lease, which
+/// the test outwaits.
+const SHORT: [&str; 6] = ["--lease", "20s", "--renew", "13s", "--retry", "200ms"];
+
 #[test]
 fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let place = Place::new();
@@ -94,7 +98,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let all = locks(&place, "abc");
     let start = |name: &str| {
         let works = ["--", "sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
-        Running::start(&[&["run", "--campaign", "--identity", name], &named(&all)[..], &LONG, &works].concat())
+        Running::start(&[&["run", "--campaign", "--identity", name], &named(&all)[..], &SHORT, &works].concat())
     };
     let mut first = start("node-1");
     first.wait_for("term 0");
@@ -122,12 +126,12 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     // A candidate of other parts waits, and tells why.
     let others = locks(&place, "ade");
     let mut stranger = Running::start(
-        &[&["run", "--campaign", "--identity", "stranger"], &named(&others)[..], &LONG, &["--", "true"]].concat(),
+        &[&["run", "--campaign", "--identity", "stranger"], &named(&others)[..], &SHORT, &["--", "true"]].concat(),
     );
     stranger.wait_for_note("so both may lead at the same time");
     // Of the parts of one lock, one alone is not the lock.
     let mut alone = Running::start(
-        &[&["run", "--campaign", "--identity", "alone"], &named(&all[..1])[..], &LONG, &["--", "true"]].concat(),
+        &[&["run", "--campaign", "--identity", "alone"], &named(&all[..1])[..], &SHORT, &["--", "true"]].concat(),
     );
     alone.wait_for_note("this candidate needs this lock alone");
 
