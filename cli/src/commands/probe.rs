@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::{ConditionalStore, LeaderCallbacks, LeaderElectionConfig};
+use leaderelection::{ConditionalStore, LeaderCallbacks, LeaderElectionConfig, Timings};
 use leaderelection_conformance::{
     Check, Endpoints, ProbeConfig, ProbeReport, StoreKind, Verdict, measure, probe, probe_create_only,
 };
@@ -95,10 +95,16 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
         let message = format!("--also is another endpoint of one --lock, and {} are given", parts.len());
         return Err(Failure::usage(message));
     }
+    let (timings, mut opened) = (args.timing.timings()?, Vec::new());
+    for part in parts {
+        let lock = part.open_to_look().await?;
+        LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
+        opened.push((part, lock));
+    }
     parts.iter().try_for_each(LockUrl::must_have_directory)?;
     let mut all = Vec::new();
-    for part in parts {
-        let found = Found::of(part, &args, output).await?;
+    for (part, lock) in opened {
+        let found = Found::of(part, &lock, timings, &args, output).await?;
         match args.output {
             Format::Json => output.json(&as_json(&args, &found))?,
             Format::Text => print(&args, &found, output)?,
@@ -132,10 +138,7 @@ struct Found {
 }
 
 impl Found {
-    async fn of(url: &LockUrl, args: &Args, output: &Output) -> Result<Self, Failure> {
-        let lock = url.open_to_look().await?;
-        let timings = args.timing.timings()?;
-        LeaderElectionConfig::builder(lock.clone(), LeaderCallbacks::new()).timings(timings).build()?;
+    async fn of(url: &LockUrl, lock: &Lock, timings: Timings, args: &Args, output: &Output) -> Result<Self, Failure> {
         output.progress(format_args!("probing {url}"));
         let config = ProbeConfig::new()
             .beside(lock.key())
@@ -143,7 +146,7 @@ impl Found {
             .rounds(args.rounds.into())
             .request_timeout(timings.request_timeout())
             .time_limit(args.time_limit);
-        let store = args.store(url, &lock).await?;
+        let store = args.store(url, lock).await?;
         let report = match url.location().create_only()? {
             Some(objects) if args.also.is_empty() => probe_create_only(objects, &config).await,
             _ => probe(Arc::clone(&store), &config).await,
@@ -152,7 +155,7 @@ impl Found {
         let mut found = Self { lock: url.clone(), report, measured: None, clock: None, proposed: None, cost };
         if found.report.verdict() != Verdict::Inconclusive {
             output.progress("measuring how long requests take, and how far the clocks are apart");
-            found.measured = args.measure(&lock, &store, &config).await;
+            found.measured = args.measure(lock, &store, &config).await;
             found.clock = Some(ClockOffset::measure(url.location(), timings.request_timeout()).await);
             let latencies = found.measured.as_ref().map(|measured| &measured.latencies);
             let costs = (&args.cost, url.location());

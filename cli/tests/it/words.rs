@@ -207,6 +207,9 @@ async fn a_lease_that_was_handed_over() {
     beta.sees("alpha").await;
     let mut watch = Running::start(&["watch", "--interval", "10ms", &scene.lock]);
     watch.wait_for_line("alpha leads");
+    // Just after a renewal, so that the watch has the time until the next one to see the request.
+    let renewed = place.record("a").renew_time;
+    eventually("a renewal", async || (place.record("a").renew_time != renewed).then_some(())).await;
     let ended = end(&["transfer", "--yes", "--to", "beta", &scene.lock]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     words("transferred", "watch").iter().for_each(|words| watch.wait_for_line(words));
