@@ -40,6 +40,13 @@ def slugs(page):
     } | set(re.findall(r'<a id="([\w-]+)">', text))
 
 
+def anchors(target):
+    """The places to which a link can lead: the tests of a source file, and the anchors of a page."""
+    if target.suffix != ".rs":
+        return slugs(target)
+    return set(re.findall(r"#\[(?:tokio::)?test\b.*\]\s+(?:#\[.*\]\s+)*(?:async )?fn (\w+)", target.read_text()))
+
+
 def table(page, heading):
     """The rows of the first table under a heading."""
     section = page.read_text().split(f"\n{heading}\n", 1)[1]
@@ -290,7 +297,15 @@ class Pages(unittest.TestCase):
                 target = (page.parent / path).resolve() if path else page
                 self.assertTrue(target.exists(), f"{page.name}: {link}")
                 if anchor:
-                    self.assertIn(anchor, slugs(target), f"{page.name}: {link}")
+                    self.assertIn(anchor, anchors(target), f"{page.name}: {link}")
+
+    def test_each_feature_of_a_lock_has_a_test_or_a_reason(self):
+        rows = table(DOCS / "library.md", "## What goes together")
+        self.assertGreater(len(rows), 12)
+        for feature, *cells in rows:
+            self.assertEqual(len(cells), 4, feature)
+            for cell in cells:
+                self.assertRegex(cell, r"\.rs#\w+\)|^[A-Z].*\.$", f"{feature}: the cell needs the link of a test or a sentence")
 
     def test_the_log_says_what_the_page_says(self):
         text = sources(*LOGGING)

@@ -1,11 +1,14 @@
 //! Everything composes: what docs/library.md says of a lock, of a session, of slots and of a sequenced store.
 //!
-//! The other cells of its table: `rank`, `take_back`, `follower`, `store_clock`, `run_once`, `majority`, `metrics`,
-//! `sequenced::ages_come_with_the_answer_that_shows_the_version`, and the tests of `leaderelection-peers`.
+//! The cells of its table link to the tests here, and to others.
+
+mod sequenced;
+mod slots;
 
 use std::time::Duration;
 
 use leaderelection::clock::TokioClock;
+use leaderelection::fence::FencedObject;
 use leaderelection::lock::JobId;
 use leaderelection::{
     ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderHandle, MemoryStore, ObjectLock, Session, Timings,
@@ -30,6 +33,29 @@ async fn shows(handle: &mut LeaderHandle, what: impl Fn(&LeaderHandle) -> bool) 
     timeout(BOUND, shown).await.expect("it is shown");
 }
 
+fn is_led_by(identity: &str) -> impl Fn(&LeaderHandle) -> bool {
+    move |handle| handle.leader().as_deref() == Some(identity)
+}
+
+fn assert_addresses(follower: &LeaderHandle) {
+    let addresses = (follower.leader_address(), follower.client_address());
+    assert_eq!((addresses.0.as_deref(), addresses.1.as_deref()), (Some(ADDRESSES[0]), Some(ADDRESSES[1])));
+}
+
+/// Lets the leader write behind a fence, hands over, and lets the next leader write. Then the first one is refused.
+async fn hand_over_behind_a_fence<S: ConditionalStore>(store: S, from: &LeaderHandle, to: &mut LeaderHandle) {
+    let guarded = FencedObject::<S, String>::new(store, "guarded").with_clock(TokioClock::new());
+    let earlier = from.fencing_token().expect("a leader");
+    guarded.write(earlier, &"first".to_owned()).await.unwrap();
+    from.transfer_to(to.identity()).unwrap();
+    shows(to, LeaderHandle::is_leader).await;
+    let token = to.fencing_token().expect("a leader");
+    assert_eq!(token, earlier + 1);
+    assert_eq!(guarded.claim(token).await.unwrap().as_deref(), Some("first"));
+    let refused = guarded.write(earlier, &"late".to_owned()).await.unwrap_err();
+    assert_eq!(refused.stale().map(|stale| stale.highest), Some(token));
+}
+
 /// The features of a lock, on one store. Each call of `store` is the way of another process.
 async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     let elector = |identity: &str| {
@@ -41,22 +67,16 @@ async fn lock_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     let (a, b, c) = (elector("a"), elector("b"), elector("c"));
     let (of_a, mut of_b) = (a.handle(), b.handle());
     let stop = CancellationToken::new();
-    let running = [a, b].map(|elector| {
-        let stop = stop.clone();
-        tokio::spawn(async move { elector.campaign(stop).await.unwrap() })
-    });
-    shows(&mut of_b, |handle| handle.leader().as_deref() == Some("a")).await;
-    let addresses = (of_b.leader_address(), of_b.client_address());
-    assert_eq!((addresses.0.as_deref(), addresses.1.as_deref()), (Some(ADDRESSES[0]), Some(ADDRESSES[1])));
+    let running = [a, b].map(|elector| elector.spawn(stop.clone()).1);
+    shows(&mut of_b, is_led_by("a")).await;
+    assert_addresses(&of_b);
     let seconds = Duration::from_secs;
     of_a.reconfigure(Timings::new(seconds(30), seconds(20), seconds(4)).unwrap()).unwrap();
-    of_a.transfer_to("b").unwrap();
-    shows(&mut of_b, LeaderHandle::is_leader).await;
-    assert_eq!(of_b.fencing_token(), Some(1));
+    hand_over_behind_a_fence(store(), &of_a, &mut of_b).await;
     assert!(of_a.transitions().len() >= 3);
     stop.cancel();
     for task in running {
-        timeout(BOUND, task).await.unwrap().unwrap();
+        timeout(BOUND, task).await.unwrap().unwrap().unwrap();
     }
     let job = "today".parse::<JobId>().unwrap();
     for _ in 0..2 {
@@ -80,15 +100,12 @@ async fn session_has_everything<S: ConditionalStore>(store: impl Fn() -> S) {
     let mut leads = of_a.clone();
     shows(&mut leads, LeaderHandle::is_leader).await;
     let (mut of_b, other) = b.elector("x", callbacks()).unwrap().spawn(stop.clone());
-    shows(&mut of_b, |handle| handle.leader().as_deref() == Some("a")).await;
-    let addresses = (of_b.leader_address(), of_b.client_address());
-    assert_eq!((addresses.0.as_deref(), addresses.1.as_deref()), (Some(ADDRESSES[0]), Some(ADDRESSES[1])));
+    shows(&mut of_b, is_led_by("a")).await;
+    assert_addresses(&of_b);
     for refused in [of_a.reconfigure(Timings::default()), of_a.advertise_to_clients(None)] {
         assert!(refused.unwrap_err().to_string().contains("session"));
     }
-    of_a.transfer_to("b").unwrap();
-    shows(&mut of_b, LeaderHandle::is_leader).await;
-    assert_eq!(of_b.fencing_token(), Some(1));
+    hand_over_behind_a_fence(store(), &of_a, &mut of_b).await;
     assert!(of_a.transitions().len() >= 3);
     let slots = a.slots("worker", 2).unwrap();
     let slot = slots.run_while_leading(stop.clone(), |slot| async move { slot.number() });

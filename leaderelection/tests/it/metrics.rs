@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// Runs `scenario` on paused time with a recorder of its own; `scenario` may look at the figures.
-fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
+pub(crate) fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
     let recorder = DebuggingRecorder::new();
     let figures = Figures(recorder.snapshotter());
     metrics::with_local_recorder(&recorder, || {
@@ -26,12 +26,12 @@ fn recorded<F: Future<Output = ()>>(scenario: impl FnOnce(Figures) -> F) {
 }
 
 #[derive(Clone)]
-struct Figures(Snapshotter);
+pub(crate) struct Figures(Snapshotter);
 
 impl Figures {
     /// Every figure since the last call, by its name and labels as Prometheus writes them. Of a histogram, the number of its
     /// values.
-    fn take(&self) -> BTreeMap<String, f64> {
+    pub(crate) fn take(&self) -> BTreeMap<String, f64> {
         let snapshot = self.0.snapshot().into_vec();
         let named = snapshot.into_iter().map(|(key, _, _, value)| {
             let (_, key) = key.into_parts();

@@ -1,6 +1,9 @@
 //! Followers that hear from a true leader.
 
+use std::sync::Arc;
+
 use leaderelection::Timings;
+use leaderelection_sequenced::{MemoryCreateOnlyStore, SequencedStore};
 use metrics_util::debugging::DebuggingRecorder;
 use tokio::time::Instant;
 
@@ -8,9 +11,17 @@ use crate::support::{Counters, LEASE, Node, RETRY, Store, plain, serving, until}
 
 #[tokio::test]
 async fn followers_hear_from_the_leader_and_leave_the_store_alone() {
+    leave_the_store_alone(Store::default()).await;
+}
+
+#[tokio::test]
+async fn followers_hear_from_the_leader_of_a_sequenced_lock() {
+    leave_the_store_alone(Store::of(Arc::new(SequencedStore::new(MemoryCreateOnlyStore::new())))).await;
+}
+
+async fn leave_the_store_alone(store: Store) {
     let recorder = DebuggingRecorder::new();
     let counters = Counters::of(&recorder);
-    let store = Store::default();
     let a = Node::start(&store, "a");
     a.leads().await;
     let followers = [Node::start(&store, "b"), Node::start(&store, "c")];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaderelection::{LeaderCallbacks, Session, SessionElector};
+use leaderelection::{LeaderCallbacks, LeaderHandle, Session, SessionElector};
 use leaderelection_peers::{AttachedSession, Peers};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -15,7 +15,8 @@ const LOCKS: usize = 20;
 /// A process that competes for some locks.
 struct Member {
     store: Store,
-    handles: Vec<leaderelection::LeaderHandle>,
+    session: Session,
+    handles: Vec<LeaderHandle>,
     attached: AttachedSession,
     stop: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
@@ -45,9 +46,9 @@ impl Member {
             tokio::spawn(async move { elector.campaign(token).await.unwrap() })
         };
         let mut tasks: Vec<_> = electors.into_iter().map(campaign).collect();
-        let token = stop.clone();
-        tasks.push(tokio::spawn(async move { session.run(token).await.unwrap() }));
-        Self { store, handles, attached, stop, tasks, peers }
+        let (running, token) = (session.clone(), stop.clone());
+        tasks.push(tokio::spawn(async move { running.run(token).await.unwrap() }));
+        Self { store, session, handles, attached, stop, tasks, peers }
     }
 
     fn serving(store: &Store, identity: &str, pace: u32) -> Self {
@@ -127,6 +128,30 @@ async fn a_lock_that_is_given_up_is_led_again_at_once() {
         // Without words, the others see it with the next renewal, and the second in order waits for the first.
         assert!(began.elapsed() < RETRY * 4, "lock {lock}: {:?}", began.elapsed());
     }
+}
+
+#[tokio::test]
+async fn a_slot_that_is_given_up_is_held_again_at_once() {
+    let store = Store::default();
+    let members = fleet(&store, 1).await;
+    let hold = |member: &Member| {
+        let (slots, token) = (member.session.slots("worker", 1).unwrap(), member.stop.clone());
+        let handle = slots.handle(0).unwrap();
+        tokio::spawn(async move {
+            slots.run_while_leading(token, |slot| async move { slot.leadership().lost().await }).await
+        });
+        handle
+    };
+    let first = hold(&members[0]);
+    until("the first holds it", || first.is_leader()).await;
+    let others = [hold(&members[1]), hold(&members[2])];
+    for other in &others {
+        until("the others know the holder", || other.leader().as_deref() == Some("a")).await;
+    }
+    let began = Instant::now();
+    first.step_down();
+    until("another holds it", || others.iter().any(LeaderHandle::is_leader)).await;
+    assert!(began.elapsed() < RETRY * 4, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

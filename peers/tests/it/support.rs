@@ -31,20 +31,30 @@ pub(crate) fn key() -> SharedKey {
     SharedKey::new(SECRET).unwrap()
 }
 
-/// A store in memory whose requests are counted, and can fail.
-#[derive(Clone, Debug, Default)]
+/// A store whose requests are counted, and can fail.
+#[derive(Clone, Debug)]
 pub(crate) struct Store {
-    inner: MemoryStore,
+    inner: Arc<dyn ConditionalStore>,
     /// The other store to which this way leads, once it leads elsewhere.
-    elsewhere: Arc<OnceLock<MemoryStore>>,
+    elsewhere: Arc<OnceLock<Arc<dyn ConditionalStore>>>,
     reads: Arc<AtomicU32>,
     is_cut_off: Arc<AtomicBool>,
 }
 
+impl Default for Store {
+    fn default() -> Self {
+        Self::of(Arc::new(MemoryStore::new()))
+    }
+}
+
 impl Store {
+    pub(crate) fn of(inner: Arc<dyn ConditionalStore>) -> Self {
+        Self { inner, elsewhere: Arc::default(), reads: Arc::default(), is_cut_off: Arc::default() }
+    }
+
     /// The same objects, by a way of its own.
     pub(crate) fn another_way(&self) -> Self {
-        Self { inner: self.inner.clone(), ..Self::default() }
+        Self::of(Arc::clone(&self.inner))
     }
 
     pub(crate) fn reads(&self) -> u32 {
@@ -59,13 +69,13 @@ impl Store {
     pub(crate) async fn lead_elsewhere(&self) {
         let (copy, found) = (MemoryStore::new(), self.inner.get(KEY).await.unwrap().unwrap());
         copy.put(KEY, found.body, &Precondition::Absent).await.unwrap();
-        self.elsewhere.set(copy).unwrap();
+        self.elsewhere.set(Arc::new(copy)).unwrap();
     }
 
-    fn way(&self) -> Result<&MemoryStore, StoreError> {
+    fn way(&self) -> Result<&dyn ConditionalStore, StoreError> {
         match self.is_cut_off.load(Ordering::SeqCst) {
             true => Err(StoreError::new(StoreErrorKind::Ambiguous, "cannot use the store: cut off")),
-            false => Ok(self.elsewhere.get().unwrap_or(&self.inner)),
+            false => Ok(self.elsewhere.get().unwrap_or(&self.inner).as_ref()),
         }
     }
 
