@@ -159,6 +159,17 @@ mod tests {
         assert_eq!(ours.completed_jobs()[REMEMBERED_JOBS..], both[..REMEMBERED_JOBS]);
     }
 
+    #[cfg(feature = "majority")]
+    #[test]
+    fn unknown_fields_of_another_record_are_added_and_replace_none() {
+        let (mut ours, mut theirs) = (record(0..1, "a"), record(0..1, "a"));
+        ours.unknown.set("both", &"ours");
+        theirs.unknown.set("both", &"theirs");
+        theirs.unknown.set("other", &"theirs");
+        ours.keep_unknown_of(&theirs);
+        assert_eq!(["both", "other"].map(|name| ours.unknown.get(name)), [Some(r#""ours""#), Some(r#""theirs""#)]);
+    }
+
     #[test]
     fn the_list_does_not_grow_beyond_what_is_remembered() {
         for (before, after) in [(0, 1), (15, 16), (16, 16), (20, 20), (32, 32), (1_000, 32)] {

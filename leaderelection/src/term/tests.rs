@@ -96,3 +96,17 @@ fn work_that_fails_or_never_begins_ends_its_term_and_complete_work_only_a_term_o
     assert_eq!(WorkEnd::Complete.ends_term(false), None);
     assert_eq!(WorkEnd::Complete.ends_term(true), Some(EndReason::WorkFinished));
 }
+
+#[test]
+fn others_go_first_only_after_a_leader_that_stepped_down_or_whose_work_failed() {
+    let (to, by) = ("b".to_owned(), "b".to_owned());
+    for reason in [EndReason::SteppedDown, EndReason::WorkPanicked, EndReason::WorkFailed] {
+        assert!(reason.cools_down(), "{reason:?}");
+    }
+    use EndReason::{Cancelled, Deleted, Emptied, RenewDeadline, TakenOver, Transferred, Unreadable, WorkFinished};
+    let others =
+        [Cancelled, Transferred { to }, RenewDeadline, TakenOver { by }, Emptied, Deleted, Unreadable, WorkFinished];
+    for reason in others {
+        assert!(!reason.cools_down(), "{reason:?}");
+    }
+}

@@ -179,7 +179,6 @@ impl Shapes<'_> {
         lease >= LEAST_LEASE.max(self.unit())
             && self.of(lease).is_ok_and(|proposal| {
                 proposal.timings.retry_period() >= self.limits.write_interval.unwrap_or_default()
-                    && proposal.survives > 0
                     && proposal.losses_a_year <= MOST_LOSSES
             })
     }

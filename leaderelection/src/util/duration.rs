@@ -82,7 +82,7 @@ mod tests {
     #[test]
     #[allow(clippy::disallowed_methods, reason = "these sums are small")]
     fn mistakes_have_their_place_in_the_whole_text() {
-        for text in ["1s2!", "1s 2m;", "1s2m 3lightyears", "1s.5s", "1s 2", "1h1m-1s"] {
+        for text in ["1s2!", "1s 2m;", "1s 2m ;", "1s2m 3lightyears", "1s.5s", "1s 2", "1h1m-1s"] {
             let whole = DurationError::from(humantime::parse_duration(text).unwrap_err());
             assert_eq!(parse_duration(text), Err(whole), "{text}");
         }

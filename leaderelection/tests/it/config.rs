@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use leaderelection::config::ConfigWarning;
+use leaderelection::store::ListedObject;
 use leaderelection::{
-    DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder, MemoryLock, MemoryStore,
-    Session, unique_identity,
+    ConditionalStore, DefaultLeaderElector, LeaderCallbacks, LeaderElectionConfig, LeaderElectionConfigBuilder,
+    MemoryLock, MemoryStore, ObjectLock, Precondition, Session, StoreError, Version, VersionedObject, unique_identity,
 };
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -131,6 +134,50 @@ fn timings_by_which_one_slow_request_ends_a_term_are_allowed_and_warned_about() 
     }
     assert_eq!(warnings(secs(10), secs(7), secs(3) - Duration::from_nanos(1)), []);
     assert_eq!(builder_for("a").build().unwrap().warnings(), [], "the defaults leave time for two slow requests");
+}
+
+#[test]
+fn a_retry_period_shorter_than_the_store_takes_writes_is_warned_about() {
+    let interval = Duration::from_millis(1_500);
+    let warnings = |retry_period| {
+        let lock = ObjectLock::new(SlowToWrite(MemoryStore::new(), interval), "lock", "a");
+        builder(lock, LeaderCallbacks::new()).retry_period(retry_period).build().unwrap().warnings()
+    };
+    let retry_period = interval - Duration::from_nanos(1);
+    assert_eq!(warnings(retry_period), [ConfigWarning::WritesTooClose { retry_period, min_write_interval: interval }]);
+    assert_eq!(warnings(interval), []);
+    assert_eq!(warnings(interval + Duration::from_nanos(1)), []);
+}
+
+/// A store that refuses writes to one object which follow each other within an interval.
+#[derive(Debug)]
+struct SlowToWrite(MemoryStore, Duration);
+
+#[async_trait]
+impl ConditionalStore for SlowToWrite {
+    async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.0.put(key, body, precondition).await
+    }
+
+    async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
+        self.0.delete(key, expected).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
+        self.0.list(prefix).await
+    }
+
+    fn describe(&self, key: &str) -> String {
+        self.0.describe(key)
+    }
+
+    fn min_write_interval(&self) -> Option<Duration> {
+        Some(self.1)
+    }
 }
 
 #[test]

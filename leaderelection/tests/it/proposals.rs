@@ -107,6 +107,55 @@ fn a_pace_that_the_store_cannot_carry_is_slower_and_one_of_a_day_is_refused() {
     assert!(refusal.to_string().contains("the lease would be longer than a day"), "{refusal}");
 }
 
+#[test]
+fn the_numbers_of_a_proposal_follow_from_the_latencies() {
+    let propose = |latencies: &str| {
+        let proposal = Proposal::new(Wish::RetryPeriod(millis(2000)), &recorded(latencies), StoreLimits::default());
+        proposal.unwrap()
+    };
+    // Two of 3,000 requests took longer than the request timeout.
+    let proposal = propose(&format!("{}{}", "5000 ".repeat(2998), "3000000 ".repeat(2)));
+    assert_eq!(proposal.slow, millis(5));
+    assert_eq!(proposal.timings.request_timeout(), millis(1000));
+    assert_eq!(proposal.failover, millis(15_000 + 4_500 + 10));
+    assert_eq!(proposal.survives, 4);
+    let chance = 3.0 / 3002.0 * (4.0 / 3003.0) * (5.0 / 3004.0) * (6.0 / 3005.0) * (7.0 / 3006.0);
+    let losses = chance * 31_557_600.0 / 2.0;
+    assert!((proposal.losses_a_year / losses - 1.0).abs() < 1e-9, "{proposal:?}, and not {losses}");
+
+    // With 1,200 ms, all is over just in time: 2 s + 2 * 1.2 s + 2 * 2.5 s + 200 ms + 400 ms are the renew deadline.
+    for (micros, patience, survives) in [("400000 ", 1604, 3), ("500000 ", 2004, 2), ("1200000 ", 2500, 2)] {
+        let proposal = propose(&micros.repeat(3000));
+        assert_eq!((proposal.timings.request_timeout(), proposal.survives), (millis(patience), survives));
+    }
+}
+
+#[test]
+fn a_lease_at_a_limit_is_not_refused_for_the_limit() {
+    let few = recorded(&"5000 ".repeat(30));
+    let whole_seconds = StoreLimits { whole_seconds: true, ..StoreLimits::default() };
+    let paced = StoreLimits { write_interval: Some(millis(1000)), ..StoreLimits::default() };
+    // Leases of 300 ms, one second and 7.5 s.
+    for (wanted, limits) in [(401, StoreLimits::default()), (1500, whole_seconds), (9760, paced)] {
+        let refusal = Proposal::new(Wish::Failover(millis(wanted)), &few, limits).unwrap_err();
+        assert!(refusal.to_string().contains(": of 30 requests one of a thousand took 5.0ms"), "{refusal}");
+    }
+}
+
+#[test]
+fn the_longest_lease_is_a_day_on_a_store_that_needs_more() {
+    for whole_seconds in [false, true] {
+        let propose = |micros: &str| {
+            let limits = StoreLimits { whole_seconds, ..StoreLimits::default() };
+            Proposal::new(Wish::Failover(millis(1000)), &recorded(&micros.repeat(4000)), limits).unwrap_err()
+        };
+        assert!(propose("20000000 ").least_failover().unwrap() > Duration::from_secs(120));
+        let refusal = propose("15000000000 ");
+        assert_eq!(refusal.least_failover(), None, "{refusal}");
+        assert!(refusal.to_string().ends_with("no failover is long enough for this store"), "{refusal}");
+    }
+}
+
 /// Returns `true` if a term outlives this number of unanswered requests in a row.
 async fn outlives(proposal: &Proposal, unanswered: u32, first: usize) -> bool {
     let end = first + unanswered as usize;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaderelection::LeaderElectionRecord;
-use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, PeerAddress, RecordError};
+use leaderelection::lock::{DEFAULT_MAX_LEASE_DURATION, HolderRank, LockParts, PeerAddress, RecordError};
 use leaderelection::store::MAX_BODY_BYTES;
 
 const DESIGN: &str = r#"{"holderIdentity":"node-123","leaseDuration":"15s","acquireTime":"2026-02-02T10:15:30.000000Z","renewTime":"2026-02-02T10:15:30.000001Z","leaderTransitions":7,"writeId":"0198c0de"}"#;
@@ -97,6 +97,7 @@ fn what_is_not_a_record_is_refused() {
     assert_eq!(parse(&largest), parse(DESIGN));
     let large = format!("{largest} ");
     assert!(refusal(&large).starts_with("body: 65"));
+    assert!(refusal("[]").contains("expected a JSON object"), "{}", refusal("[]"));
     assert!(refusal(&"x".repeat(1_000)).len() < 200, "an error does not repeat a large body");
     let long = refusal(&with_lease(&format!(r#""leaseDuration":"{}""#, "x".repeat(61))));
     assert!(long.starts_with(&format!("leaseDuration: \"{}…\"", "x".repeat(60))), "{long}");
@@ -188,6 +189,7 @@ fn unknown_fields_are_kept_to_the_letter() {
         r#","zone":{"b":1.10,"a":[1e400, 12345678901234567890123]},"note":"\u00e9","writeId""#,
     );
     let record = parse(&json).unwrap();
+    assert!(parse(DESIGN).unwrap().unknown.is_empty() && !record.unknown.is_empty());
     assert_eq!(record.unknown.get("zone"), Some(r#"{"b":1.10,"a":[1e400, 12345678901234567890123]}"#));
     let again = parse(std::str::from_utf8(&record.to_json()).unwrap()).unwrap();
     assert_eq!(again, record);
@@ -229,10 +231,25 @@ fn an_address_counts_in_its_own_term_only() {
 
 #[test]
 fn a_name_is_written_once_whatever_another_program_wrote_under_it() {
-    let mut record = parse(&with_peer(r#"["https://a"]"#)).unwrap();
+    let foreign = r#""peer":["https://a"],"rank":"first","parts":["a"],"takeBacks":"often","writeId""#;
+    let mut record = parse(&DESIGN.replace(r#""writeId""#, foreign)).unwrap();
     record.peer = Some(PeerAddress::new("https://b", 7).into());
+    record.rank = HolderRank::new(2, 7);
+    record.parts = Some(LockParts::new(2, vec!["a".to_owned()], 7));
+    record.take_backs = 3;
     let again = parse(std::str::from_utf8(&record.to_json()).unwrap()).unwrap();
     assert_eq!(again.leader_address(), Some("https://b"));
+    assert_eq!((again.rank, again.parts, again.take_backs), (record.rank, record.parts, 3));
+}
+
+#[test]
+fn a_field_of_an_address_is_written_once_whatever_another_program_wrote_under_its_name() {
+    let record = parse(&with_peer(r#"{"url":"https://a","term":7,"clients":7,"retryPeriodMillis":"2s"}"#)).unwrap();
+    let mut address = (**record.peer.as_ref().unwrap()).clone();
+    address.clients = Some("https://b".to_owned());
+    address.retry_period = Some(Duration::from_secs(2));
+    let json = serde_json::to_string(&address).unwrap();
+    assert_eq!(json, r#"{"url":"https://a","term":7,"clients":"https://b","retryPeriodMillis":2000}"#);
 }
 
 #[test]

@@ -28,3 +28,40 @@ impl LeaderElectionRecord {
         Self { holder_identity, lease_duration, ..released }.stamped(stamp)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::lock::record::{HolderRank, LockParts, PeerAddress};
+
+    #[test]
+    fn a_released_record_has_nothing_of_the_holder_but_the_token() {
+        let stamp = |write_id: &str, seconds| Stamp {
+            write_id: write_id.to_owned(),
+            time: DateTime::from_timestamp(seconds, 0).unwrap(),
+        };
+        let held = LeaderElectionRecord {
+            leader_transitions: 7,
+            preferred_holder: Some("b".to_owned()),
+            session: Some("a-1".to_owned()),
+            peer: Some(PeerAddress::new("https://a", 7).into()),
+            rank: HolderRank::new(2, 7),
+            parts: Some(LockParts::new(2, vec!["a".to_owned()], 7)),
+            take_backs: 3,
+            ..LeaderElectionRecord::new("a", Duration::from_secs(15))
+        };
+        let released = held.stamped(stamp("held", 1000)).released(stamp("released", 2000));
+        let expected = LeaderElectionRecord {
+            leader_transitions: 7,
+            preferred_holder: Some("b".to_owned()),
+            take_backs: 3,
+            acquire_time: DateTime::from_timestamp(2000, 0),
+            renew_time: DateTime::from_timestamp(2000, 0),
+            write_id: Some("released".to_owned()),
+            ..LeaderElectionRecord::new("", RELEASED_LEASE)
+        };
+        assert_eq!(released, expected);
+    }
+}

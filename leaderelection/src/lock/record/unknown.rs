@@ -122,3 +122,22 @@ impl<'de> Deserialize<'de> for UnknownFields {
         deserializer.deserialize_map(Fields).map(Self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_with_the_most_bytes_of_name_and_value_is_removed_first() {
+        let mut all = UnknownFields::default();
+        // 21 bytes, 10, and 44.
+        for (name, digits) in [("a", 20), ("names", 5), ("kept", 40)] {
+            all.0.insert(name.to_owned(), RawValue::from_string("1".repeat(digits)).unwrap());
+        }
+        assert_eq!(all.size(), 75);
+        assert_ne!(all, UnknownFields::default());
+        for (excess, names) in [(0, &[][..]), (21, &["a"]), (22, &["a", "names"]), (1000, &["a", "names"])] {
+            assert_eq!(all.clone().shorten(excess, "kept"), names, "{excess}");
+        }
+    }
+}

@@ -207,6 +207,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_duration_is_spelled_in_the_largest_whole_unit() {
+        for (duration, text) in [
+            (Duration::ZERO, "0s"),
+            (Duration::from_secs(60), "1m0s"),
+            (Duration::from_secs(3_723), "1h2m3s"),
+            (Duration::from_millis(1_500), "1500ms"),
+            (Duration::from_micros(1_500), "1500us"),
+            (Duration::from_nanos(1_500), "1500ns"),
+            (Duration::from_nanos(1_000_001), "1000001ns"),
+            (Duration::new(u64::MAX, 999_000_000), "18446744073709551615s999ms"),
+        ] {
+            assert_eq!(Spelled(duration).to_string(), text);
+        }
+    }
+
+    #[test]
     fn a_leap_second_is_the_sixtieth() {
         let time = DateTime::parse_from_rfc3339("2016-12-31T23:59:60.250000Z").unwrap().to_utc();
         assert_eq!(&spell_time(time), b"\"2016-12-31T23:59:60.250000Z\"");
