@@ -12,17 +12,38 @@ from rows import ROOT, Source
 
 # Which mutation a program runs with. Its number is read once.
 CHOICE = "MUTATION"
+# The file that gets the numbers of the mutations whose functions a program enters, if it runs without a mutation.
+REACHED = "MUTATIONS_REACHED"
 MODULE = f"""\
 //! The choice of a mutation.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::sync::LazyLock;
+use std::sync::atomic::{{AtomicBool, Ordering}};
 
 static CHOSEN: LazyLock<Option<usize>> = LazyLock::new(|| std::env::var("{CHOICE}").ok()?.parse().ok());
+static REACHED: [AtomicBool; 10_000] = [const {{ AtomicBool::new(false) }}; 10_000];
 
 /// Returns `true` if the program runs with this mutation.
 #[must_use]
 pub fn is_chosen(number: usize) -> bool {{
+    if CHOSEN.is_none() && !REACHED[number].swap(true, Ordering::Relaxed) {{
+        tell(number);
+    }}
     *CHOSEN == Some(number)
+}}
+
+fn tell(number: usize) {{
+    let file = std::env::var_os("{REACHED}").and_then(|path| File::options().append(true).create(true).open(path).ok());
+    if let Some(mut file) = file {{
+        let _ = file.write_all(format!("{{number}}\\n").as_bytes());
+    }}
+}}
+
+/// Returns an iterator of a type that many share.
+pub fn boxed<'a, T, I: Iterator<Item = T> + Send + 'a>(iterator: I) -> Box<dyn Iterator<Item = T> + Send + 'a> {{
+    Box::new(iterator)
 }}
 """
 LIBRARY = "leaderelection/src/lib.rs"
@@ -58,21 +79,35 @@ def of_all(rows):
     files[LIBRARY] = files.get(LIBRARY) or (ROOT / LIBRARY).read_text()
     files[LIBRARY] += "\nextern crate self as leaderelection;\npub mod mutation;\n"
     files["leaderelection/src/mutation.rs"] = MODULE
+    return files
+
+
+def lean():
+    """The manifests, without what is needless."""
     manifests = {path: path.read_text() for path in ROOT.glob("*/Cargo.toml")}
-    return files | {str(path.relative_to(ROOT)): NEEDLESS.sub("", text) for path, text in manifests.items() if NEEDLESS.search(text)}
+    return {str(path.relative_to(ROOT)): NEEDLESS.sub("", text) for path, text in manifests.items() if NEEDLESS.search(text)}
 
 
 def with_bodies(file, items):
-    text = Source.of(file).text
+    text, grown = Source.of(file).text, []
     # From the end, so that the places before stay where they are.
     for item, bodies in sorted(items.items(), key=lambda entry: entry[0].start, reverse=True):
         start, end = item.body
+        # A function inside of this one has made its body longer.
+        end += sum(by for at, by in grown if at < end)
+        before = len(text)
         choices = "".join(
-            f" if ::leaderelection::mutation::is_chosen({number}) {{ // mutation: {name}\n{body}\n}} else"
+            f" if ::leaderelection::mutation::is_chosen({number}) {{ // mutation: {name}\n{typed(item, body)}\n}} else"
             for number, name, body in bodies
         )
-        text = f"{text[:start]}{choices} {{ // no mutation\n{text[start:end]}\n}}{text[end:]}"
+        text = f"{text[:start]}{choices} {{ // no mutation\n{typed(item, text[start:end])}\n}}{text[end:]}"
+        grown.append((start, len(text) - before))
     return text
+
+
+def typed(item, body):
+    """A body that has the type of all others, although the function does not name its own."""
+    return f"::leaderelection::mutation::boxed::<{item.yields}, _>((move || {{{body}\n}})())" if item.yields else body
 
 
 def by_file(places):
@@ -91,13 +126,13 @@ def changed(file, places, start, end):
     return text[start:end]
 
 
-def culprits(folder, words):
-    """The mutations in whose bodies a compiler has found mistakes."""
+def culprits(folder, places):
+    """The mutations in whose bodies a compiler has found mistakes, of which it tells the files and lines."""
     found = set()
-    for file, line in re.findall(r"--> (\S+?):(\d+):", words):
+    for file, line in places:
         path = folder / file
         if path.is_file():
-            before = path.read_text().splitlines()[: int(line)]
+            before = path.read_text().splitlines()[:line]
             names = [name[1] for text in before if (name := re.search(r"// (?:mutation: (\S+)|no mutation)", text))]
             found |= set(names[-1:]) - {None}
-    return sorted(found)
+    return found

@@ -32,21 +32,31 @@ def wanted_by(trials):
 
 def build(work, folder, trials):
     """Builds what some trials need. Returns the programs by their names, those of tests with their packages."""
-    programs = {}
+    built = {}
     for package, *targets in wanted_by(trials):
-        arguments = ["test", "--no-run", "--quiet", "--message-format=json", "-p", package, *targets, *speed_of(package)]
-        command = ["cargo", *arguments, "--manifest-path", str(folder / "Cargo.toml")]
-        environment = {"CARGO_PROFILE_DEV_DEBUG": "0"} | os.environ | {"CARGO_TARGET_DIR": str(work / "build")}
-        built = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
-        if built.returncode != 0:
-            refuse(folder, built.stderr + "".join(map(mistake, messages)), work / "build.txt")
-        for message in messages:
-            if message["reason"] == "compiler-artifact" and message.get("executable"):
-                target, manifest = message["target"], Path(message["manifest_path"])
-                name = "lib" if "lib" in target["kind"] else target["name"]
-                name = f"{package}::{name}" if message["profile"]["test"] else name
-                programs[name] = Program(message["executable"], str(manifest.parent))
+        try:
+            built |= build_one(work, folder, package, *targets)
+        except Refused as refused:
+            sys.exit(str(refused))
+    return built
+
+
+def build_one(work, folder, package, *targets):
+    """Builds some targets of a package. Returns the programs by their names."""
+    programs = {}
+    arguments = ["test", "--no-run", "--quiet", "--message-format=json", "-p", package, *targets, *speed_of(package)]
+    command = ["cargo", *arguments, "--manifest-path", str(folder / "Cargo.toml")]
+    environment = {"CARGO_PROFILE_DEV_DEBUG": "0"} | os.environ | {"CARGO_TARGET_DIR": str(work / "build")}
+    built = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+    if built.returncode != 0:
+        raise Refused(folder, built.stderr, messages, work / "build.txt")
+    for message in messages:
+        if message["reason"] == "compiler-artifact" and message.get("executable"):
+            target, manifest = message["target"], Path(message["manifest_path"])
+            name = "lib" if "lib" in target["kind"] else target["name"]
+            name = f"{package}::{name}" if message["profile"]["test"] else name
+            programs[name] = Program(message["executable"], str(manifest.parent))
     return programs
 
 
@@ -56,14 +66,14 @@ def speed_of(package):
     return [f"--config=profile.test.package.{each}.opt-level={level}" for each in ("leaderelection", PROTOCOL)]
 
 
-def mistake(message):
-    """What the compiler says of a mistake, if it is one."""
-    said = message.get("message") or {}
-    return said["rendered"] if said.get("level") == "error" else ""
+class Refused(Exception):
+    """What the compiler refuses, and the mutations in whose bodies that is."""
 
-
-def refuse(folder, words, path):
-    path.write_text(words)
-    errors = "\n".join(re.findall(r"^error.*\n(?: +-->.*\n)?", words, re.M))
-    names = ", ".join(copies.culprits(folder, words)) or "nobody knows which"
-    sys.exit(f"{errors}\nthe source does not compile with a mutation, perhaps {names}; {path} says why")
+    def __init__(self, folder, words, messages, path):
+        mistakes = [said for message in messages if (said := message.get("message") or {}).get("level") == "error"]
+        places = {(span["file_name"], span["line_start"]) for said in mistakes for span in said["spans"] if span["is_primary"]}
+        self.culprits = copies.culprits(folder, places)
+        path.write_text(words + "".join(said["rendered"] for said in mistakes))
+        errors = "\n".join(re.findall(r"^error.*\n(?: +-->.*\n)?", path.read_text(), re.M))
+        names = ", ".join(sorted(self.culprits)) or "nobody knows which"
+        super().__init__(f"{errors}\nthe source does not compile with a mutation, perhaps {names}; {path} says why")

@@ -35,6 +35,8 @@ class Item:
     end: int
     # The place between the braces of a function that may be written twice, one of which is chosen when the program runs.
     body: tuple[int, int] | None
+    # What an iterator yields that a function returns without naming its type.
+    yields: str | None = None
 
 
 @dataclass(frozen=True)
@@ -155,24 +157,27 @@ class Source:
         self.starts_of_lines = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def item(self, code, found):
-        position = found.end()
+        position, signature = found.end(), ""
         # The next brace or semicolon that is not inside of a type ends the item, or is where its body begins.
         while position < len(code) and code[position] not in "{;":
+            signature += code[position]
             position = self.ends.get(position, position) + 1
         if position == len(code):
             return None
-        body = None
+        body = yields = None
         if code[position] == "{" and found["kind"] not in ("const", "static"):
             opened, position = position, self.ends[position]
-            is_chosen = found["function"] and "const" not in found["qualifiers"]
-            # Two bodies have no common type that nobody names.
-            if is_chosen and not re.search(r"->\s*impl\b", code[found.end() : opened]):
+            iterator = re.search(r"->\s*impl Iterator<Item = ([^+]*)>\s*$", self.text[found.end() : opened])
+            yields = iterator and iterator[1]
+            # Two bodies have no common type that nobody names, but for iterators, which may be in boxes.
+            has_type = iterator or not re.search(r"->.*\bimpl\b", signature, re.S)
+            if found["function"] and "const" not in found["qualifiers"] and has_type:
                 body = (opened + 1, position)
         else:
             while code[position] != ";":
                 position = self.ends.get(position, position) + 1
         name = found["name"] or found["function"] or " ".join(found["impl"].split())
-        return Item(name, found.start(), position + 1, body)
+        return Item(name, found.start(), position + 1, body, yields)
 
     def find(self, text):
         """The places of a text."""

@@ -41,6 +41,10 @@ impl Lease {
     fn all(&self) -> impl Iterator<Item = u64> {
         0..self.until
     }
+
+    fn work(&self) -> Option<impl Future<Output = u64>> {
+        Some(async { self.until })
+    }
 }
 """
 
@@ -108,7 +112,7 @@ class Rows(unittest.TestCase):
 
     def test_what_no_second_body_can_say_is_refused(self):
         self.row("is_over", "self.until").places()
-        for name, old in [("len", "self.until"), ("all", "self.until"), ("Lease", "until: u64")]:
+        for name, old in [("len", "self.until"), ("work", "self.until"), ("Lease", "until: u64")]:
             with self.assertRaisesRegex(rows.Mistake, "only the body of a function"):
                 self.row(name, old).places()
 
@@ -121,6 +125,25 @@ class Rows(unittest.TestCase):
         for words in ("is_chosen(0) { // mutation: first", "now\n            > self.until", "is_chosen(1)", "1 >= self.until"):
             self.assertIn(words, text)
         self.assertIn("now\n            >= self.until", text)
+
+    def test_a_function_inside_of_another_has_its_own_bodies(self):
+        (self.root / copies.LIBRARY).parent.mkdir(parents=True)
+        (self.root / copies.LIBRARY).write_text("//! The library.\n")
+        outer, inner = self.row("both", "self.is_over(now) ||", name="outer"), self.row("never", "false", "true", name="inner")
+        text = copies.of_all([outer, inner])["lease.rs"]
+        self.assertEqual(text.count("self.is_over(now) || self.is_over(now)\n    \n}}\n\n    fn all"), 1)
+        self.assertEqual((text.count("{"), text.count("fn never")), (text.count("}"), 2))
+
+    def test_bodies_that_return_any_iterator_have_one_type(self):
+        (self.root / copies.LIBRARY).parent.mkdir(parents=True)
+        (self.root / copies.LIBRARY).write_text("//! The library.\n")
+        text = copies.of_all([self.row("all", "0..", "1..")])["lease.rs"]
+        self.assertEqual(text.count("mutation::boxed::<u64, _>("), 2)
+
+    def test_a_mistake_is_that_of_the_mutation_whose_body_has_it(self):
+        (self.root / "copy.rs").write_text("if a {// mutation: first\n} else if b {// mutation: second\n} else {// no mutation\n}")
+        lines = [("copy.rs", 1), ("copy.rs", 2), ("copy.rs", 4), ("other.rs", 1)]
+        self.assertEqual([copies.culprits(self.root, [line]) for line in lines], [{"first"}, {"second"}, set(), set()])
 
     def test_a_table_is_written_between_its_markers(self):
         page = "before\n<!-- mutations: lease -->\nold\n<!-- end of mutations -->\nafter\n"
