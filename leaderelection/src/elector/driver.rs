@@ -37,6 +37,7 @@ pub(super) struct Driver {
     tuning: Arc<Tuning>,
     earlier_work: EarlierWork,
     fitness: Fitness,
+    warned: bool,
 }
 
 /// One run of the loop.
@@ -78,6 +79,7 @@ impl Driver {
             tuning,
             earlier_work: EarlierWork::default(),
             fitness: Fitness::default(),
+            warned: false,
             config,
         }
     }
@@ -89,6 +91,9 @@ impl Driver {
         work: StartWork,
         stand_back: Duration,
     ) -> Result<RunOutcome, StoreUnfit> {
+        if !std::mem::replace(&mut self.warned, true) {
+            self.config.warnings().iter().for_each(ConfigWarning::log);
+        }
         // One future for the whole run: each new one would be entered into the token's list of waiters.
         let mut cancelled = pin!(cancel.cancelled());
         let Self { fitness, stamper, config, earlier_work, .. } = self;

@@ -31,15 +31,15 @@ pub(crate) mod watches;
 pub(crate) mod work;
 
 use std::future::Future;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::config::LeaderElectionConfig;
-use crate::config::warning::ConfigWarning;
 use crate::election::{EndReason, RunOutcome};
 use crate::handle::board::Reader;
 use crate::handle::health::HealthCheck;
@@ -84,7 +84,6 @@ pub struct DefaultLeaderElector {
     listeners: Arc<elector_listeners::ElectorListeners>,
     config: Arc<LeaderElectionConfig>,
     tuning: Arc<Tuning>,
-    warned: Once,
     handle: LeaderHandle,
     status: Reader<Status>,
     span: tracing::Span,
@@ -112,7 +111,6 @@ impl DefaultLeaderElector {
             terms: Terms::default(),
             config,
             tuning,
-            warned: Once::new(),
             handle,
             status,
             span,
@@ -315,13 +313,13 @@ impl DefaultLeaderElector {
     /// An election from its beginning to its end, with the last write of the history.
     fn whole<T, F: Future<Output = T>>(&self, election: F) -> impl Future<Output = T> + use<T, F> {
         let history = self.config.history.clone();
-        let whole = async move {
-            let end = election.await;
+        // An async block would have room for the election twice: once as it was given, and once as it runs.
+        let whole = election.then(|end| async move {
             if let Some(history) = history {
                 history.written().await;
             }
             end
-        };
+        });
         whole.instrument(self.span.clone())
     }
 
@@ -340,23 +338,17 @@ impl DefaultLeaderElector {
         work: StartWork,
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + use<> {
-        self.warn();
         let driver = Arc::clone(&self.driver);
         self.whole(async move { run_term(&driver, &cancel, work, stand_back).await })
     }
 
-    async fn run_term(
-        &self,
-        cancel: &CancellationToken,
+    fn run_term<'a>(
+        &'a self,
+        cancel: &'a CancellationToken,
         work: StartWork,
         stand_back: Duration,
-    ) -> Result<RunOutcome, StoreUnfit> {
-        self.warn();
-        run_term(&self.driver, cancel, work, stand_back).await
-    }
-
-    fn warn(&self) {
-        self.warned.call_once(|| self.config.warnings().iter().for_each(ConfigWarning::log));
+    ) -> impl Future<Output = Result<RunOutcome, StoreUnfit>> + Send + 'a {
+        run_term(&self.driver, cancel, work, stand_back)
     }
 }
 
