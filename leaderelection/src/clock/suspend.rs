@@ -3,7 +3,7 @@
 //! If every sleeper looked at the clock by itself, a process with many electors would be woken many times a second for
 //! nothing. The watch is a thread and no task, because a task may be delayed by its runtime, and ends with its runtime.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 
 use super::sleep::SLICE;
 use super::system::system_now;
+
+use crate::util::sync::Mutex;
 
 /// The shortest suspend that is reported. Timers are accurate to 1 ms, so a shorter delay proves nothing.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -69,7 +71,7 @@ impl Watch {
 
     /// Counts a sleeper, and starts the thread if there is none. Returns `None` if the thread cannot be started.
     fn enter(&'static self) -> Option<Sleeper> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.watched {
             let uncounted = (self.uncounted)();
             let watch = move || self.watch(uncounted);
@@ -89,23 +91,18 @@ impl Watch {
                 uncounted = uncounted_now;
                 self.resumed.notify_waiters();
             }
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if state.sleepers == 0 {
                 state.watched = false;
                 return;
             }
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        self.0.state().sleepers -= 1;
+        self.0.state.lock().sleepers -= 1;
     }
 }
 

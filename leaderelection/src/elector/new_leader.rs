@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use tokio::runtime::Handle;
 
 use super::log;
 use crate::config::callbacks::OnNewLeader;
+use crate::util::sync::Mutex;
 
 /// The number of calls that wait for a slow one. A longer queue tells nothing but what is long past.
 const MOST_WAITING: usize = 16;
@@ -80,7 +81,7 @@ impl NewLeaderCalls {
 
     pub(crate) fn call(&self, leader: &str) {
         let Some(calls) = &self.0 else { return };
-        let mut queue = lock(&calls.queue);
+        let mut queue = calls.queue.lock();
         let begins_to_leave_out = queue.push(leader);
         let drained = std::mem::replace(&mut queue.draining, true);
         drop(queue);
@@ -98,14 +99,14 @@ impl NewLeaderCalls {
         };
         if let Err(error) = begun {
             // The leader stays in the queue, and the next change of leader tries again.
-            lock(&calls.queue).draining = false;
+            calls.queue.lock().draining = false;
             log::no_thread_for_new_leader(&error);
         }
     }
 
     pub(crate) fn forget_waiting(&self) {
         if let Some(calls) = &self.0 {
-            lock(&calls.queue).leaders.clear();
+            calls.queue.lock().leaders.clear();
         }
     }
 }
@@ -114,7 +115,7 @@ impl Calls {
     /// Calls until nothing waits.
     fn run(&self) {
         loop {
-            let Some(leader) = lock(&self.queue).pop() else { return };
+            let Some(leader) = self.queue.lock().pop() else { return };
             // A panic would end the thread, while the flag says that it drains the queue.
             if catch_unwind(AssertUnwindSafe(|| (self.callback)(&leader))).is_err() {
                 log::new_leader_panicked(&leader);
@@ -145,7 +146,7 @@ struct PoolState {
 
 impl CallbackPool {
     fn submit(self: &Arc<Self>, calls: Arc<Calls>) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.threads == MOST_THREADS {
             // The leaders of ten thousand locks may change at once, which must not start as many threads.
             state.waiting.push_back(calls);
@@ -162,22 +163,17 @@ impl CallbackPool {
             }
         });
         if begun.is_err() {
-            self.state().threads -= 1;
+            self.0.lock().threads -= 1;
         }
         begun
     }
 
     fn next(&self) -> Option<Arc<Calls>> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let next = state.waiting.pop_front();
         // Counted under the lock that showed the empty queue, so that no calls wait for a thread that is ending.
         state.threads -= usize::from(next.is_none());
         next
-    }
-
-    fn state(&self) -> MutexGuard<'_, PoolState> {
-        // No code that can panic runs while this mutex is held.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,11 +181,6 @@ impl fmt::Debug for CallbackPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallbackPool").finish_non_exhaustive()
     }
-}
-
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    // No code that can panic runs while this mutex is held.
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for NewLeaderCalls {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::mem::replace;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 
@@ -11,6 +11,7 @@ use super::work::StartWork;
 use crate::election::{EndReason, RunOutcome, WorkEnd};
 use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
+use crate::util::sync::Mutex;
 
 /// The output of the work of one `run_while_leading`.
 pub(crate) struct Output<T>(Arc<Mutex<Progress<T>>>);
@@ -46,11 +47,11 @@ impl<T: Send + 'static> Output<T> {
         let shared = Arc::clone(&progress);
         let work = StartWork::once(move |leadership| {
             let work = work(leadership.clone());
-            *lock(&shared) = Progress::Begun;
+            *shared.lock() = Progress::Begun;
             Box::pin(work.map(move |output| {
                 // Asked at the end of the work: only then is it known whether all of it ran inside the window.
                 let (in_time, end) = (leadership.is_valid(), end(&output));
-                *lock(&shared) = Progress::Complete { output, in_time };
+                *shared.lock() = Progress::Complete { output, in_time };
                 end.into()
             }))
         });
@@ -59,7 +60,7 @@ impl<T: Send + 'static> Output<T> {
 
     /// Returns the output of the work in a run with this outcome.
     pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
-        let progress = replace(&mut *lock(&self.0), Progress::Waiting);
+        let progress = replace(&mut *self.0.lock(), Progress::Waiting);
         match (progress, outcome) {
             // A term that is lost after its work was complete takes nothing back.
             (Progress::Complete { output, in_time: true }, _) => Ok(output),
@@ -91,15 +92,10 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
             // The release with the mark is not known to have landed, so the job may be done again (rule 18).
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
-        match (replace(&mut *lock(&self.0), Progress::Waiting), fencing_token) {
+        match (replace(&mut *self.0.lock(), Progress::Waiting), fencing_token) {
             // With a token, the mark counts as that of this run's term, and not as another candidate's (rule 18).
             (Progress::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
             _ => Ok(JobOutcome::AlreadyDone),
         }
     }
-}
-
-fn lock<T>(progress: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that could panic runs under the lock.
-    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ use crate::config::work_outcome::Done;
 use crate::election::{Input, WorkEnd};
 use crate::handle::status::StatusWriter;
 use crate::leadership::Leadership;
-use crate::util::sync::{AbortHandle, Mutex, MutexGuard, Notify, PoisonError, spawn};
+use crate::util::sync::{AbortHandle, Mutex, Notify, spawn};
 
 /// The work of one term, ready to begin.
 pub(crate) enum Prepared {
@@ -70,7 +70,7 @@ impl OpenTerm {
             }
             let Done { end, error } = start(view).await;
             concluder.work_end = end;
-            concluder.end.progress().error = error;
+            concluder.end.progress.lock().error = error;
         };
         // Nobody joins the task. The concluder tells of its end, also after an abort.
         let work = spawn(task).abort_handle();
@@ -84,7 +84,7 @@ impl OpenTerm {
     /// Returns the next event, if there is one: a command of this process, or the end of the work. The listener of
     /// [`leadership`](Self::leadership) is woken when there may be one.
     pub(crate) fn next_event(&self) -> Option<Input> {
-        let mut progress = self.end.progress();
+        let mut progress = self.end.progress.lock();
         // A command closed the window, so it comes before the end of the work and is the reason for the end of the
         // term. A term that the machine has ended has its reason already.
         if !progress.stopped
@@ -97,13 +97,13 @@ impl OpenTerm {
 
     /// Returns the error with which the work failed, once.
     pub(crate) fn take_error(&self) -> Option<String> {
-        self.end.progress().error.take()
+        self.end.progress.lock().error.take()
     }
 
     /// Ends leadership, and tells the work to stop. Work that has ended already needs no wait.
     pub(crate) fn stop(&self) {
         self.end.leadership.close();
-        let mut progress = self.end.progress();
+        let mut progress = self.end.progress.lock();
         progress.stopped = true;
         let leaves = progress.leaves();
         drop(progress);
@@ -238,26 +238,21 @@ impl Progress {
 }
 
 impl TermEnd {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        // No code that could panic runs under the lock.
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets the work begin. Returns `false` if the work was given up before, so that nothing would follow its end.
     fn begin(&self) -> bool {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         progress.begun = !progress.concluded;
         progress.begun
     }
 
     fn work_ended(&self, end: WorkEnd) {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         progress.ended = Some(end);
         let leaves = progress.leaves();
         drop(progress);
         // `on_stop_leading` is called before the elector can release the lease.
         self.leave(leaves);
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         (progress.gone, progress.untold) = (true, Some(end));
         drop(progress);
         self.leadership.tell_listener();
@@ -272,7 +267,7 @@ impl TermEnd {
     }
 
     fn conclude(&self) {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         if std::mem::replace(&mut progress.concluded, true) {
             return;
         }
@@ -291,7 +286,7 @@ impl TermEnd {
 
 impl std::fmt::Debug for TermEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TermEnd").field("progress", &self.progress()).finish_non_exhaustive()
+        f.debug_struct("TermEnd").field("progress", &self.progress.lock()).finish_non_exhaustive()
     }
 }
 
@@ -302,7 +297,7 @@ pub(crate) struct EarlierWork(Option<Arc<TermEnd>>);
 impl EarlierWork {
     /// Returns `true` if no earlier work runs.
     pub(crate) fn has_ended(&self) -> bool {
-        self.0.as_ref().is_none_or(|end| end.progress().gone)
+        self.0.as_ref().is_none_or(|end| end.progress.lock().gone)
     }
 
     /// Completes when no earlier work runs. Cancellation safe.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -14,6 +14,7 @@ use crate::clock::{Clock, LocalInstant};
 use crate::election::{EndReason, RunOutcome};
 use crate::leadership::Leadership;
 use crate::store::check::StoreUnfit;
+use crate::util::sync::Mutex;
 
 /// A term of leadership that its owner holds, with the methods of [`Leadership`].
 ///
@@ -136,7 +137,7 @@ impl Terms {
         };
         let ending = Arc::new(Ending { work: work.as_earlier(), ..Ending::default() });
         // Known before the term is out of our hands, so that the next call waits for this term's release.
-        *self.last() = Some(Arc::clone(&ending));
+        *self.last.lock() = Some(Arc::clone(&ending));
         let (clock, term) = (Arc::clone(clock), Term { work, ending: Arc::clone(&ending) });
         // The caller who holds the term polls nothing of ours, and the lease must be renewed all the same.
         tokio::spawn(async move {
@@ -152,7 +153,7 @@ impl Terms {
     /// Waits for the end of the last term. A cancelled caller waits only if nobody holds that term, because the program
     /// that the caller ends would not wait for the release.
     async fn end_of_last(&self, cancel: &CancellationToken) -> Arc<Ending> {
-        let Some(ending) = self.last().clone() else { return Arc::default() };
+        let Some(ending) = self.last.lock().clone() else { return Arc::default() };
         tokio::select! {
             () = ending.over.cancelled() => {}
             () = cancel.cancelled() => {
@@ -163,11 +164,6 @@ impl Terms {
             }
         }
         ending
-    }
-
-    fn last(&self) -> MutexGuard<'_, Option<Arc<Ending>>> {
-        // No code that could panic runs under the lock.
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

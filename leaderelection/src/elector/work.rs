@@ -1,6 +1,6 @@
 //! The work of a run, which starts with a term and may also end the term.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -9,6 +9,7 @@ use crate::config::callbacks::{OnStart, Start, Work};
 use crate::election::WorkEnd;
 use crate::leadership::Leadership;
 use crate::lock::job::JobId;
+use crate::util::sync::Mutex;
 
 /// The work of a run. A run prepares its work again if a term was over before the work could begin.
 pub(crate) enum StartWork {
@@ -88,12 +89,9 @@ impl Own {
                 // Taken when the work begins and not before: a term that is over by then leaves the work to the next
                 // (rule 12).
                 let start = Arc::clone(start);
-                Prepared::Task(Box::new(move |leadership| {
-                    // No code that can panic runs under this lock.
-                    match start.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                        Some(start) => start(leadership),
-                        None => Box::pin(std::future::ready(WorkEnd::Complete.into())),
-                    }
+                Prepared::Task(Box::new(move |leadership| match start.lock().take() {
+                    Some(start) => start(leadership),
+                    None => Box::pin(std::future::ready(WorkEnd::Complete.into())),
                 }))
             }
         }

@@ -1,6 +1,6 @@
 //! The last answer of the lock, and its age.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +10,7 @@ use crate::election::Operation;
 use crate::lock::LockError;
 use crate::lock::record::{LeaderElectionRecord, PeerAddress};
 use crate::store::{StoreErrorKind, Version};
+use crate::util::sync::Mutex;
 
 /// The lease as this process last read or wrote it.
 ///
@@ -144,12 +145,7 @@ impl SessionRenewal {
     }
 
     pub(crate) fn set(&self, renewal: Renewal) {
-        *self.last() = renewal;
-    }
-
-    fn last(&self) -> MutexGuard<'_, Renewal> {
-        // No code that could panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = renewal;
     }
 }
 
@@ -203,7 +199,7 @@ impl Sighting {
         let Terms { fencing_token, acquire_time, renew_time, lease_duration } = self.terms;
         let own = Renewal { changed_at: self.heard_at, checked_at: self.checked_at, lease_duration };
         let Renewal { changed_at, checked_at, lease_duration } =
-            self.session.as_ref().map_or(own, |session| *session.last());
+            self.session.as_ref().map_or(own, |session| *session.0.lock());
         ObservedLease {
             fencing_token,
             acquire_time,

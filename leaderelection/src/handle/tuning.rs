@@ -1,6 +1,6 @@
 //! The settings of an elector that may change while it runs: its timings, and its address for clients.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -10,6 +10,7 @@ use crate::election::Rules;
 use crate::lock::advertised;
 use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
+use crate::util::sync::Mutex;
 
 /// The latest settings of an elector, and the limits of its timings.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Tuning {
     }
 
     pub(crate) fn timings(&self) -> Timings {
-        self.state().tuned.timings
+        self.state.lock().tuned.timings
     }
 
     pub(crate) fn set(&self, timings: Timings) -> Result<(), ConfigError> {
@@ -64,7 +65,7 @@ impl Tuning {
     }
 
     fn change(&self, change: impl FnOnce(&mut Tuned)) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         change(&mut state.tuned);
         state.is_new = true;
         drop(state);
@@ -73,7 +74,7 @@ impl Tuning {
 
     /// Returns the settings if they are new.
     pub(crate) fn take(&self) -> Option<Tuned> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         std::mem::take(&mut state.is_new).then(|| state.tuned.clone())
     }
 
@@ -85,11 +86,6 @@ impl Tuning {
             }
             self.changed.notified().await;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No code that could panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

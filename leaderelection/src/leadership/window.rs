@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, LocalInstant};
 use crate::election::{Command, Term};
-use crate::util::sync::{Mutex, MutexGuard, PoisonError};
+use crate::util::sync::Mutex;
 
 /// The time in which a term is valid. Once the window was seen closed, it stays closed.
 #[derive(Debug)]
@@ -42,23 +42,23 @@ impl Window {
 
     /// Returns the rest of the window; zero if the window is closed.
     pub(crate) fn remaining(&self, clock: &dyn Clock) -> Duration {
-        self.rest(&self.state(), clock)
+        self.rest(&self.state.lock(), clock)
     }
 
     /// Returns the end of the window, also of a closed one.
     pub(crate) fn valid_until(&self) -> LocalInstant {
-        self.session.as_ref().map_or_else(|| self.state().valid_until, |session| session.valid_until())
+        self.session.as_ref().map_or_else(|| self.state.lock().valid_until, |session| session.valid_until())
     }
 
     /// Returns the moment at which the last renewal was sent.
     pub(crate) fn sent_at(&self) -> LocalInstant {
-        self.session.as_ref().map_or_else(|| self.state().sent_at, |session| session.sent_at())
+        self.session.as_ref().map_or_else(|| self.state.lock().sent_at, |session| session.sent_at())
     }
 
     /// Moves the end of the window. Returns `false` if the window was closed before, because somebody may have seen
     /// that.
     pub(crate) fn extend(&self, term: &Term, clock: &dyn Clock) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_open = !self.rest(&state, clock).is_zero();
         if is_open {
             (state.sent_at, state.valid_until) = (term.sent_at, term.valid_until);
@@ -68,7 +68,7 @@ impl Window {
 
     /// Closes the window and keeps the command. Returns `false` if the window was closed before.
     pub(crate) fn close_by(&self, command: Command, clock: &dyn Clock) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_open = !self.rest(&state, clock).is_zero();
         if is_open {
             (state.command, state.closed) = (Some(Box::new(command)), true);
@@ -78,18 +78,18 @@ impl Window {
 
     /// Closes the window.
     pub(crate) fn close(&self) {
-        self.state().closed = true;
+        self.state.lock().closed = true;
     }
 
     /// Returns `true` if the window was closed, and `false` if it is open or has run out.
     #[allow(dead_code, reason = "the tests of interleavings compile this file by itself")]
     pub(crate) fn is_closed(&self) -> bool {
-        self.state().closed
+        self.state.lock().closed
     }
 
     /// Takes the command that closed the window.
     pub(crate) fn take_command(&self) -> Option<Command> {
-        self.state().command.take().map(|command| *command)
+        self.state.lock().command.take().map(|command| *command)
     }
 
     /// The clock is read while the state is locked. A reader therefore cannot see the window closed before a renewal
@@ -100,10 +100,5 @@ impl Window {
             Some(session) => session.remaining(clock),
             None => state.valid_until.saturating_since(clock.now()),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // A clock that panics leaves the state as it was.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

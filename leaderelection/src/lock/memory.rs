@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use crate::store::{
     ConditionalStore, ListedObject, ListedPage, PageToken, Precondition, StoreError, StoreErrorKind, Version,
     VersionedObject,
 };
+use crate::util::sync::Mutex;
 
 /// The largest number of objects in one page of a listing, as on S3.
 const PAGE: usize = 1_000;
@@ -70,11 +71,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn objects(&self) -> MutexGuard<'_, Objects> {
-        // No change to the objects can panic half-way, so the data behind a poisoned lock is consistent.
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn conflict(&self, key: &str, found: Option<&Stored>) -> StoreError {
         let found = found.map_or("there is none".to_owned(), |object| format!("it has version {}", object.version));
         StoreError::new(StoreErrorKind::Conflict, format!("{} changed: {found}", self.describe(key)))
@@ -84,12 +80,12 @@ impl MemoryStore {
 #[async_trait]
 impl ConditionalStore for MemoryStore {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        Ok(self.objects().by_key.get(key).map(Stored::read))
+        Ok(self.objects.lock().by_key.get(key).map(Stored::read))
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
         StoreError::check_body(&body, || self.describe(key))?;
-        let mut objects = self.objects();
+        let mut objects = self.objects.lock();
         let found = objects.by_key.get(key);
         let holds = match precondition {
             Precondition::Absent => found.is_none(),
@@ -109,7 +105,7 @@ impl ConditionalStore for MemoryStore {
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        let mut objects = self.objects();
+        let mut objects = self.objects.lock();
         let found = objects.by_key.get(key);
         if found.is_none_or(|object| object.version != *expected) {
             return Err(self.conflict(key, found));
@@ -130,7 +126,7 @@ impl ConditionalStore for MemoryStore {
     ) -> Result<ListedPage, StoreError> {
         let after = token.map_or(Bound::Included(prefix), |last| Bound::Excluded(last.as_str()));
         let at_most = at_most.map_or(PAGE, usize::from).clamp(1, PAGE);
-        let objects = self.objects();
+        let objects = self.objects.lock();
         let rest = objects.by_key.range::<str, _>((after, Bound::Unbounded));
         let listed = |(key, object): (&String, &Stored)| ListedObject::new(key, Some(object.version.clone()));
         let mut below = rest.take_while(|(key, _)| key.starts_with(prefix)).map(listed);

@@ -8,10 +8,20 @@ pub(crate) mod sync {
     use loom::sync::atomic::{AtomicBool, Ordering};
     use loom::thread;
 
-    pub(crate) use std::sync::PoisonError;
-
-    pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use tokio::sync::Notify;
+
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(data: T) -> Self {
+            Self(loom::sync::Mutex::new(data))
+        }
+
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
 
     /// A task on a thread of its own.
     pub(crate) struct Task(Arc<AtomicBool>);

@@ -1,9 +1,10 @@
 //! The messages of peers that an elector has not read yet.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+
+use crate::util::sync::Mutex;
 
 /// A queue that keeps the newest messages.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ impl<T> Inbox<T> {
     }
 
     pub(crate) fn put(&self, heard: T) {
-        let mut words = self.words();
+        let mut words = self.words.lock();
         if words.len() == self.capacity {
             words.pop_front();
         }
@@ -32,22 +33,17 @@ impl<T> Inbox<T> {
     /// Takes all messages that are there.
     #[cfg(feature = "sessions")]
     pub(crate) fn take(&self) -> VecDeque<T> {
-        std::mem::take(&mut *self.words())
+        std::mem::take(&mut *self.words.lock())
     }
 
     /// Waits for the next message. Cancellation safe.
     pub(crate) async fn next(&self) -> T {
         loop {
-            if let Some(heard) = self.words().pop_front() {
+            if let Some(heard) = self.words.lock().pop_front() {
                 return heard;
             }
             // A ring that came before this wait is kept, so a message between the look and the wait is not missed.
             self.filled.notified().await;
         }
-    }
-
-    fn words(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // No code that could panic runs under the lock.
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,11 @@
 //! The reads that a follower did not send, because of the leader's messages.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::LocalInstant;
+use crate::util::sync::Mutex;
 
 /// The number of reads that messages have saved.
 #[derive(Debug, Default)]
@@ -46,8 +47,7 @@ impl SavedReads {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Since) -> T) -> T {
-        // No code that could panic runs under the lock.
-        change(&mut self.since.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.since.lock())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of a session that its locks need.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -9,6 +9,7 @@ use super::line::Line;
 use super::settings::Settings;
 use crate::elector::new_leader::CallbackPool;
 use crate::handle::status::StatusWriter;
+use crate::util::sync::Mutex;
 
 /// The settings of a session, and the way of news from its locks to its driver.
 #[derive(Debug)]
@@ -34,23 +35,18 @@ impl Common {
 
     /// Tells the driver that the term of a lock may have news.
     pub(super) fn term_has_news(&self, lock: &Arc<str>) {
-        self.news().push_back(Arc::clone(lock));
+        self.news.lock().push_back(Arc::clone(lock));
         // One ring is enough for many locks: the driver takes all news before it waits again.
         self.bell.notify_one();
     }
 
     /// The next lock whose term may have news.
     pub(super) fn next_news(&self) -> Option<Arc<str>> {
-        self.news().pop_front()
+        self.news.lock().pop_front()
     }
 
     /// Forgets the news of terms that an earlier run has left open.
     pub(super) fn forget_news(&self) {
-        self.news().clear();
-    }
-
-    fn news(&self) -> MutexGuard<'_, VecDeque<Arc<str>>> {
-        // No code that could panic runs under the lock.
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+        self.news.lock().clear();
     }
 }

@@ -1,6 +1,6 @@
 //! The part of a lock that its elector and the driver share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -18,6 +18,7 @@ use crate::handle::observation::RecordedError;
 use crate::handle::status::StatusWriter;
 use crate::history::keeper::{Keeper, Place};
 use crate::leadership::TermListener;
+use crate::util::sync::Mutex;
 
 /// One candidacy, until its term is over.
 pub(super) struct Candidacy {
@@ -99,17 +100,17 @@ impl LockEntry {
     }
 
     pub(super) fn orders(&self) -> MutexGuard<'_, Orders> {
-        lock(&self.orders)
+        self.orders.lock()
     }
 
     /// The work of the last term, which may outlive that term.
     pub(super) fn earlier_work(&self) -> EarlierWork {
-        lock(&self.earlier_work).clone()
+        self.earlier_work.lock().clone()
     }
 
     /// Remembers the work of a new term, or the work that another elector of this name has left behind.
     pub(super) fn remember_work(&self, work: EarlierWork) {
-        *lock(&self.earlier_work) = work;
+        *self.earlier_work.lock() = work;
     }
 }
 
@@ -158,11 +159,6 @@ impl TermListener for LockEntry {
     fn wake(&self) {
         self.common.term_has_news(&self.name);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that could panic runs under the locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for LockEntry {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -16,6 +16,7 @@ use super::settings::Settings;
 use crate::elector::term::EarlierWork;
 use crate::handle::health::{HealthCheck, Unhealthy};
 use crate::store::check::StoreUnfit;
+use crate::util::sync::Mutex;
 
 /// The electors, and the way of their orders to the driver.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Shared {
 
     /// Adds an elector. Returns `false` if there is an elector of this name.
     pub(super) fn join(&self, entry: &Arc<LockEntry>) -> bool {
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         if registry.electors.contains_key(&entry.name) {
             return false;
         }
@@ -89,7 +90,7 @@ impl Shared {
 
     /// Removes an elector that is dropped.
     pub(super) fn leave(&self, entry: &Arc<LockEntry>) {
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         registry.electors.remove(&entry.name);
         // Names may be used once each, and the map must not grow with them.
         registry.left_behind.retain(|_, work| !work.has_ended());
@@ -103,7 +104,7 @@ impl Shared {
 
     /// Changes the orders of an elector, and tells the driver.
     pub(super) fn order<T>(&self, entry: &Arc<LockEntry>, change: impl FnOnce(&mut Orders) -> T) -> T {
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         // The registry is always locked before the orders of an entry, so that no two threads wait for each other.
         let mut orders = entry.orders();
         let output = change(&mut orders);
@@ -130,7 +131,7 @@ impl Shared {
         if let Some(lock) = self.next_news() {
             return Some(Call::Term(lock));
         }
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         let entry = registry.queue.pop_front()?;
         entry.orders().queued = false;
         Some(Call::Orders(entry))
@@ -138,7 +139,7 @@ impl Shared {
 
     /// Puts all orders into the queue that were given before the session ran.
     pub(super) fn begin_run(&self) {
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         let entries: VecDeque<_> = registry.electors.values().cloned().collect();
         entries.iter().for_each(|entry| entry.orders().queued = true);
         (registry.runs, registry.queue) = (true, entries);
@@ -148,7 +149,7 @@ impl Shared {
 
     /// Answers the candidates that the driver has not seen. A candidate that comes later waits for the next run.
     pub(super) fn end_run(&self) {
-        let mut registry = self.registry();
+        let mut registry = self.registry.lock();
         // Under the lock that takes the queue: a later order then waits for the next run, and none is lost between.
         registry.runs = false;
         let queue = std::mem::take(&mut registry.queue);
@@ -168,7 +169,7 @@ impl Shared {
     /// like a lock that another process leads. One candidate of the session has it, while the session does not run.
     pub(super) fn watchman<'a>(&'a self, cancel: &'a CancellationToken) -> Option<BoxFuture<'a, ()>> {
         // A timer for each of ten thousand candidates would say the same thing ten thousand times.
-        if self.registry().runs || self.has_watchman.swap(true, Ordering::Relaxed) {
+        if self.registry.lock().runs || self.has_watchman.swap(true, Ordering::Relaxed) {
             return None;
         }
         let watch = Watch(&self.has_watchman);
@@ -178,7 +179,7 @@ impl Shared {
                 () = cancel.cancelled() => return,
                 _ = clock.sleep_until(clock.now() + lease) => {}
             }
-            if self.registry().runs {
+            if self.registry.lock().runs {
                 drop(watch);
             } else {
                 // Nobody says it again.
@@ -191,7 +192,7 @@ impl Shared {
 
     /// Checks every elector.
     pub(super) fn check_health(&self, tolerated_delay: Duration) -> Result<(), Unhealthy> {
-        let entries: Vec<_> = self.registry().electors.values().cloned().collect();
+        let entries: Vec<_> = self.registry.lock().electors.values().cloned().collect();
         entries.iter().try_for_each(|entry| self.health_check(entry, tolerated_delay).check())
     }
 
@@ -205,15 +206,10 @@ impl Shared {
     }
 
     pub(super) fn set_unfit(&self, unfit: Option<StoreUnfit>) {
-        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = unfit;
+        *self.unfit.lock() = unfit;
     }
 
     pub(super) fn unfit(&self) -> Option<StoreUnfit> {
-        self.unfit.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        // No code that could panic runs under the locks.
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unfit.lock().clone()
     }
 }

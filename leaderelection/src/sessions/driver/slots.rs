@@ -1,7 +1,7 @@
 //! Numbered slots. A process holds one at a time.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use crate::elector::run_error::RunError;
 use crate::handle::status::LeaderHandle;
 use crate::leadership::Leadership;
 use crate::timings::config_error::ConfigError;
+use crate::util::sync::Mutex;
 
 /// A number of holders at a time: each process of a fleet holds at most one of the slots 0 to n − 1, and no slot has two
 /// holders.
@@ -182,19 +183,14 @@ struct First<F> {
 impl<F> First<F> {
     /// Returns the work, if this slot is the first one.
     fn win(first: &Mutex<Self>, number: u32) -> Option<F> {
-        let mut first = lock(first);
+        let mut first = first.lock();
         let work = first.work.take()?;
         first.number = number;
         Some(work)
     }
 
     fn is(first: &Mutex<Self>, number: u32) -> bool {
-        let first = lock(first);
+        let first = first.lock();
         first.work.is_none() && first.number == number
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that could panic runs under the lock.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
