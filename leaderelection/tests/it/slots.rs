@@ -1,5 +1,7 @@
 //! Slots: n holders at a time, each with a number.
 
+mod oracle;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
