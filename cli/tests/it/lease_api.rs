@@ -3,6 +3,7 @@
 mod clients;
 mod drivers;
 mod kubectl;
+mod operators;
 mod rollouts;
 
 use std::process::{Command, Stdio};
@@ -29,6 +30,13 @@ async fn send(server: &Sidecar, method: Method, path: &str, token: &str, body: &
     let request = if body.is_null() { request } else { request.json(body) };
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+}
+
+/// The number of reads that a server has answered.
+async fn reads(server: &Sidecar) -> u64 {
+    let metrics = server.ask("/metrics").await.1;
+    let reads = r#"leaderelection_lease_api_requests_total{verb="get",code="200"} "#;
+    metrics.lines().find_map(|line| line.strip_prefix(reads)?.parse().ok()).unwrap_or_default()
 }
 
 fn lease(holder: &str) -> Value {

@@ -14,9 +14,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use axum::routing::get;
 use leaderelection::{ConditionalStore, MemoryStore};
 use leaderelection_lease_api::LeaseApi;
 use serde_json::{Value, json};
@@ -61,6 +63,7 @@ impl KubeApi {
         let router = [&config_maps, &events, &pods]
             .into_iter()
             .fold(leases.routes(), |router, collection| router.merge(collection.routes()))
+            .route("/api/v1", get(async || Json(objects::discovery([CONFIG_MAPS, EVENTS, PODS]))))
             .layer(middleware::from_fn_with_state(Arc::clone(&audit), access::authorize))
             .layer(middleware::from_fn_with_state(Arc::clone(&audit), note));
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it listens") });

@@ -54,7 +54,7 @@ pub(super) fn file(path: &str) -> Option<PathBuf> {
     Some(Path::new(&folder).join(path)).filter(|path| path.exists())
 }
 
-fn java(class: &str) -> Option<Command> {
+pub(super) fn java(class: &str) -> Option<Command> {
     let classes = file("java/classes")?;
     let path = format!("{}:{}/*", classes.display(), classes.with_file_name("dependency").display());
     let mut command = Command::new("java");

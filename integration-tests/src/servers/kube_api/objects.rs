@@ -28,6 +28,14 @@ pub(super) const EVENTS: Kind = Kind {
 };
 pub(super) const PODS: Kind = Kind { name: "Pod", plural: "pods", fields: &["spec", "status"] };
 
+/// The description of the core API, for which a client asks before its first request.
+pub(super) fn discovery(kinds: [Kind; 3]) -> Value {
+    let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let resources =
+        kinds.map(|kind| json!({"name": kind.plural, "namespaced": true, "kind": kind.name, "verbs": verbs}));
+    json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": resources})
+}
+
 /// The parameters of a listing or of a watch.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
