@@ -10,7 +10,7 @@ use leaderelection::ConditionalStore;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::network::Chance;
+use super::network::{Chance, Place};
 use crate::api::{Server, lease, with};
 
 pub(super) const LEASE: Duration = Duration::from_secs(15);
@@ -57,6 +57,11 @@ impl Terms {
         term.until = term.until.min(Instant::now());
     }
 
+    /// Lets tokens begin anew.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
     pub(super) fn all(&self) -> Vec<Term> {
         self.0.lock().unwrap().values().cloned().collect()
     }
@@ -68,13 +73,27 @@ pub(super) struct Elector {
     server: Server,
     terms: Terms,
     chance: Chance,
+    /// The places of a server of both.
+    places: Option<[Place; 2]>,
     /// The last Lease in an answer, and when its `spec` was new.
     seen: Option<(Value, Instant)>,
 }
 
 impl Elector {
     pub(super) fn new(identity: String, store: impl ConditionalStore, terms: Terms, chance: Chance) -> Self {
-        Self { identity, server: Server::on(store), terms, chance, seen: None }
+        Self { identity, server: Server::on(store), terms, chance, places: None, seen: None }
+    }
+
+    /// Lets this elector demand of what it reads that both places have had it, if a write of both places names it.
+    pub(super) fn of_both(self, places: [Place; 2]) -> Self {
+        Self { places: Some(places), ..self }
+    }
+
+    fn judge(&self, shown: &Value) {
+        let is_of_both = shown["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder.starts_with("Both"));
+        let is_whole = |place: &Place| place.has_had(&shown["spec"]);
+        let is_right = !is_of_both || self.places.iter().flatten().all(is_whole);
+        assert!(is_right, "{} is shown half of a write: {shown}", self.identity);
     }
 
     fn see(&mut self, lease: &Value) {
@@ -110,6 +129,7 @@ impl Elector {
         if found.status != 200 {
             return false;
         }
+        self.judge(&found.body);
         self.see(&found.body);
         let Some((shown, since)) = self.seen.clone() else { return false };
         let holder = shown["spec"]["holderIdentity"].as_str().unwrap_or_default();

@@ -1,14 +1,17 @@
 //! A store behind a network that is slow, loses requests and answers, and delivers late. Everything follows from a seed.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use leaderelection::store::ListedObject;
 use leaderelection::{
     ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
+use serde_json::Value;
 use tokio::time::sleep;
 
 /// Numbers that follow from a seed (xorshift).
@@ -38,10 +41,36 @@ impl Chance {
     }
 }
 
+/// One of the two places, with the terms that have ever been written into it: their holders, and when they began.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    store: MemoryStore,
+    terms: Arc<Mutex<BTreeSet<(String, DateTime<Utc>)>>>,
+}
+
+impl Place {
+    /// Returns `true` if this place has ever had the term of this Lease or record.
+    pub(super) fn has_had(&self, spec: &Value) -> bool {
+        self.terms.lock().unwrap().contains(&term(spec))
+    }
+
+    async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        let record: Value = serde_json::from_slice(&body).unwrap();
+        let version = self.store.put(key, body, precondition).await?;
+        self.terms.lock().unwrap().insert(term(&record));
+        Ok(version)
+    }
+}
+
+fn term(spec: &Value) -> (String, DateTime<Utc>) {
+    let text = |field: &str| spec[field].as_str().unwrap_or_default();
+    (text("holderIdentity").to_owned(), text("acquireTime").parse().unwrap())
+}
+
 /// One place, as one server reaches it.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
-    pub(super) store: MemoryStore,
+    pub(super) place: Place,
     pub(super) chance: Chance,
 }
 
@@ -83,24 +112,24 @@ impl Network {
 #[async_trait]
 impl ConditionalStore for Network {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
-        let (store, key) = (self.store.clone(), key.to_owned());
+        let (store, key) = (self.place.store.clone(), key.to_owned());
         self.pass(async move { store.get(&key).await }).await
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
-        let (store, key, precondition) = (self.store.clone(), key.to_owned(), precondition.clone());
-        self.pass(async move { store.put(&key, body, &precondition).await }).await
+        let (place, key, precondition) = (self.place.clone(), key.to_owned(), precondition.clone());
+        self.pass(async move { place.put(&key, body, &precondition).await }).await
     }
 
     async fn delete(&self, key: &str, expected: &Version) -> Result<(), StoreError> {
-        self.store.delete(key, expected).await
+        self.place.store.delete(key, expected).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        self.store.list(prefix).await
+        self.place.store.list(prefix).await
     }
 
     fn describe(&self, key: &str) -> String {
-        self.store.describe(key)
+        self.place.store.describe(key)
     }
 }
