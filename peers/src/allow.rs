@@ -139,8 +139,6 @@ fn embedded(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
                 Some(Ipv4Addr::new(a, b, c, d))
             };
             match address.segments() {
-                // `::` and `::1` are no addresses of IPv4.
-                [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None; 2],
                 // IPv4-compatible addresses, SIIT, and NAT64 by its well-known prefix.
                 [0, 0, 0, 0, 0, 0, high, low]
                 | [0, 0, 0, 0, 0xffff, 0, high, low]
@@ -223,16 +221,26 @@ mod tests {
             "2002:a9fe:a9fe::1",
             "2002:7f00:1::",
             "2001:0:1:2:3:4:5601:5601",
+            "2001:0:1:2:3:4:9b9b:9b37",
         ] {
             assert!(!admits(&everything, address), "{address}");
             assert!(list(&["node"]).admit(address.parse().unwrap(), true).is_err(), "{address} by a name");
             let canonical = address.parse::<IpAddr>().unwrap().to_canonical().to_string();
             assert!(admits(&[&canonical], address), "{address}");
         }
+        // One end of these networks is special, and the other is not.
+        assert!(!admits(&["169.254.0.0/15"], "169.254.169.254") && !admits(&["126.0.0.0/7"], "127.0.0.1"));
         assert!(admits(&["127.0.0.0/8"], "127.0.0.1") && admits(&["169.254.0.0/16"], "169.254.169.254"));
         assert!(admits(&["64:ff9b::/96"], "64:ff9b::8.8.8.8") && !admits(&["64:ff9b::/96"], "64:ff9b::169.254.0.1"));
         for never in ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "64:ff9b::224.0.0.1"] {
             assert!(!admits(&[never], never), "{never}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_is_shown_as_it_is_written() {
+        for text in ["10.0.0.0/8", "10.0.1.42", "2001:db8::/32", "2001:db8::1", "node-1.internal", "*.example.com"] {
+            assert_eq!(text.parse::<Allowed>().unwrap().to_string(), text);
         }
     }
 

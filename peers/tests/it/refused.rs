@@ -134,11 +134,13 @@ async fn an_address_outside_the_allow_list() {
 #[tokio::test]
 async fn an_address_that_is_none() {
     let fake = Fake::start(Answer::Nothing).await;
-    let with_user = fake.url().replace("http://", "http://user:password@");
+    let with = |secret| fake.url().replace("http://", &format!("http://{secret}@"));
+    let (with_user, with_password) = (with("user"), with(":password"));
     for (address, reason) in [
         ("nonsense", "bad_address"),
         ("ftp://127.0.0.1/", "bad_address"),
         (with_user.as_str(), "bad_address"),
+        (with_password.as_str(), "bad_address"),
         ("https://127.0.0.1/", "no_authority"),
         ("http://nowhere.invalid/", "unresolved"),
     ] {
