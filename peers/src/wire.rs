@@ -12,7 +12,7 @@ use crate::key::SharedKey;
 use crate::refusal::Refusal;
 
 /// The largest answer or event, in bytes.
-pub(crate) const LARGEST: usize = 4096;
+pub(crate) const LARGEST: usize = 8192;
 
 /// The largest record in an answer. The other fields have to fit beside it.
 const LARGEST_RECORD: usize = 2048;

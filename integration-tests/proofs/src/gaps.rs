@@ -1,14 +1,16 @@
-//! The time without a leader of locks that sessions hold, measured on paused time beside a store that is as slow as a real
-//! one: what every change of the members costs the users of each lock.
+//! The time without a leader of locks that sessions hold: what every change of the members costs the users of each lock. It is
+//! measured on paused time beside a store in memory that is as slow as a real one, or beside any other store.
 
 mod measure;
 mod member;
 mod program;
+mod renewals;
 pub(crate) mod store;
 mod table;
 mod watch;
 
 pub use measure::{Event, Measured, Settings};
 pub use program::Arguments;
+pub use renewals::Pauses;
 pub use store::{Pace, Throttle};
 pub use table::{HEAD, row};

@@ -87,7 +87,7 @@ impl Row {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         runtime.block_on(async {
             let pace = Pace { request, page: request, throttle: Throttle::Never };
-            let mut fleet = Fleet::start((0..parts).map(|_| Client::new(MemoryStore::new(), pace)).collect());
+            let mut fleet = Fleet::start((0..parts).map(|_| Client::new(Arc::new(MemoryStore::new()), pace)).collect());
             let requests = fleet.count().await;
             let (mut handovers, mut takeovers) = (Vec::new(), Vec::new());
             for number in 0..times {

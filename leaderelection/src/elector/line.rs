@@ -90,7 +90,7 @@ pub struct LedTerm {
 pub struct Releases {
     /// The number of all releases.
     pub count: u64,
-    /// The hashes of the names of the last 64 locks, newest first.
+    /// The hashes of the names of the last 128 locks, newest first.
     pub locks: Vec<u64>,
 }
 

@@ -1,21 +1,20 @@
 //! The events of a fleet, one by one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use leaderelection::MemoryStore;
+use leaderelection::{ConditionalStore, MemoryStore};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
 use super::member::Member;
+use super::renewals::Pauses;
 use super::store::{Client, Pace, Requests};
 use super::watch::{Cause, Gap, Watch};
 use crate::switchboard::Switchboard;
 
 /// The longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(400);
-
-/// The time in which a fleet comes to rest: leases to settle, and the moves of balance.
-const REST: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(2_000);
 
 /// The time between the stop of a process and the start of its successor in a rolling restart.
 const REPLACED: Duration = Duration::from_secs(1);
@@ -52,6 +51,8 @@ pub struct Settings {
     pub hears: bool,
     /// `true` if the members balance their shares.
     pub balances: bool,
+    /// The time in which a fleet comes to rest: leases to settle, and the moves of balance.
+    pub rest: Duration,
 }
 
 /// The measurements of one event.
@@ -73,12 +74,14 @@ pub struct Measured {
     pub refused: f64,
     /// All requests, a page of a listing as one.
     pub requests: u64,
+    /// The longest times between two renewals of a session.
+    pub renewals: Pauses,
     /// The number of terms that began beside another term of their lock: zero, or the library is broken.
     pub overlaps: usize,
 }
 
 impl Event {
-    /// Lets the event happen to a fleet, and measures.
+    /// Lets the event happen to a fleet on paused time, beside a store in memory, and measures.
     ///
     /// # Panics
     ///
@@ -86,14 +89,20 @@ impl Event {
     #[must_use]
     pub fn measure(self, settings: Settings) -> Measured {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-        runtime.block_on(async { Fleet::new(settings).live_through(self).await })
+        runtime.block_on(self.happen(settings, Arc::new(MemoryStore::new()), "fleet"))
+    }
+
+    /// Lets the event happen to a fleet whose locks are below a prefix of this store, where nothing else is, and measures.
+    pub async fn happen(self, settings: Settings, store: Arc<dyn ConditionalStore>, prefix: &str) -> Measured {
+        Fleet::new(settings, store, prefix).live_through(self).await
     }
 }
 
 /// A running fleet.
 struct Fleet {
     settings: Settings,
-    store: MemoryStore,
+    store: Arc<dyn ConditionalStore>,
+    prefix: String,
     watch: Watch,
     members: Vec<Member>,
     board: Switchboard,
@@ -102,24 +111,17 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn new(settings: Settings) -> Self {
-        let watch = Watch::over(settings.locks);
-        Self {
-            settings,
-            store: MemoryStore::new(),
-            watch,
-            members: Vec::new(),
-            board: Switchboard::default(),
-            clients: Vec::new(),
-        }
+    fn new(settings: Settings, store: Arc<dyn ConditionalStore>, prefix: &str) -> Self {
+        let (watch, prefix) = (Watch::over(settings.locks), prefix.to_owned());
+        Self { settings, store, prefix, watch, members: Vec::new(), board: Switchboard::default(), clients: Vec::new() }
     }
 
     fn start(&mut self) {
         let Settings { locks, pace, hears, balances, .. } = self.settings;
-        let client = Client::new(self.store.clone(), pace);
+        let client = Client::new(Arc::clone(&self.store), pace);
         let board = hears.then_some(&self.board);
         let number = self.clients.len();
-        self.members.push(Member::start(number, client.clone(), locks, &self.watch, board, balances));
+        self.members.push(Member::start(number, (client.clone(), &self.prefix), locks, &self.watch, board, balances));
         self.clients.push(client);
     }
 
@@ -130,7 +132,8 @@ impl Fleet {
 
     async fn live_through(mut self, event: Event) -> Measured {
         let alone = matches!(event, Event::Restart | Event::Crashed);
-        let members = if alone { 1 } else { self.settings.members };
+        let Settings { members, rest, .. } = self.settings;
+        let members = if alone { 1 } else { members };
         let mut began = Instant::now();
         if event != Event::Start {
             // One after the other, so that their renewals are not in step.
@@ -139,7 +142,7 @@ impl Fleet {
                 sleep(Duration::from_millis(5_300 + 370 * index as u64)).await;
             }
             self.all_led(began).await;
-            sleep(REST).await;
+            sleep(rest).await;
             self.watch.take_gaps();
             began = Instant::now();
         }
@@ -162,7 +165,7 @@ impl Fleet {
                     self.members.remove(0).stop().await;
                     sleep(REPLACED).await;
                     self.start();
-                    sleep(REST / 2).await;
+                    sleep(rest / 2).await;
                 }
             }
             Event::Join => self.start(),
@@ -175,7 +178,7 @@ impl Fleet {
         }
         let all_led = self.all_led(began).await;
         if !alone {
-            sleep(REST).await;
+            sleep(rest).await;
         }
         self.measured(began, event, all_led, before)
     }
@@ -215,6 +218,7 @@ impl Fleet {
             unfair: alive.iter().map(|share| (*share as f64 - mean).abs() / mean).fold(0.0, f64::max),
             refused: refused as f64 / writes.max(1) as f64,
             requests: requests.all() - before.all(),
+            renewals: self.clients.iter().fold(Pauses::default(), |all, one| all.longer(one.renewals().longest)),
             overlaps: self.watch.overlaps(),
         }
     }

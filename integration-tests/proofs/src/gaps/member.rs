@@ -27,13 +27,13 @@ impl Member {
     /// Starts a process that competes for all locks of the watch.
     pub(super) fn start(
         number: usize,
-        client: Client,
+        (client, prefix): (Client, &str),
         locks: usize,
         watch: &Watch,
         board: Option<&Switchboard>,
         balances: bool,
     ) -> Self {
-        let session = Session::builder(client.clone(), "fleet", format!("node-{number}"));
+        let session = Session::builder(client.clone(), prefix, format!("node-{number}"));
         let session = session.clock(TokioClock::new()).seed(number as u64).balance(balances).build().expect("settings");
         if let Some(board) = board {
             // The task ends by itself when the session does.
@@ -71,12 +71,13 @@ impl Member {
 
     /// Kills the process just after a renewal of its session.
     pub(super) async fn crash(self) -> Instant {
-        let before = self.client.renewed_at();
-        while self.client.renewed_at() == before {
+        let renewed_at = || self.client.renewals().landed_at.expect("an open session");
+        let before = renewed_at();
+        while renewed_at() == before {
             sleep(Duration::from_millis(1)).await;
         }
         self.will_end_by(Cause::Crash);
-        self.client.renewed_at()
+        renewed_at()
     }
 
     fn will_end_by(&self, cause: Cause) {

@@ -1,13 +1,13 @@
-//! The program that measures how long locks of sessions have no leader.
+//! The arguments of a program that measures how long locks of sessions have no leader.
 
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{Event, HEAD, Pace, Settings, Throttle, row};
+use super::{Event, HEAD, Measured, Pace, Settings, Throttle, row};
 
-/// Starts, stops, kills and adds members of a fleet on paused time, beside a store as slow as a real one, and prints the times
-/// without a leader as a table in Markdown.
+/// Starts, stops, kills and adds members of a fleet beside a store as slow as a real one, and prints the times without a leader
+/// as a table in Markdown.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The numbers of locks
@@ -16,44 +16,63 @@ pub struct Arguments {
     /// The number of members
     #[arg(long, default_value_t = 3)]
     members: usize,
-    /// The milliseconds of a read or a write
+    /// The milliseconds that a read or a write takes longer than the store does by itself
     #[arg(long, default_value_t = 30)]
     request: u64,
-    /// The milliseconds of a page of a listing
+    /// The milliseconds that a page of a listing takes longer
     #[arg(long, default_values_t = [60, 250])]
     page: Vec<u64>,
-    /// The number of locks of one member alone that restarts; 0 leaves this out
+    /// The number of locks of one member alone that starts and restarts; 0 leaves this out
     #[arg(long, default_value_t = 100_000)]
     alone: usize,
+    /// The store refuses every second request
+    #[arg(long)]
+    refuses: bool,
+    /// The members hear each other
+    #[arg(long)]
+    hears: bool,
+    /// The seconds for which a fleet rests before and after each change
+    #[arg(long, default_value_t = 120)]
+    rest: u64,
 }
 
 impl Arguments {
-    /// Measures, and prints the table.
+    /// Measures on paused time, and prints the table.
     ///
     /// # Panics
     ///
     /// If a lock has two leaders.
     pub fn carry_out(self) {
-        let Self { locks, members, request, page, alone } = self;
-        let pace = |page| {
+        self.carry_out_on(Event::measure);
+    }
+
+    /// Prints the table of what `measure` finds.
+    ///
+    /// # Panics
+    ///
+    /// If a lock has two leaders.
+    pub fn carry_out_on(self, measure: impl Fn(Event, Settings) -> Measured) {
+        let Self { locks, members, request, page, alone, refuses, hears, rest } = self;
+        let throttle = if refuses { Throttle::EverySecond } else { Throttle::Never };
+        let settings = |locks, members, page| {
             let [request, page] = [request, page].map(Duration::from_millis);
-            Pace { request, page, throttle: Throttle::Never }
+            let pace = Pace { request, page, throttle };
+            Settings { locks, members, pace, hears, balances: true, rest: Duration::from_secs(rest) }
         };
         println!("{HEAD}");
         let measure = |event: Event, settings: Settings| {
-            let measured = event.measure(settings);
+            let measured = measure(event, settings);
             assert_eq!(measured.overlaps, 0, "two leaders of one lock");
             println!("{}", row(event, settings, &measured));
         };
         for (locks, page) in locks.iter().flat_map(|locks| page.iter().map(move |page| (*locks, *page))) {
             for event in [Event::Start, Event::Restart, Event::Crashed, Event::Roll, Event::Crash, Event::Join] {
-                measure(event, Settings { locks, members, pace: pace(page), hears: false, balances: true });
+                measure(event, settings(locks, members, page));
             }
         }
         if alone > 0 {
             for event in [Event::Start, Event::Restart] {
-                let settings = Settings { locks: alone, members: 1, pace: pace(page[0]), hears: false, balances: true };
-                measure(event, settings);
+                measure(event, settings(alone, 1, page[0]));
             }
         }
     }

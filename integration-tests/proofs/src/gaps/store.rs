@@ -1,18 +1,18 @@
-//! A store in memory that takes its time, and that counts its requests.
+//! A store that takes its time, and that counts its requests.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use leaderelection::store::{ListedObject, ListedPage, PageToken};
-use leaderelection::{
-    ConditionalStore, MemoryStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
-};
+use leaderelection::{ConditionalStore, Precondition, StoreError, StoreErrorKind, Version, VersionedObject};
 use tokio::time::{Instant, sleep};
 
-/// The durations of a store's answers.
+use super::renewals::Renewals;
+
+/// The durations of a store's answers, besides those that the store takes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// The time of one read or write.
@@ -38,7 +38,7 @@ pub enum Throttle {
 /// One process's way to the store. Clones have the same counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    inner: MemoryStore,
+    inner: Arc<dyn ConditionalStore>,
     pace: Pace,
     began: Instant,
     counts: Arc<Counts>,
@@ -53,8 +53,7 @@ struct Counts {
     /// The second to which `in_second` belongs.
     second: AtomicU64,
     in_second: AtomicU64,
-    /// The moment of the last write of a session's object that landed, in nanoseconds since the client began.
-    renewed: AtomicU64,
+    renewals: Mutex<Renewals>,
 }
 
 /// The numbers of requests.
@@ -81,7 +80,7 @@ impl Requests {
 }
 
 impl Client {
-    pub(crate) fn new(inner: MemoryStore, pace: Pace) -> Self {
+    pub(crate) fn new(inner: Arc<dyn ConditionalStore>, pace: Pace) -> Self {
         Self { inner, pace, began: Instant::now(), counts: Arc::default() }
     }
 
@@ -92,9 +91,13 @@ impl Client {
         Requests { writes, refused, reads: reads + pages }
     }
 
-    /// The moment at which the process last renewed its session.
-    pub(super) fn renewed_at(&self) -> Instant {
-        self.began + Duration::from_nanos(self.counts.renewed.load(Ordering::Relaxed))
+    /// The renewals of the process's session so far.
+    pub(super) fn renewals(&self) -> Renewals {
+        self.counts.renewals.lock().expect("no panic under the lock").clone()
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Renewals)) {
+        change(&mut self.counts.renewals.lock().expect("no panic under the lock"));
     }
 
     async fn pass(&self, time: Duration, counter: &AtomicU64) -> Result<(), StoreError> {
@@ -123,13 +126,12 @@ impl ConditionalStore for Client {
     }
 
     async fn put(&self, key: &str, body: Bytes, precondition: &Precondition) -> Result<Version, StoreError> {
+        self.note(|renewals| renewals.sends(key, precondition));
         self.pass(self.pace.request, &self.counts.writes).await?;
         let written = self.inner.put(key, body, precondition).await;
-        if written.is_err() {
-            self.counts.refused.fetch_add(1, Ordering::Relaxed);
-        } else if key.contains("/sessions/") {
-            let now = self.began.elapsed().as_nanos();
-            self.counts.renewed.store(u64::try_from(now).expect("a short run"), Ordering::Relaxed);
+        match &written {
+            Ok(_) => self.note(|renewals| renewals.landed(key)),
+            Err(_) => drop(self.counts.refused.fetch_add(1, Ordering::Relaxed)),
         }
         written
     }

@@ -7,8 +7,8 @@ use super::measure::{Event, Measured, Settings};
 /// The first two lines of the table.
 pub const HEAD: &str = "\
 | event | locks | page | all led after | without a leader: median | 99 of 100 | worst | moved: median | 99 of 100 \
-| last move after | share off by | writes refused | requests |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+| last move after | share off by | writes refused | requests | renewals sent within | landed within |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// Returns one measurement as a line of the table.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn row(event: Event, settings: Settings, measured: &Measured) -> String {
     };
     let moved = if event == Event::Join { &[][..] } else { &measured.moved };
     let cells = [
-        name(event).to_owned(),
+        format!("{}{}", name(event), if settings.hears { ", members hear each other" } else { "" }),
         settings.locks.to_string(),
         format!("{} ms", settings.pace.page.as_millis()),
         all,
@@ -33,6 +33,8 @@ pub fn row(event: Event, settings: Settings, measured: &Measured) -> String {
         format!("{:.1} %", measured.unfair * 100.0),
         format!("{:.1} %", measured.refused * 100.0),
         measured.requests.to_string(),
+        seconds(measured.renewals.sent),
+        seconds(measured.renewals.landed),
     ];
     format!("| {} |", cells.join(" | "))
 }

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use leaderelection_proofs::gaps::{Event, Measured, Pace, Settings, Throttle};
 
+/// The time in which a fleet comes to rest.
+const REST: Duration = Duration::from_secs(120);
+
 fn measure(event: Event, locks: usize, page: Duration) -> Measured {
     let pace = Pace { request: Duration::from_millis(30), page, throttle: Throttle::Never };
-    let measured = event.measure(Settings { locks, members: 3, pace, hears: false, balances: true });
+    let measured = event.measure(Settings { locks, members: 3, pace, hears: false, balances: true, rest: REST });
     assert_eq!((measured.overlaps, measured.led), (0, locks), "{event:?}");
     measured
 }
@@ -16,6 +19,22 @@ fn a_listing_that_takes_longer_than_a_request_may_shows_all_locks() {
     // Four pages together take longer than the request timeout.
     let measured = measure(Event::Restart, 3_001, Duration::from_secs(1));
     assert!(measured.all_led.is_some_and(|after| after < Duration::from_secs(30)), "{:?}", measured.all_led);
+}
+
+#[test]
+fn a_fleet_of_many_locks_takes_them_as_fast_as_a_store_of_its_speed_allows() {
+    let start = |request| {
+        let request = Duration::from_millis(request);
+        let pace = Pace { request, page: request, throttle: Throttle::Never };
+        let settings = Settings { locks: 4_096, members: 3, pace, hears: false, balances: true, rest: Duration::ZERO };
+        Event::Start.measure(settings)
+    };
+    // A third of the locks, 128 at a time, after the members know each other.
+    let quick = start(30);
+    assert!(quick.all_led < Some(Duration::from_millis(1_500)), "{:?}", quick.all_led);
+    // Each has more to take than a retry period has time for, and leaves the others theirs.
+    let slow = start(300);
+    assert!(slow.all_led > Some(Duration::from_secs(3)) && slow.refused < 0.05, "{slow:?}");
 }
 
 /// Returns the time that so many of 100 times are at most.
@@ -44,7 +63,7 @@ fn members_that_hear_each_other_take_over_sooner() {
     const PAGE: Duration = Duration::from_millis(250);
     let pace = Pace { request: Duration::from_millis(30), page: PAGE, throttle: Throttle::Never };
     let measure = |event: Event, balances| {
-        let measured = event.measure(Settings { locks: 1_000, members: 3, pace, hears: true, balances });
+        let measured = event.measure(Settings { locks: 1_000, members: 3, pace, hears: true, balances, rest: REST });
         assert_eq!((measured.overlaps, measured.led), (0, 1_000), "{event:?}");
         measured
     };
@@ -57,20 +76,28 @@ fn members_that_hear_each_other_take_over_sooner() {
     assert!(moved.len() >= 1_500 && most_of(&moved, 100) < Duration::from_secs(2), "{:?}", moved.last());
     let crash = measure(Event::Crash, true);
     assert!(crash.all_led < Some(Duration::from_millis(15_500)), "{:?}", crash.all_led);
+    // A batch of hand-overs is as large as it can be.
+    let settings = Settings { locks: 10_000, members: 3, pace, hears: true, balances: true, rest: REST };
+    let join = Event::Join.measure(settings);
+    assert!(most_of(&join.moved, 99) < Duration::from_millis(200), "{:?}", most_of(&join.moved, 99));
     let stop = measure(Event::Roll, true);
     assert!(most_of(&stop.gaps, 50) < Duration::from_secs(1), "{:?}", most_of(&stop.gaps, 50));
 }
 
 #[test]
 fn requests_about_locks_never_delay_the_renewal_of_their_session() {
-    let slow = Pace { request: Duration::from_secs(1), page: Duration::from_secs(1), throttle: Throttle::Never };
+    const SECOND: Duration = Duration::from_secs(1);
+    let slow = Pace { request: SECOND, page: SECOND, throttle: Throttle::Never };
     let refuses = |throttle| Pace { request: Duration::from_millis(30), page: Duration::from_millis(60), throttle };
     for (locks, pace) in
-        [(20_000, slow), (2_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
+        [(100_000, slow), (2_000, refuses(Throttle::EverySecond)), (20_000, refuses(Throttle::Beyond(1_000)))]
     {
-        let measured = Event::Start.measure(Settings { locks, members: 1, pace, hears: false, balances: true });
+        let settings = Settings { locks, members: 1, pace, hears: false, balances: true, rest: REST };
+        let measured = Event::Start.measure(settings);
         assert_eq!((measured.led, measured.overlaps), (locks, 0), "{pace:?}");
         // A session that is not renewed in time loses all its locks.
         assert!(measured.moved.is_empty(), "{} terms ended, {pace:?}", measured.moved.len());
+        // A retry period, or the request before, which is not answered sooner. A request for the own session waits for no other.
+        assert!(measured.renewals.sent <= SECOND * 2 + pace.request, "{:?}, {pace:?}", measured.renewals);
     }
 }

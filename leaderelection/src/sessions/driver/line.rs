@@ -15,8 +15,9 @@ use crate::store::Version;
 /// The number of words that a session has not read yet.
 const UNREAD: usize = 1_024;
 
-/// The number of released locks that a word names.
-const NAMED: usize = 64;
+/// The number of released locks that a word names: as many as a member hands over at a time, so that nobody looks at all locks
+/// for a batch.
+const NAMED: usize = 128;
 
 /// The other sessions, by their IDs.
 pub(super) type Others = BTreeMap<Arc<str>, FollowedTerm>;

@@ -35,6 +35,8 @@ struct Registry {
     electors: HashMap<Arc<str>, Arc<LockEntry>>,
     /// The work that outlived its elector.
     left_behind: HashMap<Arc<str>, EarlierWork>,
+    /// The number of these at which those that have ended are forgotten.
+    most_left_behind: usize,
     /// `true` while the session runs. Orders that are given meanwhile are in the queue.
     runs: bool,
     queue: VecDeque<Arc<LockEntry>>,
@@ -92,8 +94,12 @@ impl Shared {
     pub(super) fn leave(&self, entry: &Arc<LockEntry>) {
         let mut registry = self.registry.lock();
         registry.electors.remove(&entry.name);
-        // Names may be used once each, and the map must not grow with them.
-        registry.left_behind.retain(|_, work| !work.has_ended());
+        // Names may be used once each, and the map must not grow with them. Many electors may be dropped at once, so not each drop
+        // looks at all.
+        if registry.left_behind.len() >= registry.most_left_behind {
+            registry.left_behind.retain(|_, work| !work.has_ended());
+            registry.most_left_behind = registry.left_behind.len() * 2 + 1;
+        }
         let work = entry.earlier_work();
         if !work.has_ended() {
             registry.left_behind.insert(Arc::clone(&entry.name), work);

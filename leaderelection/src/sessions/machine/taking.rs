@@ -253,7 +253,9 @@ impl Member {
         let VersionedRecord { record, version, .. } = found;
         let Some(lock) = self.lock_mut(id) else { return };
         lock.saw_token(record.leader_transitions);
-        let (mut unknown, preferred) = (record.unknown.clone(), record.preferred_holder.clone());
+        // No renewal drops a request that names the leader itself, and nobody else would ever take the lock in time for it.
+        let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
+        let mut unknown = record.unknown.clone();
         let lease = told_lease(&mut unknown);
         let extras = Extras { unknown, preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));

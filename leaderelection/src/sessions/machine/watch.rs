@@ -101,7 +101,7 @@ impl Member {
     /// their other answers, so a listing is compared with the last listing alone (rule S3).
     fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let (retry, look_around) = (self.rules.election.retry_period, self.rules.look_around);
-        let spread = jitter.of(retry / SPREAD);
+        let (spread, lists) = (jitter.of(retry / SPREAD), self.lists_instead_of_reading());
         let Some(peer) = self.peers.get_mut(id) else { return };
         let before = peer.listed.replace(version.clone());
         let (is_spared, patience) = (peer.is_spared(), peer.patience);
@@ -115,6 +115,8 @@ impl Member {
                     peer.doubt(now);
                 }
             }
+            // A read may have shown this version by another spelling, long ago, and the next one comes within a retry period.
+            Some(sight) if sight.version.is_some() && sight.record.is_some() && !lists && !is_spared => {}
             Some(sight) => {
                 let is_renewal = before.is_some() && sight.version.is_some();
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);

@@ -44,6 +44,23 @@ fn the_locks_of_a_process_that_died_are_taken_a_lease_and_an_eighth_of_a_retry_p
 }
 
 #[test]
+fn a_listing_that_spells_versions_in_its_own_way_puts_no_end_off() {
+    // Sessions are listed every 30 s, and one of these moments is soon after the crash.
+    for dies in 0..16 {
+        let mut fleet = Fleet { spells_otherwise: true, ..Fleet::default() };
+        for member in ["a", "b", "c"] {
+            fleet.join(rules(member), LOCKS);
+            fleet.pass_exactly(RETRY * 2);
+        }
+        fleet.pass_exactly(RETRY * (30 + dies));
+        fleet.members[0].alive = false;
+        let renewed_at = fleet.renewed_at[&fleet.session_of(0)];
+        fleet.pass_exactly((renewed_at + LEASE + LATE).saturating_since(fleet.now));
+        assert_eq!(fleet.led_by(1, LOCKS) + fleet.led_by(2, LOCKS), LOCKS as usize, "dies: {dies}");
+    }
+}
+
+#[test]
 fn a_session_costs_its_observers_little_more_than_a_read_for_each_renewal() {
     for joins in 0..PHASES {
         let mut fleet = fleet_after_a_crash(joins, 0);

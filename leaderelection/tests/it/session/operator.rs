@@ -64,6 +64,25 @@ fn requests_without_end_do_not_bar_a_free_lock() {
     panic!("nobody leads the lock");
 }
 
+#[test]
+fn a_request_for_the_leader_itself_keeps_nobody_from_the_lock_after_it() {
+    let mut fleet = Fleet::default();
+    for member in ["a", "b"] {
+        fleet.join(rules(member), 1);
+    }
+    fleet.pass(60);
+    let leader = (0..2).find(|member| fleet.led_by(*member, 1) == 1).expect("a leader");
+    let mut asked = fleet.locks[&LOCK].record.clone();
+    asked.preferred_holder = Some(asked.holder_identity.clone());
+    fleet.locks.insert(LOCK, VersionedRecord::new(asked, Version::new("by hand")));
+    fleet.pass(60);
+    assert_eq!(fleet.led_by(leader, 1), 1);
+    fleet.members[leader].campaigns = false;
+    fleet.give(leader, Input::Stop);
+    fleet.pass(5);
+    assert_eq!(fleet.led_by(1 - leader, 1), 1);
+}
+
 /// Lets a member with a lease of 60 s be cut off, and deletes its session before others have read it. Returns the seconds until
 /// another member leads its lock, after `spoil` has changed the record of the lock. That member may know a third with that lease.
 fn led_after_a_deletion(has_third: bool, spoil: impl FnOnce(&mut LeaderElectionRecord)) -> usize {

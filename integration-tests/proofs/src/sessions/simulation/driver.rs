@@ -232,7 +232,7 @@ impl World {
         };
         // A page of a listing takes its time, and ends within the request timeout.
         if let (true, None, Some(arrives)) = (self.lists_slowly, target.key(), fate.arrives) {
-            let longest = longest_page(timeout, self.scenario.rates.1);
+            let longest = longest_page(&self.scenario);
             fate.returns = fate.returns.map(|returns| returns.max(longest.saturating_sub(arrives)));
         }
         let ambiguous = Failure { kind: StoreErrorKind::Ambiguous, retry_after: None };

@@ -8,15 +8,16 @@ use super::cause::Cause;
 use super::store::PAGE;
 use super::world::{LOCKS, World};
 use crate::simulation::Property;
-use crate::simulation::clock::Rate;
-use crate::simulation::scenario::NODES;
+use crate::simulation::scenario::{NODES, Scenario};
 
 /// The longest time for which work goes on after it was told to end, while nothing goes wrong.
 pub(super) const WORK_ENDS: Duration = Duration::from_millis(50);
 
-/// Returns the time of a page of a slow listing, which ends within the request timeout by the fastest clock.
-pub(super) fn longest_page(timeout: Duration, fastest: Rate) -> Duration {
-    timeout.mul_f64(0.9e6 / fastest as f64)
+/// Returns the time of a page of a slow listing, which ends within each request timeout by the fastest clock. A slow store is slow
+/// for all members (rule S5).
+pub(super) fn longest_page(scenario: &Scenario) -> Duration {
+    let shortest = scenario.all_timings().map(|timings| timings.timeout).min();
+    shortest.unwrap_or_default().mul_f64(0.9e6 / scenario.rates.1 as f64)
 }
 
 impl World {
@@ -95,8 +96,7 @@ impl World {
     /// The time of a page of a listing.
     pub(super) fn page_takes(&self) -> Duration {
         let pace = self.drills.as_ref().map(|drills| drills.pace).unwrap_or_default();
-        let longest = longest_page(self.scenario.longest(|timings| timings.timeout), self.scenario.rates.1);
-        if self.lists_slowly { longest.max(pace.request) } else { pace.request }
+        if self.lists_slowly { longest_page(&self.scenario).max(pace.request) } else { pace.request }
     }
 
     /// Notes that a term of a lock is over.

@@ -102,13 +102,16 @@ impl World {
         }
     }
 
-    /// Checks that every lock has a leader.
+    /// Checks that every lock has a leader, or is on its way to one for balance.
     pub(super) fn check(&mut self) {
         if !self.scenario.clocks_bounded {
             return;
         }
+        let moves = self.longest_gap(Cause::HandOver);
         for lock in 0..LOCKS {
-            let leads = (0..NODES).any(|node| self.nodes[node].leading(self.timeline.now, lock).is_some());
+            let (now, left) = (self.timeline.now, self.oracle.left[lock as usize]);
+            let leads = (0..NODES).any(|node| self.nodes[node].leading(now, lock).is_some())
+                || left.is_some_and(|(since, cause)| cause == Cause::HandOver && now <= since + moves);
             self.timeline.demand(leads, Property::LeaderInTime, || format!("nobody leads lock {lock}"));
         }
     }
