@@ -1,4 +1,4 @@
-//! What a slot has of its session.
+//! The settings and the callbacks of its session that a slot has.
 
 use std::sync::Arc;
 
