@@ -143,10 +143,10 @@ mod tests {
         static WATCH: Watch = Watch::new(|| Duration::from_millis(SUSPENDED.load(Ordering::SeqCst)), SHORT);
         for _ in 0..3 {
             let sleeper = WATCH.resumed().unwrap();
-            assert!(WATCH.state().watched);
+            assert!(WATCH.state.lock().watched);
             drop(sleeper);
             let is_over = async {
-                while WATCH.state().watched {
+                while WATCH.state.lock().watched {
                     tokio::task::yield_now().await;
                 }
             };
