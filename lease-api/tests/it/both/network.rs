@@ -41,11 +41,14 @@ impl Chance {
     }
 }
 
-/// One of the two places, with the terms that have ever been written into it: their holders, and when they began.
+/// The holder of a term, and when the term began.
+type Term = (String, DateTime<Utc>);
+
+/// One of the two places, with the terms that have ever been written into it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     store: MemoryStore,
-    terms: Arc<Mutex<BTreeSet<(String, DateTime<Utc>)>>>,
+    terms: Arc<Mutex<BTreeSet<Term>>>,
 }
 
 impl Place {
@@ -62,7 +65,7 @@ impl Place {
     }
 }
 
-fn term(spec: &Value) -> (String, DateTime<Utc>) {
+fn term(spec: &Value) -> Term {
     let text = |field: &str| spec[field].as_str().unwrap_or_default();
     (text("holderIdentity").to_owned(), text("acquireTime").parse().unwrap())
 }
