@@ -14,7 +14,7 @@ use leaderelection::{
     ConditionalStore, LeaderElectionRecord, Precondition, StoreError, StoreErrorKind, Version, VersionedObject,
 };
 
-use look::{BOTH, Look, Part, RELEASED_LEASE, Side};
+use look::{BOTH, Look, Part, RELEASED_LEASE};
 
 /// The number of Leases of which a server remembers what it has seen.
 const MOST_LOOKS: usize = 16 * 1024;
@@ -45,8 +45,8 @@ type Keys = dyn Fn(&str) -> Option<String> + Send + Sync;
 /// let routes: axum::Router = LeaseApi::new(both, "leases/").routes();
 /// ```
 pub struct Both {
-    old: Arc<dyn ConditionalStore>,
-    new: Arc<dyn ConditionalStore>,
+    /// The old store and the new one.
+    stores: [Arc<dyn ConditionalStore>; 2],
     keys: Box<Keys>,
     /// The last look at each key, without unknown fields.
     looks: Mutex<HashMap<String, Look>>,
@@ -62,14 +62,21 @@ impl Both {
         new: impl ConditionalStore,
         keys: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        Self { old: Arc::new(old), new: Arc::new(new), keys: Box::new(keys), looks: Mutex::default() }
+        Self { stores: [Arc::new(old), Arc::new(new)], keys: Box::new(keys), looks: Mutex::default() }
     }
 
-    fn old_key(&self, key: &str) -> Result<String, StoreError> {
-        (self.keys)(key).ok_or_else(|| {
-            let message = format!("{} has no place in the old store; ask a server without it", self.new.describe(key));
+    fn new_store(&self) -> &dyn ConditionalStore {
+        &*self.stores[1]
+    }
+
+    /// Returns the keys in both stores.
+    fn keys(&self, key: &str) -> Result<[String; 2], StoreError> {
+        let old = (self.keys)(key).ok_or_else(|| {
+            let object = self.new_store().describe(key);
+            let message = format!("{object} has no place in the old store; ask a server without it");
             StoreError::new(StoreErrorKind::Fatal, message)
-        })
+        })?;
+        Ok([old, key.to_owned()])
     }
 
     fn looks(&self) -> MutexGuard<'_, HashMap<String, Look>> {
@@ -91,15 +98,16 @@ impl Both {
     }
 
     async fn look(&self, key: &str) -> Result<Look, StoreError> {
-        let old_key = self.old_key(key)?;
-        let (old, new) = tokio::try_join!(self.old.get(&old_key), self.new.get(key))?;
-        let part = |found: Option<VersionedObject>, store: &Arc<dyn ConditionalStore>, key: &str| {
+        let keys = self.keys(key)?;
+        let part = async |side: usize| {
+            let found = self.stores[side].get(&keys[side]).await?;
             found.map(|found| Part::read(&found)).transpose().map_err(|error| {
-                let message = format!("{}: {error}", store.describe(key));
+                let message = format!("{}: {error}", self.stores[side].describe(&keys[side]));
                 StoreError::new(StoreErrorKind::Unreadable, message)
             })
         };
-        let mut look = Look { old: part(old, &self.old, &old_key)?, new: part(new, &self.new, key)? };
+        let (old, new) = tokio::try_join!(part(0), part(1))?;
+        let mut look = Look([old, new]);
         self.remember(key, &mut look);
         Ok(look)
     }
@@ -107,21 +115,15 @@ impl Both {
     /// Writes into one place. A write whose answer is lost is looked for.
     async fn put_at(
         &self,
-        side: Side,
+        side: usize,
         key: &str,
         body: &Bytes,
         write_id: &str,
         look: &Look,
     ) -> Result<Version, StoreError> {
-        let old_key;
-        let (store, key) = match side {
-            Side::Old => {
-                old_key = self.old_key(key)?;
-                (&self.old, &*old_key)
-            }
-            Side::New => (&self.new, key),
-        };
-        let expected = look.at(side).map_or(Precondition::Absent, |part| Precondition::Matches(part.version.clone()));
+        let (store, key) = (&self.stores[side], &self.keys(key)?[side]);
+        let expected =
+            look.0[side].as_ref().map_or(Precondition::Absent, |part| Precondition::Matches(part.version.clone()));
         let error = match store.put(key, body.clone(), &expected).await {
             Err(error) if matches!(error.kind(), StoreErrorKind::Conflict | StoreErrorKind::Ambiguous) => error,
             answer => return answer,
@@ -138,7 +140,7 @@ impl Both {
         key: &str,
         record: &LeaderElectionRecord,
         look: &Look,
-        written: (Side, Version),
+        written: (usize, Version),
         error: StoreError,
     ) -> StoreError {
         let (kind, takes) = (error.kind(), !record.is_released() && !look.goes_on_with(record));
@@ -146,7 +148,7 @@ impl Both {
             // Nobody else must wait for a half that surely stays one.
             let (side, version) = written;
             let mut half = Look::default();
-            *half.at_mut(side) = Some(Part::of(record.clone(), version));
+            half.0[side] = Some(Part::of(record.clone(), version));
             let write_id = format!("{}-returned", record.write_id.as_deref().unwrap_or_default());
             let mut returned = record.clone();
             (returned.holder_identity, returned.lease_duration) = (String::new(), RELEASED_LEASE);
@@ -169,7 +171,7 @@ impl Both {
 impl ConditionalStore for Both {
     async fn get(&self, key: &str) -> Result<Option<VersionedObject>, StoreError> {
         if (self.keys)(key).is_none() {
-            return self.new.get(key).await;
+            return self.new_store().get(key).await;
         }
         let look = self.look(key).await?;
         Ok(look.shown().map(|record| VersionedObject::new(record.to_json(), look.version())))
@@ -201,16 +203,12 @@ impl ConditionalStore for Both {
         }
         record.unknown.set(BOTH, &write_id);
         let body: Bytes = record.to_json().into();
-        let mut order = Side::ALL;
-        if record.is_released() {
-            order.reverse();
-        }
-        let [first, second] = order;
+        let [first, second] = if record.is_released() { [1, 0] } else { [0, 1] };
         let version = self.put_at(first, key, &body, &write_id, &look).await?;
         let before = look.clone();
-        *look.at_mut(first) = Some(Part::of(record.clone(), version.clone()));
+        look.0[first] = Some(Part::of(record.clone(), version.clone()));
         match self.put_at(second, key, &body, &write_id, &look).await {
-            Ok(version) => *look.at_mut(second) = Some(Part::of(record, version)),
+            Ok(version) => look.0[second] = Some(Part::of(record, version)),
             Err(error) => return Err(self.halved(key, &record, &before, (first, version), error).await),
         }
         self.remember(key, &mut look);
@@ -225,22 +223,22 @@ impl ConditionalStore for Both {
 
     /// Lists the new place. No version is known, because that of the old place is not.
     async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, StoreError> {
-        let listed = self.new.list(prefix).await?;
+        let listed = self.new_store().list(prefix).await?;
         Ok(listed.into_iter().map(|object| ListedObject::new(object.key, None)).collect())
     }
 
     fn describe(&self, key: &str) -> String {
-        let old = (self.keys)(key).map(|old| format!(" and {}", self.old.describe(&old)));
-        format!("{}{}", self.new.describe(key), old.unwrap_or_default())
+        let old = (self.keys)(key).map(|old| format!(" and {}", self.stores[0].describe(&old)));
+        format!("{}{}", self.new_store().describe(key), old.unwrap_or_default())
     }
 
     fn min_write_interval(&self) -> Option<std::time::Duration> {
-        self.old.min_write_interval().max(self.new.min_write_interval())
+        self.stores.iter().filter_map(|store| store.min_write_interval()).max()
     }
 }
 
 impl fmt::Debug for Both {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Both").field("old", &self.old).field("new", &self.new).finish_non_exhaustive()
+        f.debug_struct("Both").field("stores", &self.stores).finish_non_exhaustive()
     }
 }

@@ -81,6 +81,10 @@ impl Leases {
     /// Writes in the place of an object, or of nothing. A write whose answer is lost is looked for.
     pub(crate) async fn write(&self, write: Write, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
         let place = write.place().clone();
+        // Whoever leads on other parts would not miss this one (rule M8).
+        if let Some(strangers) = before.and_then(Object::strangers) {
+            return Err(Lost::Failed(Failure::conflict(&place.name, &strangers.to_string())));
+        }
         let key = self.key(&place);
         let body = write.body();
         let condition = before.map_or(Precondition::Absent, |object| Precondition::Matches(object.version.clone()));

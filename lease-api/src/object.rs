@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
-use leaderelection::lock::RecordError;
+use leaderelection::lock::{RecordError, Stranger};
 use leaderelection::{LeaderElectionRecord, Version, VersionedObject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -118,6 +118,11 @@ impl Object {
     /// Returns `true` if a candidate of this library has written last, and holds the lease.
     pub(crate) fn is_held_by_candidate_of_library(&self) -> bool {
         self.current().is_none() && !self.record.is_released()
+    }
+
+    /// The candidates whose lock this is only a part of, so that a leader on it alone does not exclude them.
+    pub(crate) fn strangers(&self) -> Option<Stranger> {
+        Stranger::of(&self.record, None)
     }
 
     pub(crate) fn spec(&self) -> Spec {

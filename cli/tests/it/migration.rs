@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use crate::service::{Service, judge};
-use crate::support::{Ended, Place, Running, end, end_of, leaderelect};
+use crate::support::{Ended, Place, end, end_of, leaderelect};
 
 const LEASE_URL: &str = "lease://default/worker";
 
@@ -40,19 +40,16 @@ fn three_replicas_move_from_a_lease_to_a_bucket_and_back() {
     let old = ["--lock", LEASE_URL];
     let both = ["--lock", &bucket, "--also", LEASE_URL];
     let new = ["--lock", &bucket];
-    service.roll("old", &old);
-    service.roll("both", &both);
+    service.roll("old", &old, |_| {});
+    service.roll("both", &both, |_| {});
     // What an operator looks at before the next rollout: one leader, who holds both.
     let [lease, record] = [LEASE_URL, &bucket].map(|url| status(kubeconfig.path(), url));
     assert_eq!((&lease["holder"], &lease["fencingToken"]), (&record["holder"], &record["fencingToken"]), "{lease}");
-    // A crash costs one lease.
-    let leader = service.kill_leader();
-    let again = Running::of(service.command(&both, "both-again"));
-    service.replicas.insert(leader, again);
-    service.roll("new", &new);
+    // A crash in each rollout costs one lease.
+    service.roll("new", &new, Service::kill_leader);
     let there = service.entries().len();
-    service.roll("both", &both);
-    service.roll("old", &old);
+    service.roll("both", &both, Service::kill_leader);
+    service.roll("old", &old, Service::kill_leader);
     let entries = service.entries();
     judge(&entries);
     assert!(entries[0].token == 42 && entries.len() > there, "{:?}", entries[0]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::dashboard::{dashboard, shows};
 use crate::serve::process::eventually;
 use crate::serve::sidecar::Sidecar;
-use crate::service::{Service, judge};
+use crate::service::{LEASE, Service, judge};
 use crate::support::{LONG, PATIENCE, Place, Running, end, end_of, leaderelect};
 
 /// The URLs of locks in directories of their own, each of which can be cut off.
@@ -57,27 +57,30 @@ fn status(locks: &[String]) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
+/// A leader is killed or a lock is lost in each rollout.
 #[test]
 fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
     let mut service = Service::new(Vec::new());
     create(&service.place, "abcd");
     let [one, three, four, other, back] = ["a", "abc", "abcd", "abd", "b"].map(|names| locks(&service.place, names));
     let [one, three, four, other, back] = [&one, &three, &four, &other, &back].map(|locks| named(locks));
-    service.roll("one", &one);
-    service.roll("all-three", &[&three[..], &["--needed", "3"]].concat());
-    service.kill_leader();
-    service.roll("two-of-three", &three);
-    // The first lock is gone while the next set of locks is rolled out.
-    cut_off(&service.place, "a");
-    service.kill_leader();
+    let all = |locks: &[&str]| [locks, &["--needed", "3"]].concat();
+    let lose = |name| {
+        move |service: &mut Service| {
+            cut_off(&service.place, name);
+            service.wait_for_leader(LEASE);
+        }
+    };
+    service.roll("one", &one, Service::kill_leader);
+    service.roll("all-three", &all(&three), Service::kill_leader);
+    service.roll("two-of-three", &three, lose("a"));
     put_back(&service.place, "a");
-    service.roll("three-of-four", &[&four[..], &["--needed", "3"]].concat());
-    service.roll("two-of-others", &other);
-    cut_off(&service.place, "d");
-    service.kill_leader();
+    service.roll("three-of-four", &all(&four), lose("a"));
+    put_back(&service.place, "a");
+    service.roll("two-of-others", &other, lose("d"));
     put_back(&service.place, "d");
-    service.roll("all-others", &[&other[..], &["--needed", "3"]].concat());
-    service.roll("the-second", &back);
+    service.roll("all-others", &all(&other), Service::kill_leader);
+    service.roll("the-second", &back, Service::kill_leader);
     let entries = service.entries();
     judge(&entries);
     for phase in
@@ -87,10 +90,6 @@ fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
     }
 }
 
-/// A leader that sees a request in one part while the operator writes the next may have to leave that part to its lease, which
-/// the test outwaits.
-const SHORT: [&str; 6] = ["--lease", "20s", "--renew", "13s", "--retry", "200ms"];
-
 #[test]
 fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let place = Place::new();
@@ -98,7 +97,7 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     let all = locks(&place, "abc");
     let start = |name: &str| {
         let works = ["--", "sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN; exec sleep 1000"];
-        Running::start(&[&["run", "--campaign", "--identity", name], &named(&all)[..], &SHORT, &works].concat())
+        Running::start(&[&["run", "--campaign", "--identity", name], &named(&all)[..], &LONG, &works].concat())
     };
     let mut first = start("node-1");
     first.wait_for("term 0");
@@ -126,12 +125,12 @@ fn an_operator_sees_the_parts_and_changes_most_of_them() {
     // A candidate of other parts waits, and tells why.
     let others = locks(&place, "ade");
     let mut stranger = Running::start(
-        &[&["run", "--campaign", "--identity", "stranger"], &named(&others)[..], &SHORT, &["--", "true"]].concat(),
+        &[&["run", "--campaign", "--identity", "stranger"], &named(&others)[..], &LONG, &["--", "true"]].concat(),
     );
     stranger.wait_for_note("so both may lead at the same time");
     // Of the parts of one lock, one alone is not the lock.
     let mut alone = Running::start(
-        &[&["run", "--campaign", "--identity", "alone"], &named(&all[..1])[..], &SHORT, &["--", "true"]].concat(),
+        &[&["run", "--campaign", "--identity", "alone"], &named(&all[..1])[..], &LONG, &["--", "true"]].concat(),
     );
     alone.wait_for_note("this candidate needs this lock alone");
 

@@ -11,7 +11,9 @@ use rustix::process::Signal;
 use crate::support::{Lines, Place, Running, leaderelect};
 
 const TIMINGS: [&str; 6] = ["--lease", "6s", "--renew", "4s", "--retry", "200ms"];
-const LEASE: Duration = Duration::from_secs(6);
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
+
+const REPLICAS: usize = 3;
 
 /// The longest delay of a process that starts while the machine is busy.
 const BUSY: Duration = Duration::from_secs(60);
@@ -32,10 +34,15 @@ pub(crate) struct Entry {
 /// The log, and the replicas.
 pub(crate) struct Service {
     // Dropped first, so that nobody loses its locks before it ends.
-    pub(crate) replicas: Vec<Running>,
+    replicas: Vec<Replica>,
     log: PathBuf,
     pub(crate) place: Place,
     environment: Vec<(&'static str, PathBuf)>,
+}
+
+struct Replica {
+    identity: String,
+    process: Running,
 }
 
 impl Service {
@@ -46,45 +53,54 @@ impl Service {
         Self { replicas: Vec::new(), log, place, environment }
     }
 
-    pub(crate) fn command(&self, locks: &[&str], identity: &str) -> Command {
+    fn start(&mut self, locks: &[&str], identity: String) {
         let work = ["--", "sh", "-c", WORK, self.log.to_str().unwrap()];
-        let args = [&["-v", "run", "--campaign", "--identity", identity], locks, &TIMINGS, &work].concat();
+        let args = [&["-v", "run", "--campaign", "--identity", &identity], locks, &TIMINGS, &work].concat();
         let mut command = leaderelect(args);
         command.envs(self.environment.clone());
-        command
+        let mut process = Running::of(command);
+        // The first note comes after the first look at the locks.
+        process.wait_for_note("leaderelect: ");
+        self.replicas.push(Replica { identity, process });
     }
 
-    /// Replaces the replicas one by one, each when the one before has read the locks and somebody leads. Then waits until one
-    /// of the new replicas has led.
-    pub(crate) fn roll(&mut self, phase: &str, locks: &[&str]) {
-        for replica in 0..3 {
-            if self.replicas.len() == 3 {
-                let old = self.replicas.remove(0);
+    /// Replaces the replicas one by one, each when the one before has read the locks and somebody leads. `fault` comes when
+    /// one of three is replaced. Then waits until one of the new replicas has led.
+    pub(crate) fn roll(&mut self, phase: &str, locks: &[&str], fault: impl FnOnce(&mut Self)) {
+        let (mut number, mut fault) = (0, Some(fault));
+        loop {
+            if self.replicas.len() == REPLICAS {
+                let is_old = |replica: &Replica| !replica.identity.starts_with(phase);
+                let Some(old) = self.replicas.iter().position(is_old) else { break };
+                let old = self.replicas.remove(old).process;
                 old.signal(Signal::TERM);
                 println!("{:?}", old.end());
             }
-            let mut new = Running::of(self.command(locks, &format!("{phase}-{replica}")));
-            // The first note comes after the first look at the locks.
-            new.wait_for_note("leaderelect: ");
-            self.replicas.push(new);
-            if self.replicas.len() == 3 {
-                let replaced = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-                self.wait_for_entry(|entry| entry.at > replaced);
+            self.start(locks, format!("{phase}-{number}"));
+            number += 1;
+            if self.replicas.len() == REPLICAS {
+                self.wait_for_leader(Duration::ZERO);
+                fault.take().into_iter().for_each(|fault| fault(self));
             }
         }
         let begun = self.entries().len();
         self.wait_for_entry(|entry| entry.writer.starts_with(phase) && entry.number >= begun);
     }
 
-    /// Kills the replica that leads, and waits until another one does, and not only one that starts later. Returns its number.
-    pub(crate) fn kill_leader(&mut self) -> usize {
+    /// Waits until somebody leads who has renewed or taken the lease after this time.
+    pub(crate) fn wait_for_leader(&self, after: Duration) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        self.wait_for_entry(|entry| entry.at > now + after);
+    }
+
+    /// Kills the replica that leads, and waits until another one does, and not only one that starts later.
+    pub(crate) fn kill_leader(&mut self) {
         let last = self.entries().pop().unwrap();
-        let number = last.writer.rsplit_once('-').unwrap().1.parse().unwrap();
-        let killed = self.replicas.remove(number);
+        let leader = self.replicas.iter().position(|replica| replica.identity == last.writer).unwrap();
+        let killed = self.replicas.remove(leader).process;
         killed.signal(Signal::KILL);
         killed.end();
         self.wait_for_entry(|entry| entry.token > last.token);
-        number
     }
 
     /// Waits for an entry of the log, from its first one on.

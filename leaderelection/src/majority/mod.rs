@@ -135,26 +135,26 @@ impl Majority {
         let old_lock = self.parts.first().map(|part| part.describe()).unwrap_or_default();
         let new_lock = self.describe_parts(1..);
         match notice {
-            Notice::OldAlone { leader } => tracing::info!(
-                leader,
-                old_lock,
-                new_lock,
-                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
-            ),
-            Notice::NewAlone { leader } => tracing::warn!(
-                leader,
-                old_lock,
-                new_lock,
-                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
-                 the old lock alone must be gone by now"
-            ),
-            Notice::TwoLeaders { old, new } => tracing::error!(
+            Notice { old: Some(old), new: Some(new) } => tracing::error!(
                 old_leader = old,
                 new_leader = new,
                 old_lock,
                 new_lock,
                 "the old lock and the new lock are led by two candidates at the same time: stop the replicas that use only \
                  one of the locks, the old or the new"
+            ),
+            Notice { old: Some(leader), .. } => tracing::info!(
+                leader,
+                old_lock,
+                new_lock,
+                "a candidate of the old lock leads, and does not hold the new lock; waiting for it"
+            ),
+            Notice { new, .. } => tracing::warn!(
+                leader = new,
+                old_lock,
+                new_lock,
+                "the new lock is led by a candidate that does not hold the old lock; waiting for it, because candidates of \
+                 the old lock alone must be gone by now"
             ),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::lock::record::LeaderElectionRecord;
-use crate::store::Version;
+use crate::store::{StoreErrorKind, Version};
 
 use super::parts::{Parts, Place};
 use super::view::View;
@@ -31,12 +31,26 @@ pub struct Plan {
     pub in_turn: bool,
 }
 
+/// The error of a version that is none of such a lock.
+const FOREIGN: (StoreErrorKind, &str) = (StoreErrorKind::Conflict, "the version is none of this lock");
+
 impl View {
-    /// Returns the requests of a write that is about to be sent (M2, M6 and M10); `None` if `expected` is no version of
-    /// such a lock.
-    pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Option<Plan> {
+    /// Returns the requests of a write that is about to be sent (M2, M6 and M10).
+    ///
+    /// # Errors
+    ///
+    /// `expected` is no version of such a lock, or the write asks the holder of parts that show no one write (M9).
+    pub fn plan(
+        &mut self,
+        record: &LeaderElectionRecord,
+        expected: Option<&Version>,
+    ) -> Result<Plan, (StoreErrorKind, &'static str)> {
         self.writes(record);
         let shown = self.shown.as_ref().filter(|shown| expected == Some(&shown.version));
+        // A request keeps the write id of each part, by which the holder knows the part for its own.
+        if self.asks(record) && !shown.is_some_and(|shown| shown.is_one_write) {
+            return Err((StoreErrorKind::Rejected, "its parts do not show one write yet; try again"));
+        }
         let renews = shown.is_some_and(|shown| {
             !record.is_released()
                 && (record.holder_identity == self.identity && shown.record.holder_identity == self.identity)
@@ -58,17 +72,19 @@ impl View {
                 let written = shown.parts.0.iter().filter(|(part, place)| is_written(**part, place));
                 written.map(|(part, place)| put(*part, place)).collect()
             }
-            (None, Some(version)) => Parts::read(version)?.0.iter().map(|(part, place)| put(*part, place)).collect(),
+            (None, Some(version)) => {
+                Parts::read(version).ok_or(FOREIGN)?.0.iter().map(|(part, place)| put(*part, place)).collect()
+            }
             (None, None) => self.looked.iter().map(|part| put(*part, &Place::new(None, true))).collect(),
         };
         if record.is_released() {
             puts.make_contiguous().reverse();
         }
         let is_unknown = |part: &usize| renews && shown.is_some_and(|shown| !shown.parts.0.contains_key(part));
-        Some(Plan {
+        Ok(Plan {
             puts,
-            reads: (0..self.size).filter(is_unknown).collect(),
-            in_turn: self.quorum == self.size || !(renews || record.is_released()),
+            reads: (0..self.names.len()).filter(is_unknown).collect(),
+            in_turn: self.quorum == self.names.len() || !(renews || record.is_released()),
         })
     }
 }

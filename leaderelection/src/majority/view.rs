@@ -26,8 +26,6 @@ pub struct View {
     pub(super) identity: String,
     /// The names of the parts.
     pub(super) names: Vec<String>,
-    /// The number of parts.
-    pub(super) size: usize,
     /// The number of parts that a leader needs.
     pub(super) quorum: usize,
     pub(super) shown: Option<Shown>,
@@ -50,6 +48,8 @@ pub(super) struct Shown {
     pub(super) record: LeaderElectionRecord,
     pub(super) version: Version,
     pub(super) parts: Parts,
+    /// `true` if all parts that count show the record, so that its holder knows a request in any of them for its own record.
+    pub(super) is_one_write: bool,
 }
 
 /// An own write.
@@ -83,14 +83,13 @@ impl View {
     /// `quorum` of them.
     #[must_use]
     pub fn new(identity: impl Into<String>, names: Vec<String>, quorum: usize) -> Self {
-        let size = names.len();
+        let looked = (0..names.len()).collect();
         Self {
             identity: identity.into(),
             names,
-            size,
             quorum,
             shown: None,
-            looked: (0..size).collect(),
+            looked,
             own: VecDeque::new(),
             carried: None,
             undecided: 0,
@@ -102,10 +101,14 @@ impl View {
     /// Remembers a write that is about to be sent. A request to a leader is not remembered, because it keeps the write id of
     /// the leader's record.
     pub fn writes(&mut self, record: &LeaderElectionRecord) {
-        if !record.is_released() && record.holder_identity != self.identity {
-            return;
+        if !self.asks(record) {
+            self.remember(record);
         }
-        self.remember(record);
+    }
+
+    /// Returns `true` if a write asks its holder for the lease.
+    pub(super) fn asks(&self, record: &LeaderElectionRecord) -> bool {
+        !record.is_released() && record.holder_identity != self.identity
     }
 
     fn remember(&mut self, record: &LeaderElectionRecord) {
@@ -117,7 +120,7 @@ impl View {
 
     /// Takes a write that has landed in enough parts.
     pub fn wrote(&mut self, record: &LeaderElectionRecord, written: &BTreeMap<usize, Version>) -> Version {
-        if written.len() == self.size {
+        if written.len() == self.names.len() {
             // No earlier write can land any more, because each names a version that has been replaced.
             self.own.retain(|own| Some(&own.write_id) == record.write_id.as_ref());
         }
@@ -126,7 +129,7 @@ impl View {
         parts.0.retain(|_, place| !place.counts && !place.is_behind(record.leader_transitions));
         parts.0.extend(written.iter().map(|(part, version)| (*part, Place::written(version.clone()))));
         let version = parts.version();
-        self.shown = Some(Shown { record: record.clone(), version: version.clone(), parts });
+        self.shown = Some(Shown { record: record.clone(), version: version.clone(), parts, is_one_write: true });
         version
     }
 
@@ -189,7 +192,7 @@ impl View {
     /// Returns `true` if a holder cannot tell from these answers that it has lost the lock, because its last write may be in the
     /// parts that have not answered. Its own deadline ends its term in time.
     pub fn is_in_doubt(&mut self, looks: &Looks) -> bool {
-        let may_hold = self.holds() && looks.len() < self.size && !self.is_decided(looks);
+        let may_hold = self.holds() && looks.len() < self.names.len() && !self.is_decided(looks);
         self.undecided = if may_hold { self.undecided.saturating_add(1) } else { 0 };
         (1..=UNDECIDED_LOOKS).contains(&self.undecided)
     }
@@ -197,7 +200,7 @@ impl View {
     /// Returns `true` if the lock was shown as the candidate's own, and can be held without all parts.
     fn holds(&self) -> bool {
         let is_ours = |shown: &Shown| !shown.record.is_released() && self.is_own(&shown.record);
-        self.quorum < self.size && self.shown.as_ref().is_some_and(is_ours)
+        self.quorum < self.names.len() && self.shown.as_ref().is_some_and(is_ours)
     }
 
     /// Returns the record that these answers show together, and what is new for people to know.
@@ -212,7 +215,10 @@ impl View {
         }
         let parts = self.parts(looks, verdict, &counted);
         let version = parts.version();
+        let is_one_write = matches!(verdict, Verdict::Landed | Verdict::GoesOn);
         let record = self.record(looks, verdict, &counted, &version).map(|mut record| {
+            // Nobody asks for the lease where the request would be a write of its own into all parts.
+            record.rank = record.rank.filter(|_| is_one_write);
             // The election knows one lock, and the next write names the parts.
             record.parts = None;
             // M9: the next write loses no mark of a job and no unknown field of any part, whoever wrote them.
@@ -227,7 +233,7 @@ impl View {
         });
         self.own.iter_mut().for_each(|own| own.is_awaited = false);
         let found = record.as_ref().map(|record| VersionedRecord::new(record.clone(), version.clone()).with_age(age));
-        self.shown = record.map(|record| Shown { record, version, parts });
+        self.shown = record.map(|record| Shown { record, version, parts, is_one_write });
         (found, news)
     }
 
@@ -321,25 +327,20 @@ impl View {
         let halves = || counted.iter().rev().filter_map(|part| Some(&looks.get(part)?.as_ref()?.record));
         let asks = |half: &&LeaderElectionRecord| {
             let shown = self.shown.as_ref().and_then(|shown| shown.record.write_id.as_ref());
-            verdict == Verdict::Landed || self.quorum == self.size || half.write_id.as_ref() == shown
+            verdict == Verdict::Landed || self.quorum == self.names.len() || half.write_id.as_ref() == shown
         };
         let asked = halves().filter(asks).find_map(|half| half.preferred_holder.clone());
         match (verdict, &self.shown) {
             (Verdict::Landed, _) => {
                 let landed = halves().next()?.clone();
-                if counted.len() == self.size && self.is_own(&landed) {
+                if counted.len() == self.names.len() && self.is_own(&landed) {
                     self.own.retain(|own| Some(&own.write_id) == landed.write_id.as_ref());
                 }
                 Some(LeaderElectionRecord { preferred_holder: asked, ..landed })
             }
-            (Verdict::Same | Verdict::GoesOn, Some(Shown { record, .. })) => {
+            (Verdict::Same | Verdict::GoesOn | Verdict::Leaves, Some(Shown { record, .. })) => {
                 let preferred_holder = record.preferred_holder.clone().or(asked);
                 Some(LeaderElectionRecord { preferred_holder, ..record.clone() })
-            }
-            (Verdict::Leaves, Some(Shown { record, .. })) => {
-                // A request for the lease would be a write into all parts.
-                let preferred_holder = record.preferred_holder.clone().or(asked);
-                Some(LeaderElectionRecord { preferred_holder, rank: None, ..record.clone() })
             }
             _ => {
                 let others = halves().filter(|half| !self.is_own(half)).collect();
@@ -359,8 +360,6 @@ impl View {
         LeaderElectionRecord {
             lease_duration,
             write_id: Some(format!("{write_id} {version}")),
-            // A request for the lease would be a write into all, and the holder of one would not know it for its own record.
-            rank: None,
             ..front.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", RELEASED_LEASE))
         }
     }

@@ -8,7 +8,7 @@ use crate::lock::record::LeaderElectionRecord;
 impl View {
     /// Returns the state of the parts for people, and whether it is new.
     pub(super) fn notice_of(&mut self, looks: &Looks) -> Option<Notice> {
-        let notice = self.find_notice(looks).filter(|_| self.quorum == self.size);
+        let notice = self.find_notice(looks).filter(|_| self.quorum == self.names.len());
         let news = notice.clone().filter(|_| notice != self.notice);
         self.notice = notice;
         news
@@ -29,7 +29,7 @@ impl View {
                 return None;
             }
             if self.doubles >= 2 {
-                return Some(Notice::TwoLeaders { old: leader(old), new: leader(new) });
+                return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
             // A single look of this kind may show a takeover.
             let has_changed = |part| {
@@ -38,12 +38,9 @@ impl View {
             };
             self.doubles = if has_changed(0) && has_changed(part) { self.doubles + 1 } else { 0 };
         }
-        match (old.map(|(_, record)| record), new.map(|(_, record)| record)) {
-            (Some(old), new) if self.precedence(Some(old)) > self.precedence(new) => {
-                Some(Notice::OldAlone { leader: leader(old) })
-            }
-            (_, Some(new)) => Some(Notice::NewAlone { leader: leader(new) }),
-            (_, None) => None,
-        }
+        let [old, new] = [old, new].map(|half| half.map(|(_, record)| record));
+        let is_old = self.precedence(old) > self.precedence(new);
+        let [old, new] = [old.filter(|_| is_old), new.filter(|_| !is_old)].map(|half| half.map(leader));
+        (old.is_some() || new.is_some()).then_some(Notice { old, new })
     }
 }

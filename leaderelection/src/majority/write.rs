@@ -25,10 +25,10 @@ impl Majority {
         expected: Option<&Version>,
     ) -> Result<Version, LockError> {
         locked(&self.rest).take();
-        let Some(Plan { mut puts, reads, in_turn }) = self.view().plan(record, expected) else {
-            let problem = format!("{expected:?} is no version of this lock");
-            return Err(LockError::new(StoreErrorKind::Conflict, UPDATE, self.describe(), problem));
-        };
+        let Plan { mut puts, reads, in_turn } = self
+            .view()
+            .plan(record, expected)
+            .map_err(|(kind, problem)| LockError::new(kind, UPDATE, self.describe(), problem))?;
         if in_turn && self.quorum < self.parts.len() {
             let silent = locked(&self.silent).writes.clone();
             puts.make_contiguous().sort_by_key(|put| silent.contains(&put.part));

@@ -10,7 +10,7 @@ mod target;
 
 use std::time::Duration;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, TokioClock};
 use crate::lock::identity;
 use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
 use crate::lock::refused::RefusedWrites;
@@ -25,6 +25,9 @@ pub use target::{HoldingSession, Look, Target};
 
 /// The number of times that a change is tried while a leader renews at the same time.
 const MOST_ATTEMPTS: u32 = 8;
+
+/// The pause before an attempt after the second is this, doubled with each attempt.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The record before and after an intervention.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,7 +228,11 @@ async fn change(
         Some(source) => AdminError::Unknown { lock: lock.describe(), source },
         None => error,
     };
-    for _ in 0..MOST_ATTEMPTS {
+    let clock = TokioClock::new();
+    for attempt in 0..MOST_ATTEMPTS {
+        // A renewal that is under way ends meanwhile, and shows in all parts of a lock that is made of several.
+        let pause = if attempt < 2 { Duration::ZERO } else { PAUSE * (1 << attempt) };
+        clock.sleep_until(clock.now() + pause).await;
         let found = match lock.get().await {
             Ok(found) => found,
             Err(error) => return Err(give_up(doubt, error.into())),
@@ -258,6 +265,7 @@ async fn change(
             Ok(_) => return Ok(Intervention { before, after }),
             Err(error) => match error.kind() {
                 StoreErrorKind::Conflict => {}
+                StoreErrorKind::Rejected if attempt + 1 < MOST_ATTEMPTS => {}
                 StoreErrorKind::Ambiguous => doubt = Some(error),
                 _ => return Err(give_up(doubt, error.into())),
             },

@@ -1,5 +1,6 @@
 //! The meaning of two places together, without I/O: rule M11 of the protocol.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use leaderelection::lock::RecordError;
@@ -12,24 +13,6 @@ pub(super) const BOTH: &str = "both";
 
 /// The lease of nobody, as in client-go.
 pub(super) const RELEASED_LEASE: Duration = Duration::from_secs(1);
-
-/// One of the two places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Old,
-    New,
-}
-
-impl Side {
-    pub(super) const ALL: [Self; 2] = [Self::Old, Self::New];
-
-    fn other(self) -> Self {
-        match self {
-            Self::Old => Self::New,
-            Self::New => Self::Old,
-        }
-    }
-}
 
 /// The object in one of the places.
 #[derive(Clone, Debug)]
@@ -66,42 +49,25 @@ impl Part {
     }
 }
 
-/// The objects in both places.
+/// The objects in both places, the old one first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
-    pub(super) old: Option<Part>,
-    pub(super) new: Option<Part>,
-}
+pub(super) struct Look(pub(super) [Option<Part>; 2]);
 
 impl Look {
-    pub(super) fn at(&self, side: Side) -> Option<&Part> {
-        match side {
-            Side::Old => self.old.as_ref(),
-            Side::New => self.new.as_ref(),
-        }
-    }
-
-    pub(super) fn at_mut(&mut self, side: Side) -> &mut Option<Part> {
-        match side {
-            Side::Old => &mut self.old,
-            Side::New => &mut self.new,
-        }
-    }
-
-    fn parts(&self) -> impl Iterator<Item = (Side, &Part)> {
-        Side::ALL.into_iter().filter_map(|side| Some((side, self.at(side)?)))
+    fn parts(&self) -> impl Iterator<Item = (usize, &Part)> {
+        self.0.iter().enumerate().filter_map(|(side, part)| Some((side, part.as_ref()?)))
     }
 
     /// The version of both together.
     pub(super) fn version(&self) -> Version {
-        let version = |side| self.at(side).map(|part| part.version.as_str());
-        Version::new(json!([version(Side::Old), version(Side::New)]).to_string())
+        let versions = self.0.each_ref().map(|part| part.as_ref().map(|part| part.version.as_str()));
+        Version::new(json!(versions).to_string())
     }
 
     /// Takes from an earlier look since when a version is there.
     pub(super) fn continue_from(&mut self, before: &Self) {
-        for side in Side::ALL {
-            if let (Some(part), Some(before)) = (self.at_mut(side), before.at(side))
+        for pair in self.0.iter_mut().zip(&before.0) {
+            if let (Some(part), Some(before)) = pair
                 && part.version == before.version
             {
                 part.since = before.since;
@@ -111,35 +77,35 @@ impl Look {
 
     /// Forgets what only a reader needs.
     pub(super) fn shorten(&mut self) {
-        for part in [&mut self.old, &mut self.new].into_iter().flatten() {
+        for part in self.0.iter_mut().flatten() {
             part.record.unknown = Default::default();
         }
     }
 
     /// Returns `true` if both places show one write.
     fn is_one_write(&self) -> bool {
-        let write_id = |side| self.at(side).and_then(|part| part.record.write_id.as_ref());
-        write_id(Side::Old).is_some() && write_id(Side::Old) == write_id(Side::New)
+        let [old, new] = self.0.each_ref().map(|part| part.as_ref().and_then(|part| part.record.write_id.as_ref()));
+        old.is_some() && old == new
     }
 
     /// Returns `true` if nobody leads by what one place shows: the write needs the other place too, which shows no write of
     /// the term.
-    fn is_half(&self, side: Side, part: &Part) -> bool {
-        part.is_held() && part.is_of_both && !self.at(side.other()).is_some_and(|other| other.is_of_term(part))
+    fn is_half(&self, side: usize, part: &Part) -> bool {
+        part.is_held() && part.is_of_both && !self.0[1 - side].as_ref().is_some_and(|other| other.is_of_term(part))
     }
 
     /// The place that says who leads, if any does.
-    fn front(&self) -> Option<(Side, &Part)> {
+    fn front(&self) -> Option<(usize, &Part)> {
         let whole = self.parts().filter(|(side, part)| !self.is_half(*side, part));
         whole.max_by_key(|(side, part)| {
-            (part.is_held(), part.record.leader_transitions, part.record.renew_time, *side == Side::Old)
+            (part.is_held(), part.record.leader_transitions, part.record.renew_time, Reverse(*side))
         })
     }
 
     /// The record that both places show together; `None` if there is none.
     pub(super) fn shown(&self) -> Option<LeaderElectionRecord> {
         let token = self.parts().map(|(_, part)| part.record.leader_transitions).max()?;
-        if let (true, Some(old), Some(new)) = (self.is_one_write(), &self.old, &self.new) {
+        if let (true, [Some(old), Some(new)]) = (self.is_one_write(), &self.0) {
             let mut record = new.record.clone();
             record.preferred_holder = record.preferred_holder.or_else(|| old.record.preferred_holder.clone());
             return Some(record);
@@ -150,7 +116,7 @@ impl Look {
         // This is no write, so nobody may take it for one.
         record.write_id = Some(self.version().as_str().to_owned());
         record.unknown = Default::default();
-        for part in [&self.new, &self.old].into_iter().flatten() {
+        for part in self.0.iter().rev().flatten() {
             record.keep_unknown_of(&part.record);
         }
         Some(record)

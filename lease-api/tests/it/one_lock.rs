@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leaderelection::lock::LockParts;
 use leaderelection::{
     ConditionalStore as _, LeaderElectionRecord, MemoryStore, ObjectLock, ObjectStoreBasedLock as _, VersionedRecord,
 };
@@ -119,6 +120,32 @@ async fn a_patch_without_a_version_does_not_take_a_live_lease() {
     api.merge("", &take).await.is(409);
     tokio::time::advance(Duration::from_secs(2)).await;
     api.merge("", &take).await.is(200);
+}
+
+/// Two of three parts are enough for its candidates, who would not miss this one.
+#[tokio::test]
+async fn a_part_of_a_lock_is_shown_and_not_written() {
+    let api = Api::new();
+    let mut record = LeaderElectionRecord::new("ours", Duration::from_secs(15));
+    record.write_id = Some("1-1-1".to_owned());
+    record.parts = Some(LockParts::new(2, ["a", "b", "c"].map(str::to_owned).into(), 0));
+    let mut version = lock(&api).create(&record).await.unwrap();
+    for holder in ["ours", ""] {
+        record.holder_identity = holder.to_owned();
+        version = lock(&api).update(&record, &version).await.unwrap();
+        let shown = api.get().await.is(200);
+        assert_eq!(shown["spec"]["holderIdentity"], holder);
+        let taken = with(&shown, &json!({"holderIdentity": "theirs", "leaseTransitions": 1}));
+        let deleted = api.send("DELETE", WEB, "", "").await;
+        for answer in [api.put(&taken).await, api.merge("force=true", &taken).await, deleted] {
+            let refusal = answer.is(409)["message"].as_str().unwrap().to_owned();
+            assert!(refusal.contains("need 2 of a, b, c, and this candidate needs this lock alone"), "{refusal}");
+        }
+    }
+    record.parts = Some(LockParts::new(3, ["a", "b", "c"].map(str::to_owned).into(), 0));
+    lock(&api).update(&record, &version).await.unwrap();
+    let shown = api.get().await.is(200);
+    api.put(&with(&shown, &json!({"holderIdentity": "theirs", "leaseTransitions": 1}))).await.is(200);
 }
 
 #[tokio::test]

@@ -1,11 +1,15 @@
 //! A request for the lease, which keeps the write id of the leader's record.
 
-use std::time::Duration;
-
+use leaderelection::admin::request_transfer;
+use leaderelection::causes::with_causes;
 use leaderelection::majority::view::View;
-use leaderelection::{LeaderElectionRecord, Version, VersionedRecord};
+use leaderelection::{
+    LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version, VersionedRecord,
+};
+use tokio::time::{Instant, sleep};
 
-const LEASE: Duration = Duration::from_secs(15);
+use super::run;
+use crate::support::{Fault, Journal, LEASE, RETRY, TestLock, builder, stored};
 
 fn names() -> Vec<String> {
     vec!["old".to_owned(), "new".to_owned()]
@@ -35,6 +39,55 @@ fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
         let shown = shown.unwrap().record;
         assert_eq!((shown.preferred_holder.as_deref(), shown.take_backs), (Some("better"), 1));
     }
+}
+
+/// The leader has renewed one of two parts that answer. A request with the write id of neither would take its parts from it.
+#[tokio::test(start_paused = true)]
+async fn a_request_in_the_middle_of_a_renewal_costs_no_lease() {
+    let (stores, journal) = (<[MemoryStore; 3]>::default(), Journal::default());
+    let locks = |identity: &str| [0, 1, 2].map(|part| TestLock::new(&stores[part], identity));
+    let (ours, theirs, operator) = (locks("a"), locks("b"), locks("operator"));
+    let candidate = |locks: &[TestLock; 3]| {
+        builder(Majority::of(locks.clone()).unwrap(), journal.callbacks()).release_on_cancel(true)
+    };
+    let (leader, _cancel, _run) = run(candidate(&ours));
+    sleep(RETRY * 3).await;
+    let (mut next, _cancel, _run) = run(candidate(&theirs));
+    sleep(RETRY * 3).await;
+    [&ours, &theirs, &operator].into_iter().for_each(|locks| locks[2].set_outage(Some(Fault::Hang)));
+    sleep(LEASE * 2).await;
+    assert!(leader.is_leader());
+    let whole = Majority::of(operator).unwrap();
+    let seen = whole.get().await.unwrap().unwrap().record;
+    ours[1].set_outage(Some(Fault::Hang));
+    let first = stored(&stores[0]).await.version;
+    while stored(&stores[0]).await.version == first {
+        sleep(RETRY / 8).await;
+    }
+    let refused = request_transfer(&whole, &seen, "b").await.unwrap_err();
+    assert!(with_causes(&refused).contains("its parts do not show one write yet"), "{refused}");
+    ours[1].set_outage(None);
+    while request_transfer(&whole, &seen, "b").await.is_err() {
+        sleep(RETRY).await;
+    }
+    let asked = Instant::now();
+    while !next.is_leader() {
+        next.changed().await.unwrap();
+    }
+    assert!(asked.elapsed() < RETRY * 5, "{:?}", asked.elapsed());
+}
+
+/// A part that the leader has released is not taken again by a request that comes late.
+#[test]
+fn a_leader_that_leaves_is_not_asked() {
+    let mut operator = View::new("operator", names(), 2);
+    let held = record("leader", "first");
+    operator.show(&[(0, found(&held, "old 1")), (1, found(&held, "new 1"))].into());
+    let (shown, _) = operator.show(&[(0, found(&held, "old 1")), (1, found(&record("", "left"), "new 2"))].into());
+    let mut request = shown.unwrap();
+    assert_eq!(request.record.holder_identity, "leader");
+    request.record.preferred_holder = Some("better".to_owned());
+    assert!(operator.plan(&request.record, Some(&request.version)).is_err());
 }
 
 /// Half of a renewal lands, then the second half of a request that is late, and then an operator releases the other lock.
