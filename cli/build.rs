@@ -19,6 +19,8 @@ fn main() {
     let features: Vec<_> = ["azure", "gcs", "kubernetes", "opendal", "s3"].into_iter().filter(has).collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    println!("cargo:rustc-env=BUILT_COMMIT={commit}");
+    println!("cargo:rustc-env=BUILT_FEATURES={features}");
     println!("cargo:rustc-env=BUILT_VERSION={version} (commit {commit}; features: {features})");
 }
 

@@ -27,7 +27,7 @@ use crate::commands::lease_api;
 #[cfg(unix)]
 use crate::commands::run;
 use crate::commands::{
-    completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, watch,
+    completions, dashboard, health, history, list, man, probe, release, serve, status, transfer, version, watch,
 };
 use crate::exit::{Exit, Failure};
 #[cfg(unix)]
@@ -77,6 +77,7 @@ enum Command {
     Probe(probe::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Version(version::Args),
 }
 
 impl Command {
@@ -98,6 +99,7 @@ impl Command {
             Self::Probe(args) => probe::run(args, output).await,
             Self::Completions(args) => completions::run(args, command(), output),
             Self::Man(args) => man::run(args, command(), output),
+            Self::Version(args) => version::run(&args, output),
         }
     }
 }

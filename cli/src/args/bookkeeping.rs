@@ -7,7 +7,10 @@ use leaderelection::LeaderElectionConfigBuilder;
 use leaderelection::SessionBuilder;
 use leaderelection::history::KeepHistory;
 
+use crate::args::parts::Parts;
 use crate::args::timing::duration;
+use crate::exit::Failure;
+use crate::lock::CandidateLock;
 
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Election")]
@@ -28,6 +31,17 @@ pub(crate) struct Bookkeeping {
 impl Bookkeeping {
     fn history(&self) -> Option<KeepHistory> {
         self.keep_history.map(|terms| KeepHistory::terms(terms).for_at_most(self.keep_history_for))
+    }
+
+    /// Fails if the lock has no room for what is to be kept.
+    pub(crate) fn must_fit(&self, parts: &Parts, locks: &CandidateLock) -> Result<(), Failure> {
+        let lease = parts.urls(locks).map(ToString::to_string).find(|url| url.starts_with("lease:"));
+        match lease.filter(|_| self.keep_history.is_some()) {
+            Some(lease) => Err(Failure::usage(format!(
+                "--keep-history: {lease} is a Lease of Kubernetes, beside which no history fits; leave the option out"
+            ))),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn apply(&self, mut config: LeaderElectionConfigBuilder) -> LeaderElectionConfigBuilder {

@@ -49,7 +49,7 @@ impl Parts {
                 format!("--also ({also}) is for a move to one lock, and --lock names {}", locks.parts().len());
             return Err(Failure::usage(message));
         }
-        let urls: Vec<&LockUrl> = self.also.iter().chain(locks.parts()).collect();
+        let urls: Vec<&LockUrl> = self.urls(locks).collect();
         for (number, url) in urls.iter().enumerate() {
             for other in &urls[..number] {
                 if url.names_the_object_of(other).await {
@@ -71,6 +71,11 @@ impl Parts {
             None => Arc::new(most),
             Some(needed) => Arc::new(most.needing(needed)?),
         })
+    }
+
+    /// The URLs of all parts.
+    pub(crate) fn urls<'a>(&'a self, locks: &'a CandidateLock) -> impl Iterator<Item = &'a LockUrl> {
+        self.also.iter().chain(locks.parts())
     }
 
     /// The name of all parts.

@@ -18,4 +18,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod transfer;
+pub(crate) mod version;
 pub(crate) mod watch;

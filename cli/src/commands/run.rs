@@ -3,6 +3,7 @@
 mod course;
 mod election;
 mod first_look;
+mod hooks;
 mod locks;
 mod loss;
 mod metrics;
@@ -22,9 +23,10 @@ use leaderelection::lock::JobId;
 use leaderelection::{DefaultLeaderElector, EndReason, LeaderCallbacks, LeaderElectionConfig};
 use tokio_util::sync::CancellationToken;
 
-use self::course::{Course, Ended};
+use self::course::{Course, Ended, TOO_LONG};
 use self::election::{Election, ElectionEnd};
 use self::first_look::Patience;
+use self::hooks::{HookArgs, Hooks};
 use self::locks::{Locks, Refusals};
 use self::slots::{Numbered, TermEnd};
 use self::variables::Variables;
@@ -119,14 +121,16 @@ pub(crate) struct Args {
     #[arg(requires = "command")]
     slots: Option<u32>,
     /// Kill the command, and all that it started, if it still runs for this long after SIGTERM, SIGINT or SIGQUIT for
-    /// leaderelect was passed on. Without this option, leaderelect waits, and keeps the lease. When leadership is lost,
-    /// the time is this long at most, and never longer than the lease allows
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    kill_after: Option<Duration>,
-    /// End the command with SIGTERM if it still runs after this time, and with SIGKILL after --kill-after, or 5 seconds.
+    /// leaderelect was passed on. The lease is kept meanwhile. When leadership is lost, the time is this long at most,
+    /// and never longer than the lease allows
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    kill_after: Duration,
+    /// End the command with SIGTERM if it still runs after this time, and with SIGKILL after --kill-after.
     /// The lease is released, and the exit code is 124. With --campaign, the next term follows
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_runtime: Option<Duration>,
+    #[command(flatten)]
+    hooks: HookArgs,
     /// Serve the metrics for Prometheus at http://ADDRESS:PORT/metrics, while this process waits and while it
     /// leads. Everybody who can reach the address can read them; they name the lock and contain no secret
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = addresses)]
@@ -173,9 +177,6 @@ Examples:
     leaderelect run --campaign s3://bucket/locks/worker \\
         --also lease://default/worker -- worker";
 
-/// The exit code for a command that ran too long, as that of `timeout`.
-const TOO_LONG: Exit = Exit::Code(124);
-
 impl Args {
     /// The longest time without leadership; `None` means no limit.
     fn patience(&self) -> Option<Duration> {
@@ -201,6 +202,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
     let timings = args.timing.timings()?;
+    args.bookkeeping.must_fit(&args.parts, &args.lock)?;
     let identity = args.timing.identity();
     if let Some(addresses) = &args.metrics_listen {
         // Electors look their metrics up when they begin to compete.
@@ -218,6 +220,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     if args.notify.is_given() {
         hidden.extend(VARIABLES.map(str::to_owned));
     }
+    let hooks = Hooks::new(args.hooks.clone(), hidden.clone(), output.clone());
     let command = match &args.command[..] {
         [] => None,
         words => Some(CommandLine::new(words, hidden, output.log_format().as_arg())?),
@@ -227,15 +230,16 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     // The signs of life come from the thread that renews the lease.
     let notifier = args.notify.start(|| true)?;
     let shutdown = CancellationToken::new();
-    let job = Arc::new(Job::new(
+    let job = Arc::new(Job {
         command,
         variables,
-        args.campaign,
-        Course::new(&timings, args.kill_after, args.max_runtime),
-        shutdown.clone(),
-        output.clone(),
-        notifier.clone(),
-    ));
+        again: args.campaign,
+        course: Course::new(&timings, args.kill_after, args.max_runtime),
+        shutdown: shutdown.clone(),
+        output: output.clone(),
+        notifier: notifier.clone(),
+        hooks,
+    });
     let mut peers = None;
     let election = match args.slots {
         None => {
@@ -305,6 +309,11 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     // Followers wait to hear that the lease is released.
     if let Some(peers) = peers {
         peers.finish().await;
+    }
+    // A further signal ends the wait.
+    tokio::select! {
+        () = job.hooks.ended() => {}
+        _ = signals.next_ending() => {}
     }
     match end {
         ElectionEnd::Terms(end) => conclude(&args, &job, end, given_up),

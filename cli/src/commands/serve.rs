@@ -135,6 +135,7 @@ Examples:
 const TOLERATED_DELAY: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
+    args.bookkeeping.must_fit(&args.parts, &args.lock)?;
     let signals = Signals::listen()?;
     let token = args.access.token()?;
     let hosts = args.access.hosts().with(args.peers.addresses());

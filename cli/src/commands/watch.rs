@@ -1,6 +1,8 @@
 //! `leaderelect watch`.
 
+mod cloud_event;
 mod hook;
+mod post;
 #[cfg(unix)]
 mod reader;
 
@@ -8,15 +10,18 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use leaderelection::clock::{Clock as _, SystemClock};
 use serde::Serialize;
 
+use self::cloud_event::Numbers;
+use self::post::Poster;
 use crate::args::timing::{duration, pause};
 use crate::exit::{Exit, Failure};
 use crate::lock::OperatorLock;
 use crate::lock::view::{self, State, View};
+use crate::output::Output;
 use crate::output::plain::plain;
-use crate::output::{Format, Output};
 use crate::survey::doubt::Doubt;
 use crate::survey::observe::{Look, Observer};
 use crate::survey::slots;
@@ -50,6 +55,11 @@ pub(crate) struct Args {
     /// The output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
+    /// Send every change to this URL with POST, as a CloudEvent in structured mode. Changes are sent in their order. After
+    /// no answer, 408, 429 or 5xx, a request is sent up to five times in all, with pauses of 1, 2, 4 and 8 seconds. A
+    /// change that is not taken is reported, and does not end the watch. No message contains more of the URL than the host
+    #[arg(long, value_name = "URL")]
+    post: Option<Hidden>,
     /// The command to run for every change, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -61,9 +71,40 @@ Examples:
     leaderelect watch s3://bucket/locks/scheduler
   Renewals as well, for a program:
     leaderelect watch --renewals --output json s3://bucket/locks/scheduler
+  Every change as a CloudEvent, to a receiver whose URL is a secret:
+    LEADERELECT_POST=https://hooks.example.com/secret \\
+        leaderelect watch s3://bucket/locks/scheduler
   Tell a chat of every new leader:
     leaderelect watch s3://bucket/locks/scheduler -- \\
         sh -c 'notify \"$LEADERELECTION_EVENT: $LEADERELECTION_LEADER\"'";
+
+/// The format in which a change is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs: one JSON object per line
+    Json,
+    /// For programs: one CloudEvent 1.0 per line, as JSON, whose type is leaderelection. and the event
+    #[value(name = "cloudevents")]
+    CloudEvents,
+}
+
+/// A text that may have a secret.
+#[derive(Clone)]
+struct Hidden(String);
+
+impl From<&str> for Hidden {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden")
+    }
+}
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -95,7 +136,9 @@ impl Event {
 
 #[derive(Serialize)]
 struct Line<'a> {
-    time: &'a str,
+    /// A CloudEvent has the time outside of its data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
     event: Event,
     #[serde(flatten)]
     view: &'a View,
@@ -114,6 +157,8 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
+    let poster = args.post.as_ref().map(|url| Poster::start(&url.0, args.request_timeout, output)).transpose()?;
+    let mut teller = Teller { args: &args, poster, numbers: Numbers::new(), output };
     let mut observer = Observer::new(&args.lock, args.request_timeout, args.interval).await?;
     // A wrong URL is reported at once. Later, the store may become unreachable and come back.
     let Look { view: mut last, mut age, store_age, .. } = observer.next().await?;
@@ -128,24 +173,24 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
     }
     let doubt = last.doubt(store_age, SystemClock.wall_time());
-    tell(&args, first(&last), &last, doubt, output).await?;
+    teller.tell(first(&last), &last, doubt).await?;
     // The cause for which the store is of no use, if it is not.
     let (mut unreachable, mut expired) = (None, false);
     loop {
         match observer.next().await {
             Err(failure) => {
                 if unreachable.replace(failure.cause) != Some(failure.cause) {
-                    tell(&args, Event::Unreachable, &View::unreachable(&args.lock, &failure), None, output).await?;
+                    teller.tell(Event::Unreachable, &View::unreachable(&args.lock, &failure), None).await?;
                 }
             }
             Ok(Look { view, age: now, .. }) => {
                 if unreachable.take().is_some() {
-                    tell(&args, Event::Reachable, &view, None, output).await?;
+                    teller.tell(Event::Reachable, &view, None).await?;
                 }
                 if let Some(event) = change(&last, &view)
                     && (event != Event::Renewed || args.renewals || expired)
                 {
-                    tell(&args, event, &view, None, output).await?;
+                    teller.tell(event, &view, None).await?;
                 }
                 expired &= view == last;
                 (last, age) = (view, now);
@@ -153,7 +198,7 @@ async fn follow(args: Args, output: &Output) -> Result<Exit, Failure> {
         }
         if unreachable.is_none() && !expired && age.is_some_and(|age| age.expired) {
             expired = true;
-            tell(&args, Event::Expired, &last, None, output).await?;
+            teller.tell(Event::Expired, &last, None).await?;
         }
     }
 }
@@ -181,16 +226,31 @@ fn change(before: &View, after: &View) -> Option<Event> {
     (before.state == State::Held && versions(before) != versions(after)).then_some(Event::Renewed)
 }
 
-/// Prints a change, and runs the command for it. `doubt` is a sign that the holder is dead.
-async fn tell(args: &Args, event: Event, view: &View, doubt: Option<Doubt>, output: &Output) -> Result<(), Failure> {
-    let time = view::time(SystemClock.wall_time());
-    match args.output {
-        Format::Json => output.json(&Line { time: &time, event, view })?,
-        Format::Text => print(&time, event, view, doubt, output)?,
-    }
-    match args.command.split_first() {
-        Some((program, arguments)) => hook::run(program, arguments, &time, event.name()?, view, output).await,
-        None => Ok(()),
+/// Everybody who is told of changes.
+struct Teller<'a> {
+    args: &'a Args,
+    poster: Option<Poster>,
+    numbers: Numbers,
+    output: &'a Output,
+}
+
+impl Teller<'_> {
+    /// Prints a change, posts it, and runs the command for it. `doubt` is a sign that the holder is dead.
+    async fn tell(&mut self, event: Event, view: &View, doubt: Option<Doubt>) -> Result<(), Failure> {
+        let (time, name) = (view::time(SystemClock.wall_time()), event.name()?);
+        let cloud_event = self.numbers.next(&view.lock, &time, &name, Line { time: None, event, view });
+        match self.args.output {
+            Format::CloudEvents => self.output.json(&cloud_event)?,
+            Format::Json => self.output.json(&Line { time: Some(&time), event, view })?,
+            Format::Text => print(&time, event, view, doubt, self.output)?,
+        }
+        if let Some(poster) = &self.poster {
+            poster.post(&name, serde_json::to_string(&cloud_event).map_err(std::io::Error::from)?);
+        }
+        match self.args.command.split_first() {
+            Some((program, arguments)) => hook::run(program, arguments, &time, name, view, self.output).await,
+            None => Ok(()),
+        }
     }
 }
 

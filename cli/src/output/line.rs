@@ -149,6 +149,9 @@ pub(super) enum Origin {
 /// The fields of our spans that are the same in every line of a process.
 const SAME_IN_EVERY_LINE: [&str; 2] = ["name", "identity"];
 
+/// The beginning of the fields of a term, which are for traces.
+const OF_TERM: &str = "leader.election.";
+
 impl Line {
     pub(super) fn said(level: Level, message: impl fmt::Display) -> Self {
         Self { level, message: message.to_string(), fields: Fields::default(), origin: Origin::Command }
@@ -184,7 +187,8 @@ impl Line {
         }
         for (field, value) in &around.0 {
             // The error of a request names the lock already.
-            let is_news = !text.contains(&value.shown()) && !SAME_IN_EVERY_LINE.contains(field);
+            let is_known = SAME_IN_EVERY_LINE.contains(field) || field.starts_with(OF_TERM);
+            let is_news = !is_known && !text.contains(&value.shown());
             if is_news {
                 text += &format!(" {}={}", name(*field), plain(value.quoted()));
             }

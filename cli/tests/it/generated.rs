@@ -113,5 +113,10 @@ fn the_version_names_the_commit_and_the_clouds() {
     // A copy without the repository has no commit.
     let is_name = commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit());
     assert!(is_name || commit == "unknown", "{ended:?}");
+    assert_eq!(end(&["version"]).stdout, ended.stdout);
+    let json: serde_json::Value = serde_json::from_str(&end(&["version", "-o", "json"]).stdout).unwrap();
+    let features = serde_json::json!(["azure", "gcs", "s3"]);
+    assert_eq!((&json["commit"], &json["features"]), (&commit.into(), &features), "{json}");
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(end(&["run", "--version"]).stdout.replace("leaderelect-run", "leaderelect"), ended.stdout);
 }

@@ -7,6 +7,7 @@ mod browser;
 mod cgroups;
 #[cfg(target_os = "linux")]
 mod chain;
+mod cloud_events;
 mod clouds;
 mod control_characters;
 mod dashboard;
@@ -21,6 +22,7 @@ mod giving_up;
 mod guides;
 mod health;
 mod history;
+mod hooks;
 mod hung;
 mod intervene;
 mod jobs;

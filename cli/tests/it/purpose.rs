@@ -1,4 +1,4 @@
-//! `--purpose`: two deployments that use one lock by accident.
+//! `--purpose`, for two deployments that use one lock by accident, and `--keep-history` where none fits.
 
 use crate::status::json;
 use crate::support::{LONG, Place, Running, end, run};
@@ -35,4 +35,16 @@ fn slots_have_a_purpose_too() {
     drop(billing);
     let mail = end(&run(&workers, &of("mail"), &["echo", "ran"]));
     assert_eq!((mail.code, mail.stdout.as_str()), (Some(0), "ran\n"), "{mail:?}");
+}
+
+#[test]
+fn a_lease_of_kubernetes_has_no_room_for_a_history() {
+    for command in [&["run"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        for locks in [&["lease://default/a"][..], &["file:///tmp/a", "--also", "lease://default/a"]] {
+            let ended = end(&[command, locks, &["--keep-history", "5"]].concat());
+            assert_eq!(ended.code, Some(64), "{ended:?}");
+            let refusal = "--keep-history: lease://default/a is a Lease of Kubernetes, beside which no history fits";
+            assert!(ended.stderr.contains(refusal), "{ended:?}");
+        }
+    }
 }

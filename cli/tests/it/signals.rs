@@ -1,5 +1,7 @@
 //! Signals on their way through `run`.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use crate::support::{LONG, Place, Running, TIMINGS, run};
@@ -38,7 +40,8 @@ fn the_lease_is_renewed_while_the_command_takes_its_time_to_stop() {
     let place = Place::new();
     let slow = "trap 'sleep 10; echo cleaned up; exit 6' TERM; echo up; while :; do sleep 0.02; done";
     let lock = place.lock("a");
-    let mut running = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", slow]));
+    let patient = [&TIMINGS[..], &["--kill-after", "1h"]].concat();
+    let mut running = Running::start(&run(&lock, &patient, &["sh", "-c", slow]));
     running.wait_for("up");
     let mut next = Running::start(&run(&lock, &TIMINGS, &["sh", "-c", "echo led"]));
     running.signal(Signal::TERM);
@@ -88,17 +91,19 @@ fn sighup_is_for_the_command_and_ends_no_campaign() {
 const DEAF: &str = "trap '' TERM INT QUIT; sleep 1000 & echo up; while :; do sleep 1; done";
 
 #[test]
-fn a_command_that_does_not_end_is_killed_if_asked_for() {
-    let place = Place::new();
-    for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
-        let options = [&LONG[..], &["--kill-after", "300ms"]].concat();
+fn a_command_that_does_not_end_is_killed() {
+    let (place, short) = (Place::new(), Duration::from_millis(300));
+    let usual = (Signal::TERM, &[][..], Duration::from_secs(10));
+    let asked = [Signal::TERM, Signal::INT, Signal::QUIT].map(|signal| (signal, &["--kill-after", "300ms"][..], short));
+    for (signal, more, patience) in asked.into_iter().chain([usual]) {
+        let options = [&LONG[..], more].concat();
         let mut running = Running::start(&run(&place.lock("a"), &options, &["sh", "-c", DEAF]));
         running.wait_for("up");
         let told = std::time::Instant::now();
         running.signal(signal);
         let ended = running.end();
         assert_eq!(ended.code, Some(128 + 9), "{ended:?}");
-        assert!(told.elapsed() >= std::time::Duration::from_millis(300), "{ended:?}");
+        assert!(told.elapsed() >= patience, "{ended:?}");
         assert!(ended.stderr.contains("still runs after SIGTERM"), "{ended:?}");
         assert!(place.record("a").is_released(), "it was not ended in good order");
     }

@@ -6,3 +6,4 @@ pub mod faulty;
 pub mod logs;
 #[cfg(feature = "election")]
 pub mod play;
+pub mod spans;

@@ -30,14 +30,18 @@ pub fn logged(level: Level, scenario: impl AsyncFnOnce()) -> Vec<String> {
 
 /// The events of `code`, each with its fields, and what it returned. `None` is every level, and spans too.
 fn events_of<T>(level: Option<Level>, code: impl FnOnce() -> T) -> (Vec<String>, T) {
-    // While there is but one subscriber, whichever thread comes to an event first decides for all threads
-    // whether anybody wants it, by its own subscriber, and other tests have none.
-    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Events { level: None, events: Arc::default() }.into());
-    LazyLock::force(&ANOTHER);
+    with_another_subscriber();
     let events = Arc::default();
     let output = tracing::subscriber::with_default(Events { level, events: Arc::clone(&events) }, code);
     let events = events.lock().unwrap().clone();
     (events, output)
+}
+
+/// Makes sure that there are two subscribers. While there is but one, whichever thread comes to an event first decides
+/// for all threads whether anybody wants it, by its own subscriber, and other tests have none.
+pub(crate) fn with_another_subscriber() {
+    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Events { level: None, events: Arc::default() }.into());
+    LazyLock::force(&ANOTHER);
 }
 
 struct Events {

@@ -11,8 +11,7 @@ use crate::history::keeper::{Keeper, Place};
 
 /// The parts of an elector that listen to every run.
 pub(crate) trait Listeners: Debug + Send + Sync {
-    /// The name of the elector in metrics.
-    #[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "nothing else needs the name"))]
+    /// The name of the elector in metrics and traces.
     fn name(&self) -> Arc<str>;
 
     /// The name of the lock, if it is one of many of a session. A session logs totals; per-lock lines need the lock's

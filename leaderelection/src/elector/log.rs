@@ -23,19 +23,19 @@ pub(super) fn sending(lock_of_session: Option<&str>, operation: Operation) {
 }
 
 /// The session of a lock tells of an outage, once for all locks.
-pub(super) fn failed(lock_of_session: Option<&str>, error: &LockError) {
-    let chain = error.in_full();
+pub(super) fn failed(lock_of_session: Option<&str>, operation: Operation, error: &LockError) {
+    let (chain, request) = (error.in_full(), operation.name());
     match error.kind() {
         _ if lock_of_session.is_some() => {
-            tracing::debug!(lock = lock_of_session, error = chain, "a request to the lock failed");
+            tracing::debug!(lock = lock_of_session, request, error = chain, "a request to the lock failed");
         }
         // A takeover may meet all candidates but one with a conflict, which is worth no warning.
-        StoreErrorKind::Conflict => tracing::debug!(error = chain, "somebody else wrote the lock first"),
+        StoreErrorKind::Conflict => tracing::debug!(request, error = chain, "somebody else wrote the lock first"),
         StoreErrorKind::Fatal | StoreErrorKind::Unreadable => {
-            tracing::error!(error = chain, "the lock cannot be used; trying again");
+            tracing::error!(request, error = chain, "the lock cannot be used; trying again");
         }
         StoreErrorKind::Rejected | StoreErrorKind::Ambiguous => {
-            tracing::warn!(error = chain, "a request to the lock failed; trying again");
+            tracing::warn!(request, error = chain, "a request to the lock failed; trying again");
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod run_error;
 mod service;
+mod span;
 pub(crate) mod stamper;
 mod store_time;
 pub(crate) mod term;

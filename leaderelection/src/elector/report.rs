@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use tracing::Span;
+
 use super::listeners::Listeners;
-use super::log;
 use super::meters::Meters;
 use super::request::{Answered, Asked};
 use super::watches::Noticed;
+use super::{log, span};
 use crate::clock::LocalInstant;
 use crate::election::{Answer, BeginReason, EndReason, Fact, Operation, WorkEnd};
 use crate::handle::history::{Kept, Loss, Stopped};
@@ -24,6 +26,8 @@ use crate::store::StoreErrorKind;
 pub(crate) struct Report {
     meters: Meters,
     finished: bool,
+    /// The span of the term, from its begin to its end.
+    term: Span,
     /// The memory that the history needs, if it is kept.
     past: Option<Box<Past>>,
 }
@@ -31,7 +35,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(listeners: Arc<dyn Listeners>) -> Self {
         let past = listeners.history().map(|_| Box::default());
-        Self { meters: Meters::new(listeners), finished: false, past }
+        Self { meters: Meters::new(listeners), finished: false, term: Span::none(), past }
     }
 
     fn listeners(&self) -> &dyn Listeners {
@@ -57,7 +61,7 @@ impl Report {
         self.meters.answered(now, asked, Answered::of(answer));
         match error {
             // A conflict is a normal event of an election, and no failure.
-            Some(error) if error.kind() == StoreErrorKind::Conflict => log::failed(self.lock(), error),
+            Some(error) if error.kind() == StoreErrorKind::Conflict => self.log_failure(asked.operation, error),
             Some(error) => self.failed(now, asked.operation, error),
             None => {}
         }
@@ -88,14 +92,19 @@ impl Report {
 
     /// Something is wrong with the lock or its store.
     pub(crate) fn failed(&self, now: LocalInstant, operation: Operation, error: &LockError) {
-        log::failed(self.lock(), error);
+        self.log_failure(operation, error);
         let recorded = RecordedError::new(now, self.listeners().clock().wall_time(), operation, error);
         self.status().fail(recorded);
     }
 
+    fn log_failure(&self, operation: Operation, error: &LockError) {
+        self.term.in_scope(|| log::failed(self.lock(), operation, error));
+    }
+
     pub(crate) fn started(&mut self, leadership: &Leadership, reason: BeginReason) {
         let fencing_token = leadership.fencing_token();
-        log::started(self.lock(), fencing_token, &reason);
+        self.term = span::begin(self.listeners(), fencing_token, &reason);
+        self.term.in_scope(|| log::started(self.lock(), fencing_token, &reason));
         self.meters.term_started();
         let at = self.listeners().clock().wall_time();
         let before = self.past.as_mut().and_then(|past| past.started(at, self.meters.listeners.identity(), &reason));
@@ -110,7 +119,8 @@ impl Report {
     /// The term is over, and the step that found this out was taken at `now`.
     pub(crate) fn stopped(&mut self, now: LocalInstant, leadership: &Leadership, reason: EndReason) {
         let fencing_token = leadership.fencing_token();
-        log::stopped(self.lock(), fencing_token, &reason);
+        self.term.in_scope(|| log::stopped(self.lock(), fencing_token, &reason));
+        span::end(&std::mem::replace(&mut self.term, Span::none()), &reason);
         self.meters.term_ended(&reason);
         // A process that stood still notices the end late. The history has the moment at which the window closed.
         let noticed_after = now.saturating_since(leadership.valid_until());

@@ -172,6 +172,10 @@ async fn the_locks_of_a_session_have_histories_of_their_own() {
         let kept = in_words(&terms(&store.inner, lock).await);
         assert_eq!(kept, ["a 0 expired, taken over by b", "b 1 stopped"], "{lock}");
     }
+    // The listings of the locks show the histories, and no member reads one for that.
+    let calls = store.take_calls().into_iter().filter(|(_, key)| key.ends_with(history::SUFFIX));
+    let (reads, writes): (Vec<_>, Vec<_>) = calls.map(|(call, _)| call).partition(|call| *call == Call::Get);
+    assert_eq!((reads.len(), writes), (4, vec![Call::Put; 4]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,6 +39,7 @@ mod service;
 mod session;
 mod sessions;
 mod slots;
+mod spans;
 mod stalls;
 mod store_check;
 mod store_clock;

@@ -10,11 +10,18 @@ use rustix::process::Signal;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::locks::Locks;
 use super::loss::Loss;
 use crate::exit::{Exit, Failure};
 use crate::supervise::command::{Limits, Orders, Running};
 use crate::supervise::signals;
 use crate::supervise::words::Order;
+
+/// The time that the elector gets to tell of the end of a term.
+const TIME_TO_TELL: Duration = Duration::from_secs(1);
+
+/// The exit code for a command that ran too long, as that of `timeout`.
+pub(super) const TOO_LONG: Exit = Exit::Code(124);
 
 /// The end of the command.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ pub(super) struct Course {
     /// The time from the loss of leadership until another candidate may lead.
     gap: Duration,
     /// The time that a command gets to end by itself.
-    kill_after: Option<Duration>,
+    kill_after: Duration,
     /// The time for which a command may run.
     max_runtime: Option<Duration>,
     state: Mutex<State>,
@@ -85,7 +92,7 @@ struct Current {
 }
 
 impl Course {
-    pub(super) fn new(timings: &Timings, kill_after: Option<Duration>, max_runtime: Option<Duration>) -> Self {
+    pub(super) fn new(timings: &Timings, kill_after: Duration, max_runtime: Option<Duration>) -> Self {
         let gap = timings.lease_duration().saturating_sub(timings.renew_deadline());
         let (leave, has_dropped, told_to_end) = (CancellationToken::new(), Notify::new(), Notify::new());
         let (state, handles) = (Mutex::default(), OnceLock::new());
@@ -101,6 +108,22 @@ impl Course {
     /// The end of the term of the last command, if this process did not ask for that end.
     pub(super) fn loss(&self) -> Option<Loss> {
         Loss::find(self.handles.get()?, self.with(|state| state.token)?)
+    }
+
+    /// The end of the term of the last command, which the elector may tell a moment after the work has noticed it.
+    pub(super) fn told_loss(&self) -> impl Future<Output = Option<Loss>> + Send + use<> {
+        let found = self.handles.get().cloned().zip(self.with(|state| state.token));
+        async move {
+            let (handles, token) = found?;
+            let mut locks = Locks::new(handles.clone());
+            let told = async {
+                while Loss::find(&handles, token).is_none() {
+                    locks.changed().await;
+                }
+            };
+            let _ = tokio::time::timeout(TIME_TO_TELL, told).await;
+            Loss::find(&handles, token)
+        }
     }
 
     /// The moments that a command is bound by that starts now.
@@ -234,9 +257,9 @@ impl Course {
         self.told_to_end.notified().await;
     }
 
-    /// The moment at which this process kills a command that is told to end now; `None` if it waits for its end.
-    pub(super) fn kill_after(&self) -> Option<LocalInstant> {
-        self.kill_after.map(|patience| SystemClock.now() + patience)
+    /// The moment at which this process kills a command that is told to end now.
+    pub(super) fn kill_after(&self) -> LocalInstant {
+        SystemClock.now() + self.kill_after
     }
 
     /// The moment at which a command that starts now has run for too long.
@@ -246,8 +269,7 @@ impl Course {
 
     /// The moment at which this process kills the command because leadership was lost.
     pub(super) fn kill_at(&self, leadership: &Leadership) -> LocalInstant {
-        let allowed = leadership.valid_until() + self.gap / 2;
-        self.kill_after().map_or(allowed, |wanted| wanted.min(allowed))
+        self.kill_after().min(leadership.valid_until() + self.gap / 2)
     }
 
     /// The moment at which the watchdog kills the command: later than this process, and early enough for the

@@ -26,6 +26,11 @@ impl Loss {
             .filter(|end| !matches!(end.reason(), None | Some(EndReason::SteppedDown)))
     }
 
+    /// The name of the reason, for programs.
+    pub(super) fn name(&self) -> &'static str {
+        self.reason().map_or("unknown", EndReason::name)
+    }
+
     fn reason(&self) -> Option<&EndReason> {
         match &self.transition.change {
             Change::StoppedLeading { reason, .. } => Some(reason),

@@ -16,7 +16,7 @@ use crate::supervise::signals;
 use crate::supervise::terminal::Foreground;
 use crate::supervise::words::{NotRun, Order, Report};
 
-/// The time that processes get to end after SIGTERM, if no option says more.
+/// The time that processes get to end after SIGTERM when the command has ended.
 const PATIENCE_WITH_LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// The time after which a process that was killed counts as one that cannot be ended.
@@ -129,16 +129,14 @@ impl<'a> Term<'a> {
     }
 
     fn on_signal(&mut self) {
-        if let Some(at) = self.course.kill_after() {
-            self.kill_by(at);
-        }
+        self.kill_by(self.course.kill_after());
     }
 
     fn on_max_runtime(&mut self) {
         (self.too_long, self.end_at) = (true, None);
         self.output.say("the command still runs after --max-runtime: ending it");
         self.running.terminate();
-        self.kill_by(self.course.kill_after().unwrap_or(SystemClock.now() + PATIENCE_WITH_LEFTOVERS));
+        self.kill_by(self.course.kill_after());
     }
 
     fn kill_by(&mut self, at: LocalInstant) {

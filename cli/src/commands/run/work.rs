@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::course::{Course, Ended, left_running};
+use super::hooks::Hooks;
 use super::term::{Outcome, Term};
 use super::variables::Variables;
 use crate::commands::notify::Notifier;
@@ -25,29 +26,18 @@ const TIME_TO_DIE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Job {
     /// `None` if the process only holds the lock.
-    command: Option<CommandLine>,
-    variables: Variables,
+    pub(super) command: Option<CommandLine>,
+    pub(super) variables: Variables,
     /// The command runs again in the next term.
-    again: bool,
-    shutdown: CancellationToken,
-    output: Output,
-    notifier: Notifier,
+    pub(super) again: bool,
+    pub(super) shutdown: CancellationToken,
+    pub(super) output: Output,
+    pub(super) notifier: Notifier,
     pub(super) course: Course,
+    pub(super) hooks: Hooks,
 }
 
 impl Job {
-    pub(super) fn new(
-        command: Option<CommandLine>,
-        variables: Variables,
-        again: bool,
-        course: Course,
-        shutdown: CancellationToken,
-        output: Output,
-        notifier: Notifier,
-    ) -> Self {
-        Self { command, variables, again, shutdown, output, notifier, course }
-    }
-
     /// Tells the user something before the work begins.
     pub(super) fn tell(&self, what: std::fmt::Arguments<'_>) {
         self.output.say(what);
@@ -60,7 +50,7 @@ impl Job {
         let gone = async { while running.next().await != Report::Gone {} };
         match tokio::time::timeout(TIME_TO_DIE, gone).await {
             Ok(()) => {
-                self.course.end(Ended::Lost { how: "was killed" });
+                self.end(Ended::Lost { how: "was killed" });
                 Ok(())
             }
             Err(_) => Err(left_running(&running.left().to_string())),
@@ -78,9 +68,11 @@ impl Job {
             Some(slot) => self.output.say(format_args!("holding slot {slot} with fencing token {token}")),
         }
         self.notifier.leads(token);
+        let variables = self.variables.of_term(token, slot);
+        self.hooks.begin(&variables);
         let Some(command) = &self.command else { return self.hold(&leadership).await };
         let limits = self.course.limits(&leadership);
-        let running = match Running::start(command, &self.variables.of_term(token, slot), limits) {
+        let running = match Running::start(command, &variables, limits) {
             Ok(running) => running,
             Err(error) => return self.cannot_start(&error),
         };
@@ -92,13 +84,14 @@ impl Job {
         drop(held);
         let over = outcome.lost || !leadership.is_valid();
         let ended = self.ended(command, outcome, over);
-        if matches!(ended, Ended::NotStarted(_)) {
-            // The next term would end in the same way.
-            self.course.finish();
-        }
+        // The next term would end in the same way.
+        let is_last = matches!(ended, Ended::NotStarted(_));
         // A history tells it, if one is kept.
         leadership.tell_result(ended.to_string());
-        self.course.end(ended);
+        self.end(ended);
+        if is_last {
+            self.course.finish();
+        }
         if self.course.is_finishing() {
             self.notifier.stops();
             self.shutdown.cancel();
@@ -111,15 +104,25 @@ impl Job {
     async fn hold(&self, leadership: &Leadership) {
         self.course.hold(leadership);
         if let Err(failure) = self.output.raw(format!("{}\n", leadership.fencing_token()).as_bytes()) {
-            self.course.end(Ended::NotStarted(failure));
+            self.end(Ended::NotStarted(failure));
             return self.shutdown.cancel();
         }
         leadership.lost().await;
+        if !self.shutdown.is_cancelled() {
+            self.hooks.on_loss(self.course.told_loss());
+        }
+    }
+
+    /// The command of a term has ended.
+    fn end(&self, ended: Ended) {
+        // A hook starts when the work has told the elector of its end.
+        self.hooks.on_end(&ended, self.course.is_finishing(), self.course.told_loss());
+        self.course.end(ended);
     }
 
     fn cannot_start(&self, error: &io::Error) {
         let failure = Failure::new(Exit::Code(126), format!("cannot start the command: {error}"));
-        self.course.end(Ended::NotStarted(failure));
+        self.end(Ended::NotStarted(failure));
         self.shutdown.cancel();
     }
 

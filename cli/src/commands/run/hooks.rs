@@ -1,0 +1,194 @@
+//! `--on-failure` and `--on-loss`: commands for the end of a term that went wrong.
+//!
+//! A hook starts when its term is over, on a task of its own. Nothing of the election waits for a hook.
+
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use super::course::{Ended, TOO_LONG};
+use super::loss::Loss;
+use crate::args::timing::duration;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::supervise::family::{Below, Family};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct HookArgs {
+    /// Run this line of a shell after a term whose command failed, ran too long or was not started. An end that a signal for
+    /// leaderelect asked for is no failure. The line finds the variables of the command, LEADERELECTION_EVENT
+    /// (failure or loss), LEADERELECTION_REASON (such as failed, taken_over or transferred),
+    /// LEADERELECTION_MESSAGE (a sentence) and LEADERELECTION_EXIT_CODE, the one of `run`
+    #[arg(long, value_name = "LINE", requires = "command")]
+    on_failure: Option<String>,
+    /// Run this line of a shell after a term that was lost or handed over, when nothing of the command is left.
+    /// Nothing runs it if leaderelect itself is killed
+    #[arg(long, value_name = "LINE")]
+    on_loss: Option<String>,
+    /// Kill a line of --on-failure or --on-loss that runs for longer. The lines delay no release and no term, and
+    /// leaderelect waits for them before it ends. Their own failure is reported, and changes no exit code
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    hook_timeout: Duration,
+}
+
+type Variables = Vec<(&'static str, String)>;
+
+/// The hooks of a process, and those that run.
+#[derive(Debug)]
+pub(super) struct Hooks {
+    args: HookArgs,
+    /// Variables that a hook does not get.
+    hidden: Vec<String>,
+    output: Output,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The variables of the last term.
+    term: Variables,
+    running: JoinSet<()>,
+}
+
+/// An occasion for a hook.
+#[derive(Debug)]
+struct Occasion {
+    event: &'static str,
+    reason: &'static str,
+    message: String,
+    code: u8,
+}
+
+impl Occasion {
+    fn of_failure(ended: &Ended) -> Option<Self> {
+        let (reason, code) = match ended {
+            Ended::ByItself(Exit::Done | Exit::Code(0)) | Ended::Lost { .. } => return None,
+            Ended::ByItself(exit) => ("failed", exit.code()),
+            Ended::TooLong => ("ran_too_long", TOO_LONG.code()),
+            Ended::NotStarted(failure) => ("not_started", failure.exit.code()),
+        };
+        Some(Self { event: "failure", reason, message: ended.to_string(), code })
+    }
+
+    fn of_loss(loss: Option<&Loss>) -> Self {
+        let reason = loss.map_or("unknown", Loss::name);
+        let message = loss.map_or_else(|| "leadership was lost".to_owned(), |loss| loss.words("", "was"));
+        Self { event: "loss", reason, message, code: Exit::Lost.code() }
+    }
+
+    fn variables(self) -> Variables {
+        vec![
+            ("LEADERELECTION_EVENT", self.event.to_owned()),
+            ("LEADERELECTION_REASON", self.reason.to_owned()),
+            // No variable can have a NUL, and who takes a lock over chooses the name.
+            ("LEADERELECTION_MESSAGE", self.message.replace('\0', "\\0")),
+            ("LEADERELECTION_EXIT_CODE", self.code.to_string()),
+        ]
+    }
+}
+
+impl Hooks {
+    pub(super) fn new(args: HookArgs, hidden: Vec<String>, output: Output) -> Self {
+        Self { args, hidden, output, state: Mutex::default() }
+    }
+
+    /// A term with these variables begins.
+    pub(super) fn begin(&self, variables: &Variables) {
+        self.state().term.clone_from(variables);
+    }
+
+    /// The command of the term has ended. `asked` if a signal asked for that end; `loss` completes with the reason for a loss.
+    pub(super) fn on_end(&self, ended: &Ended, asked: bool, loss: impl Future<Output = Option<Loss>> + Send + 'static) {
+        match Occasion::of_failure(ended).filter(|_| !asked) {
+            Some(occasion) => self.start("--on-failure", self.args.on_failure.as_ref(), async { occasion }),
+            None if matches!(ended, Ended::Lost { .. }) => self.on_loss(loss),
+            None => {}
+        }
+    }
+
+    /// The term was lost. `loss` completes with the reason.
+    pub(super) fn on_loss(&self, loss: impl Future<Output = Option<Loss>> + Send + 'static) {
+        let occasion = async { Occasion::of_loss(loss.await.as_ref()) };
+        self.start("--on-loss", self.args.on_loss.as_ref(), occasion);
+    }
+
+    fn start(
+        &self,
+        option: &'static str,
+        line: Option<&String>,
+        occasion: impl Future<Output = Occasion> + Send + 'static,
+    ) {
+        let Some(line) = line else { return };
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null());
+        for name in &self.hidden {
+            command.env_remove(name);
+        }
+        let mut state = self.state();
+        while state.running.try_join_next().is_some() {}
+        command.envs(state.term.iter().map(|(name, value)| (name, value)));
+        let (limit, output) = (self.args.hook_timeout, self.output.clone());
+        state.running.spawn(async move {
+            command.envs(occasion.await.variables());
+            match within(command, limit).await {
+                Ok(Some(status)) if status.success() => {}
+                Ok(Some(status)) => output.warn(format_args!("the line of {option} failed: {status}")),
+                Ok(None) => {
+                    let limit = humantime::format_duration(limit);
+                    output.warn(format_args!("the line of {option} ran longer than --hook-timeout {limit}: killed it"));
+                }
+                Err(error) => output.warn(format_args!("cannot run the line of {option} with sh: {error}")),
+            }
+        });
+    }
+
+    /// Completes when no hook runs any more. Dropping the future kills those that run.
+    pub(super) async fn ended(&self) {
+        let mut running = std::mem::take(&mut self.state().running);
+        while running.join_next().await.is_some() {}
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A hook, which is killed with all that it started when this is dropped.
+struct Child(std::process::Child);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Not collected yet, so that the number is no other process's.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let below = Below { root: Pid::from_child(&self.0), aside: None, except: None, group: None };
+            Family::find(below).signal(Signal::KILL);
+            // A process that waits for a device dies later: nobody waits for that.
+            let _ = self.0.kill();
+        }
+    }
+}
+
+/// Returns the end of the command; `None` if the command was killed because its time was over. Cancellation safe: the
+/// command is killed.
+///
+/// The command is in the process group of this process, which no command of `run` is in.
+async fn within(mut command: Command, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut children = signal(SignalKind::child())?;
+    // The program may be on a disk that hangs.
+    let mut child =
+        tokio::task::spawn_blocking(move || command.spawn().map(Child)).await.map_err(io::Error::other)??;
+    let ended = async {
+        loop {
+            if let Some(status) = child.0.try_wait()? {
+                return Ok(status);
+            }
+            children.recv().await;
+        }
+    };
+    tokio::time::timeout(limit, ended).await.ok().transpose()
+}

@@ -1,0 +1,35 @@
+//! The span of a term, for traces: `docs/metrics.md` names its attributes.
+
+use tracing::Span;
+use tracing::field::Empty;
+
+use super::listeners::Listeners;
+use crate::election::{BeginReason, EndReason};
+
+/// Opens the span of a term. The span closes with the last clone, and has an event for each request that failed.
+pub(super) fn begin(listeners: &dyn Listeners, fencing_token: u64, reason: &BeginReason) -> Span {
+    let (name, identity) = (&*listeners.name(), listeners.identity());
+    macro_rules! span {
+        ($level:expr) => {
+            tracing::span!(
+                $level,
+                "leader_election_term",
+                leader.election.name = name,
+                leader.election.identity = identity,
+                leader.election.fencing_token = fencing_token,
+                leader.election.begin = %reason,
+                leader.election.end = Empty,
+            )
+        };
+    }
+    match listeners.lock_of_session() {
+        None => span!(tracing::Level::INFO),
+        // One of many, as in the log.
+        Some(_) => span!(tracing::Level::DEBUG),
+    }
+}
+
+/// Adds the end of the term.
+pub(super) fn end(span: &Span, reason: &EndReason) {
+    span.record("leader.election.end", reason.name());
+}
