@@ -13,6 +13,11 @@
 //! cluster with the least permissions.
 //!
 //! With `--warm-standby`, a follower watches and fills its caches while it waits, so that it reconciles at once when it leads.
+//! This prints the time from the win to the first reconciliation, cold and warm:
+//!
+//! ```console
+//! $ cargo test -p leaderelection-operator-example --test it -- --ignored --nocapture measure_a_standby
+//! ```
 //!
 //! A leader that the API server does not answer any more gives leadership up, also if it could renew a lock in a bucket.
 //!

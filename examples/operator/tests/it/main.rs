@@ -184,6 +184,31 @@ async fn only_a_cold_standby_lists_before_it_reconciles() {
     }
 }
 
+/// Prints the time from the win to the first reconciliation, with as many ConfigMaps as a large operator has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn measure_a_standby() {
+    const HANDOVERS: usize = 10;
+    for (standby, options) in [("cold", &[][..]), ("warm", &["--warm-standby"])] {
+        let cluster = Cluster::start().await;
+        for number in 0..1000 {
+            let name = format!("settings-{number}");
+            cluster.api.config_maps.put(&name, config_map(&name, &json!({"operator.example/copy": "true"}), "content"));
+        }
+        let mut leader = cluster.replica_with(&lease(), options);
+        leader.program.wait_for_line("first reconciliation ");
+        for handover in 1..=HANDOVERS {
+            let mut next = cluster.replica_with(&lease(), options);
+            next.program.wait_for_line("leader: ");
+            // Both kinds of objects are watched, by each replica or by each leader.
+            cluster.watched(2 * if standby == "warm" { handover + 1 } else { handover }).await;
+            leader.program.terminate();
+            println!("{standby} standby: {}", next.program.wait_for_line("first reconciliation "));
+            leader = next;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_does_not_reconcile() {
     let cluster = Cluster::start().await;

@@ -144,6 +144,28 @@ async fn each_term_has_its_events_and_only_the_leaders_pod_has_the_label() {
     kube.lease_store().discard(&lease).await.expect("deleted");
 }
 
+#[tokio::test]
+async fn a_term_that_did_not_end_on_purpose_has_an_event_of_the_type_warning() {
+    let kube = Kube::own(KubeApi::start().await).await;
+    let core = Core::of(&kube);
+    let (elector, announcer) = candidate(&kube, "scheduler", "pod-1");
+    let cancel = CancellationToken::new();
+    let losing = async {
+        let mut handle = elector.handle();
+        handle.elected().await.expect("it runs");
+        kube.lease_store().discard("scheduler").await.expect("deleted");
+        let lost = |events: &[Value]| {
+            events.iter().any(|event| event["message"].to_string().contains("deleted") && event["type"] == "Warning")
+        };
+        while !lost(&core.events("scheduler").await) {
+            sleep(Duration::from_millis(20)).await;
+        }
+        cancel.cancel();
+    };
+    let both = async { tokio::join!(campaign(&elector, announcer, &cancel), losing) };
+    timeout(PATIENCE, both).await.expect("an Event of the type Warning");
+}
+
 #[test]
 fn missing_permissions_are_named_and_end_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
