@@ -57,6 +57,11 @@ fn status(locks: &[String]) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
+/// The same locks, of which a leader needs three.
+fn all<'a>(locks: &[&'a str]) -> Vec<&'a str> {
+    [locks, &["--needed", "3"]].concat()
+}
+
 /// A leader is killed or a lock is lost in each rollout.
 #[test]
 fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
@@ -64,7 +69,6 @@ fn rollouts_lead_from_one_lock_to_three_to_another_three_and_back() {
     create(&service.place, "abcd");
     let [one, three, four, other, back] = ["a", "abc", "abcd", "abd", "b"].map(|names| locks(&service.place, names));
     let [one, three, four, other, back] = [&one, &three, &four, &other, &back].map(|locks| named(locks));
-    let all = |locks: &[&str]| [locks, &["--needed", "3"]].concat();
     let lose = |name| {
         move |service: &mut Service| {
             cut_off(&service.place, name);
