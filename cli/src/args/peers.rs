@@ -77,7 +77,7 @@ impl PeerArgs {
         if self.addresses().next().is_none() && !self.asks_for_peers() {
             return Ok(());
         }
-        Err(Failure::usage(format!("{feature} cannot be used with --advertise and --peer-…: a session has no peers")))
+        Err(Failure::usage(format!("{feature} cannot be used with --advertise and --peer-…: leave these options out")))
     }
 
     /// Connects the elector with its peers, if the arguments ask for that.

@@ -16,7 +16,7 @@
 //! This prints the time from the win to the first reconciliation, cold and warm:
 //!
 //! ```console
-//! $ cargo test -p leaderelection-operator-example --test it -- --ignored --nocapture measure_a_standby
+//! $ LEADERELECTION_TEST_CONFIG_MAPS=1000 cargo test -p leaderelection-operator-example --test it -- --nocapture only_a_cold
 //! ```
 //!
 //! A leader that the API server does not answer any more gives leadership up, also if it could renew a lock in a bucket.

@@ -159,11 +159,17 @@ async fn replicas_elect_on_both_during_a_move() {
     assert_eq!(cluster.api.lease("operator").unwrap()["spec"]["leaseTransitions"], 2);
 }
 
-/// Both replicas of a warm standby watch from their starts on, so the second one lists nothing when it leads.
+/// Both replicas of a warm standby watch from their starts on, so the second one lists nothing when it leads. The time of its
+/// first reconciliation is printed. `LEADERELECTION_TEST_CONFIG_MAPS` is the number of other objects, none by default.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_cold_standby_lists_before_it_reconciles() {
+    let others = std::env::var("LEADERELECTION_TEST_CONFIG_MAPS").map_or(0, |number| number.parse().unwrap());
     for (options, lists) in [(&[][..], true), (&["--warm-standby"], false)] {
         let cluster = Cluster::start().await;
+        for number in 0..others {
+            let name = format!("others-{number}");
+            cluster.api.config_maps.put(&name, config_map(&name, &json!({"operator.example/copy": "true"}), "content"));
+        }
         cluster.put_original("old");
         let mut first = cluster.replica_with(&lease(), options);
         first.program.wait_for_line("first reconciliation ");
@@ -176,36 +182,11 @@ async fn only_a_cold_standby_lists_before_it_reconciles() {
 
         let before = cluster.api.requests().len();
         first.program.terminate();
-        second.program.wait_for_line("first reconciliation ");
+        println!("{options:?}: {}", second.program.wait_for_line("first reconciliation "));
         cluster.copied("changed while the second waits", 1).await;
         let is_listing = |request: &String| request.contains("/configmaps?") && !request.contains("watch=");
         let since = cluster.api.requests().split_off(before);
         assert_eq!(since.iter().any(is_listing), lists, "{since:?}");
-    }
-}
-
-/// Prints the time from the win to the first reconciliation, with as many ConfigMaps as a large operator has.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-async fn measure_a_standby() {
-    const HANDOVERS: usize = 10;
-    for (standby, options) in [("cold", &[][..]), ("warm", &["--warm-standby"])] {
-        let cluster = Cluster::start().await;
-        for number in 0..1000 {
-            let name = format!("settings-{number}");
-            cluster.api.config_maps.put(&name, config_map(&name, &json!({"operator.example/copy": "true"}), "content"));
-        }
-        let mut leader = cluster.replica_with(&lease(), options);
-        leader.program.wait_for_line("first reconciliation ");
-        for handover in 1..=HANDOVERS {
-            let mut next = cluster.replica_with(&lease(), options);
-            next.program.wait_for_line("leader: ");
-            // Both kinds of objects are watched, by each replica or by each leader.
-            cluster.watched(2 * if standby == "warm" { handover + 1 } else { handover }).await;
-            leader.program.terminate();
-            println!("{standby} standby: {}", next.program.wait_for_line("first reconciliation "));
-            leader = next;
-        }
     }
 }
 

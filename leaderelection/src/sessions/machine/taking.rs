@@ -253,7 +253,7 @@ impl Member {
         let VersionedRecord { record, version, .. } = found;
         let Some(lock) = self.lock_mut(id) else { return };
         lock.saw_token(record.leader_transitions);
-        // No renewal drops a request that names the leader itself, and nobody else would ever take the lock in time for it.
+        // No renewal drops the name of the leader itself, which would bar the others after its term.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let mut unknown = record.unknown.clone();
         let lease = told_lease(&mut unknown);
