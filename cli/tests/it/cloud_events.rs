@@ -20,12 +20,12 @@ struct Hook {
 }
 
 impl Hook {
-    fn start(codes: &[u16]) -> Self {
+    fn start(codes: &'static [u16]) -> Self {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, requests) = channel();
-        let codes = Arc::new(Mutex::new(codes.to_vec().into_iter()));
+        let codes = Arc::new(Mutex::new(codes.iter().copied()));
         let routes = Router::new().fallback(async move |headers: HeaderMap, uri: Uri, body: String| {
             sender.send((headers, uri, body)).unwrap();
             let code = codes.lock().unwrap().next().unwrap_or(204);

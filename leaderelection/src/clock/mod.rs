@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 pub use instant::LocalInstant;
+pub(crate) use sleep::pause;
 #[cfg(not(feature = "test-util"))]
 use sleep::sleep_through_suspends;
 #[cfg(feature = "test-util")]

@@ -10,6 +10,11 @@ use super::instant::LocalInstant;
 /// clock after each.
 pub const SLICE: Duration = Duration::from_secs(1);
 
+/// Waits between two attempts. No decision depends on the length of this wait, which a suspend makes longer.
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
 /// Sleeps until `now` shows `deadline`, and returns the time that it shows. For a [`Clock`](super::Clock) that counts suspend, with a `timer` that does not.
 ///
 /// Such a timer stops while the machine is suspended, and afterwards ends late by its remaining time. Therefore the

@@ -10,7 +10,7 @@ mod target;
 
 use std::time::Duration;
 
-use crate::clock::{Clock, SystemClock, TokioClock};
+use crate::clock::{self, Clock, SystemClock};
 use crate::lock::identity;
 use crate::lock::record::{LeaderElectionRecord, MAX_LEADER_TRANSITIONS, Stamp};
 use crate::lock::refused::RefusedWrites;
@@ -228,11 +228,11 @@ async fn change(
         Some(source) => AdminError::Unknown { lock: lock.describe(), source },
         None => error,
     };
-    let clock = TokioClock::new();
     for attempt in 0..MOST_ATTEMPTS {
         // A renewal that is under way ends meanwhile, and shows in all parts of a lock that is made of several.
-        let pause = if attempt < 2 { Duration::ZERO } else { PAUSE * (1 << attempt) };
-        clock.sleep_until(clock.now() + pause).await;
+        if attempt >= 2 {
+            clock::pause(PAUSE * (1 << attempt)).await;
+        }
         let found = match lock.get().await {
             Ok(found) => found,
             Err(error) => return Err(give_up(doubt, error.into())),
