@@ -116,7 +116,10 @@ impl Member {
                 }
             }
             // A read may have shown this version by another spelling, long ago, and the next one comes within a retry period.
-            Some(sight) if sight.version.is_some() && sight.record.is_some() && !lists && !is_spared => {}
+            // The moment is that of an earlier version, so the read of this one must not keep the moment.
+            Some(sight) if sight.version.is_some() && sight.record.is_some() && !lists && !is_spared => {
+                sight.is_listed = false;
+            }
             Some(sight) => {
                 let is_renewal = before.is_some() && sight.version.is_some();
                 peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
