@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, UPGRADE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -196,6 +196,11 @@ impl Served {
         deadline: Instant,
     ) -> Result<Response, Failure> {
         let is_table = wants_table(headers);
+        if query.watch && headers.contains_key(UPGRADE) {
+            // A client that asks for a WebSocket takes any other complete answer for a refusal. fabric8 then watches
+            // without one: after 200 at once, after 503 when it has tried for 19 seconds.
+            return Ok(StatusCode::OK.into_response());
+        }
         if query.watch {
             let shape = if is_table { table::event } else { Object::lease };
             let events = self.listings.watch(namespace, query, deadline, shape).await?;

@@ -126,6 +126,17 @@ async fn a_watch_tells_what_any_server_has_changed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_asks_for_a_websocket_is_told_at_once_to_watch_without_one() {
+    let api = Api::new();
+    api.post(&lease("a")).await.is(201);
+    let asked = Request::builder().uri(format!("{LEASES}?watch=true&resourceVersion=0"));
+    let asked = asked.header("connection", "Upgrade").header("upgrade", "websocket");
+    let asked = asked.header("sec-websocket-version", "13").header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let answer = api.ask(asked.body(Body::empty()).unwrap()).await;
+    assert_eq!((answer.status, answer.body), (200, json!("")), "an answer that ends");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server() {
     let api = Api::new();
     let held = api.post(&lease("a")).await.is(201);
