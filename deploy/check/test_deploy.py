@@ -38,7 +38,7 @@ def containers(*files):
 class Deployment(unittest.TestCase):
     def test_options_are_those_of_the_command(self):
         # The builder's own options are not those of leaderelect.
-        units = re.findall(r"leaderelect (?:serve|run) .*", text_of("deploy/systemd/*.service"))
+        units = re.findall(r"leaderelect (?:serve|run|lease-api) .*", text_of("deploy/systemd/*.service"))
         arguments = [argument for container in containers(SIDECAR) for argument in container.get("args", [])]
         options = set(re.findall(r"--([a-z][a-z-]+)", " ".join(units + arguments)))
         self.assertLessEqual({"probe-listen", "campaign", "notify", "once-for"}, options)

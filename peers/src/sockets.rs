@@ -4,6 +4,7 @@
 //! that versions keep.
 
 mod connections;
+mod door;
 mod listener;
 mod patience;
 mod seat;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::header::{CONNECTION, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -118,7 +118,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let routes = Router::new().route("/metrics", get(move || async move { (content, metrics.render()) }));
     let draining = CancellationToken::new();
     let routes = routes.merge(api.routes()).layer(from_fn_with_state(token, only_with_token));
-    let routes = routes.layer(from_fn_with_state(draining.clone(), unready_while_draining));
+    let routes = routes.layer(from_fn_with_state(draining.clone(), sent_away_while_draining));
     let running = server.start(framed(routes))?;
     let result = tokio::select! {
         biased;
@@ -142,11 +142,17 @@ async fn drained(ending: &mut Ending, draining: &CancellationToken, drain: Durat
     }
 }
 
-async fn unready_while_draining(State(draining): State<CancellationToken>, request: Request, next: Next) -> Response {
-    if draining.is_cancelled() && request.uri().path() == "/readyz" {
-        return (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n").into_response();
+/// Answers while the server drains, and closes the connection behind each answer: the next one reaches another server.
+async fn sent_away_while_draining(State(draining): State<CancellationToken>, request: Request, next: Next) -> Response {
+    let mut response = if draining.is_cancelled() && request.uri().path() == "/readyz" {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down\n").into_response()
+    } else {
+        next.run(request).await
+    };
+    if draining.is_cancelled() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    next.run(request).await
+    response
 }
 
 /// Lets a request pass with what its token is for. Probes need none.

@@ -4,6 +4,7 @@ mod clients;
 mod drivers;
 mod kubectl;
 mod operators;
+mod restarts;
 mod rollouts;
 
 use std::process::{Command, Stdio};

@@ -14,6 +14,7 @@ use tokio::net::UnixListener;
 use tokio_util::either::Either;
 
 use super::connections::Connections;
+use super::door::{Door, Inside};
 use super::patience::Patient;
 use super::seat::{Seat, Stream};
 
@@ -45,10 +46,11 @@ enum Kind {
 pub(crate) struct Listener {
     kind: Kind,
     connections: Connections,
+    door: Door,
 }
 
 impl Listener {
-    pub(super) fn new(socket: Socket, connections: Connections) -> io::Result<Self> {
+    pub(super) fn new(socket: Socket, connections: Connections, door: Door) -> io::Result<Self> {
         let kind = match socket {
             Socket::Tcp(listener) => {
                 listener.set_nonblocking(true)?;
@@ -60,7 +62,7 @@ impl Listener {
                 Kind::Unix(UnixListener::from_std(listener)?)
             }
         };
-        Ok(Self { kind, connections })
+        Ok(Self { kind, connections, door })
     }
 
     /// The address; `None` if the socket is one within the machine.
@@ -96,14 +98,15 @@ impl Address for Caller {
 impl AddrListener<Patient<Connection>, Caller> for Listener {
     async fn bind_to(Caller(address): Caller) -> io::Result<Self> {
         let address = address.ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process())
+        Self::new(std::net::TcpListener::bind(address)?.into(), Connections::of_process(), Door::default())
     }
 
     async fn accept_stream(&self) -> io::Result<(Patient<Connection>, Caller)> {
-        let (stream, address) = self.accept().await?;
+        let (inside, accepted) = self.door.open_to(self.accept()).await;
+        let (stream, address) = accepted?;
         let seat = Arc::new(Seat::new(stream));
         let number = self.connections.admit(Arc::clone(&seat));
-        Ok((Patient::new(Connection::new(seat, number, self.connections.clone())), Caller(address)))
+        Ok((Patient::new(Connection::new(seat, number, self.connections.clone(), inside)), Caller(address)))
     }
 
     fn get_local_addr(&self) -> io::Result<Caller> {
@@ -118,11 +121,12 @@ pub(crate) struct Connection {
     /// The place among the connections of the budget.
     number: u64,
     connections: Connections,
+    _inside: Inside,
 }
 
 impl Connection {
-    pub(super) fn new(seat: Arc<Seat>, number: u64, connections: Connections) -> Self {
-        Self { seat, number, connections }
+    fn new(seat: Arc<Seat>, number: u64, connections: Connections, inside: Inside) -> Self {
+        Self { seat, number, connections, _inside: inside }
     }
 
     fn heard(&mut self) {
@@ -178,7 +182,7 @@ mod tests {
 
     async fn listener(most: usize) -> Listener {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Listener::new(socket.into(), Connections::at_most(most)).unwrap()
+        Listener::new(socket.into(), Connections::at_most(most), Door::default()).unwrap()
     }
 
     async fn pair(listener: &Listener) -> (Patient<Connection>, TcpStream) {

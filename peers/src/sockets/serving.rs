@@ -11,8 +11,10 @@ use axum_server::{Handle, Server};
 use hyper_util::rt::TokioTimer;
 use tokio::runtime;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::connections::Connections;
+use super::door::Door;
 use super::listener::{Caller, Listener, Socket};
 
 /// The largest request, and the part of an answer that waits for a client who does not read.
@@ -23,6 +25,7 @@ const BUFFER: usize = 16 * 1024;
 pub struct Serving {
     address: Option<SocketAddr>,
     handle: Handle<Caller>,
+    door: Door,
     /// Has the problem if the server has failed, and closes when the server has ended.
     problem: watch::Receiver<Option<String>>,
 }
@@ -41,7 +44,8 @@ impl Serving {
         patience: Duration,
     ) -> io::Result<Self> {
         let runtime = runtime::Handle::try_current().map_err(io::Error::other)?;
-        let listener = Listener::new(socket.into(), Connections::of_process())?;
+        let door = Door::default();
+        let listener = Listener::new(socket.into(), Connections::of_process(), door.clone())?;
         let address = listener.address()?;
         let (failed, problem) = watch::channel(None);
         let handle = Handle::new();
@@ -56,7 +60,7 @@ impl Serving {
             };
             failed.send_replace(result.err().map(|error| error.to_string()));
         });
-        Ok(Self { address, handle, problem })
+        Ok(Self { address, handle, door, problem })
     }
 
     /// The address of the server, with the port that the system has chosen for port 0; `None` for a socket within the
@@ -74,6 +78,13 @@ impl Serving {
             while problem.changed().await.is_ok() {}
             problem.borrow().clone()
         }
+    }
+
+    /// Leaves new connections to another process that has the socket, too. Those that are open get `patience` to end by
+    /// themselves: one whose client has still to ask is not closed before.
+    pub async fn leave(&self, patience: Duration) {
+        // Those that remain are the server's, which ends them.
+        let _ = timeout(patience, self.door.shut()).await;
     }
 
     /// Accepts no more connections. Those that are open get `grace` for their answers.

@@ -16,6 +16,8 @@ use leaderelection_peers::secret;
 use subtle::ConstantTimeEq as _;
 
 use super::host::HostArgs;
+#[cfg(unix)]
+use super::socket;
 use super::tls::Files;
 use crate::exit::{Exit, Failure};
 
@@ -35,8 +37,9 @@ const LARGEST_FILE: u64 = 256 * 1024;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct AccessArgs {
-    /// The address to listen on, or unix:PATH for a socket that only processes of this user open. The default serves only
-    /// this machine; other machines need TLS and a token
+    /// The address to listen on, or unix:PATH for a socket that only processes of this user open, or stdin for a socket that
+    /// is standard input and listens already, as systemd passes one: no connection is refused while this server restarts.
+    /// The default serves only this machine; other machines need TLS and a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = Listen::parse, default_value = DEFAULT)]
     listen: Listen,
     /// Serve over TLS with this certificate, in PEM, followed by its intermediate certificates
@@ -67,6 +70,9 @@ pub(crate) enum Listen {
     At(Addresses),
     #[cfg(unix)]
     Socket(PathBuf),
+    /// The socket that is standard input, at this address.
+    #[cfg(unix)]
+    Stdin(SocketAddr),
 }
 
 impl Listen {
@@ -79,6 +85,15 @@ impl Listen {
                 Ok(Self::Socket(path.into()))
             };
         }
+        #[cfg(unix)]
+        if text == "stdin" {
+            let address = socket::inherited().and_then(|socket| socket.local_addr());
+            return address.map(Self::Stdin).map_err(|error| {
+                format!(
+                    "standard input is no socket that listens ({error}); start with StandardInput=socket in systemd"
+                )
+            });
+        }
         addresses(text).map(Self::At)
     }
 
@@ -88,6 +103,8 @@ impl Listen {
             Self::At(addresses) => addresses.all.iter().find(|address| !address.ip().is_loopback()),
             #[cfg(unix)]
             Self::Socket(_) => None,
+            #[cfg(unix)]
+            Self::Stdin(address) => Some(address).filter(|address| !address.ip().is_loopback()),
         }
     }
 }

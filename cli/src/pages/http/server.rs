@@ -33,6 +33,8 @@ pub(crate) struct Server {
     tls: Option<Tls>,
     /// `None` if a certificate or a token keeps pages of other sites from reading.
     hosts: Option<Hosts>,
+    /// Another process has the socket, too, so connections that nobody accepts are not lost.
+    is_shared: bool,
 }
 
 impl Server {
@@ -47,7 +49,15 @@ impl Server {
             Listen::Socket(path) => {
                 let socket = Socket::Unix(super::socket::listen(path)?);
                 // No page of another site reaches it.
-                Ok(Self { socket, address: format!("unix:{}", path.display()), tls, hosts: None })
+                let address = format!("unix:{}", path.display());
+                Ok(Self { socket, address, tls, hosts: None, is_shared: false })
+            }
+            #[cfg(unix)]
+            Listen::Stdin(_) => {
+                let found = super::socket::inherited().and_then(|socket| Self::over(socket, tls, hosts.cloned()));
+                let shared = found.map(|server| Self { is_shared: true, ..server });
+                shared
+                    .map_err(|error| Failure::new(Exit::Internal, format!("cannot listen on standard input: {error}")))
             }
         }
     }
@@ -60,12 +70,14 @@ impl Server {
     fn bind_to(addresses: &Addresses, tls: Option<Tls>, hosts: Option<&Hosts>, flag: &str) -> Result<Self, Failure> {
         let hosts = hosts.map(|hosts| hosts.and(addresses.text()));
         let addresses = addresses.all();
-        let bound = listen(addresses).and_then(|listener| {
-            let scheme = if tls.is_some() { "https" } else { "http" };
-            let address = format!("{scheme}://{}/", listener.local_addr()?);
-            Ok(Self { socket: listener.into(), address, tls, hosts })
-        });
+        let bound = listen(addresses).and_then(|listener| Self::over(listener, tls, hosts));
         bound.map_err(|error| Failure::new(Exit::Internal, cannot_listen(addresses, flag, &error)))
+    }
+
+    fn over(listener: TcpListener, tls: Option<Tls>, hosts: Option<Hosts>) -> io::Result<Self> {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let address = format!("{scheme}://{}/", listener.local_addr()?);
+        Ok(Self { socket: listener.into(), address, tls, hosts, is_shared: false })
     }
 
     /// The URL of the page.
@@ -87,7 +99,8 @@ impl Server {
             None => routes,
         };
         let serving = Serving::start(self.socket, tls, routes, CLIENT_PATIENCE);
-        serving.map(Running).map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))
+        let running = serving.map(|serving| Running { serving, is_shared: self.is_shared });
+        running.map_err(|error| Failure::new(Exit::Internal, format!("cannot serve: {error}")))
     }
 }
 
@@ -135,17 +148,23 @@ fn cannot_listen(addresses: &[SocketAddr], flag: &str, error: &io::Error) -> Str
 
 /// A running server.
 #[derive(Debug)]
-pub(crate) struct Running(Serving);
+pub(crate) struct Running {
+    serving: Serving,
+    is_shared: bool,
+}
 
 impl Running {
     /// Completes if the server ends unexpectedly. Cancellation safe.
     pub(crate) async fn failed(&self) -> Failure {
-        let problem = self.0.ended().await.unwrap_or_else(|| "it ended".to_owned());
+        let problem = self.serving.ended().await.unwrap_or_else(|| "it ended".to_owned());
         Failure::new(Exit::Internal, format!("the HTTP server failed: {problem}; start again"))
     }
 
     /// Refuses new connections and new requests, and waits until all unfinished answers are complete.
     pub(crate) async fn finish(self) {
-        self.0.finish(GRACE).await;
+        if self.is_shared {
+            self.serving.leave(GRACE / 2).await;
+        }
+        self.serving.finish(GRACE).await;
     }
 }

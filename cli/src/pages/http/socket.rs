@@ -1,12 +1,22 @@
-//! A socket at a path of the file system.
+//! Sockets that are no address: one at a path of the file system, and one that this process was started with.
 
 use std::fs::{self, Permissions};
 use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use crate::exit::{Exit, Failure};
+
+/// The socket that is standard input. Another process has it, too, so it listens while this one restarts.
+pub(super) fn inherited() -> io::Result<TcpListener> {
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    // It listens already. What is no such socket fails here. As many connections wait as the system allows.
+    rustix::net::listen(&socket, i32::MAX)?;
+    Ok(socket.into())
+}
 
 /// Listens at a path that only this user may open. A socket that a dead process has left there makes room.
 pub(super) fn listen(path: &Path) -> Result<UnixListener, Failure> {
