@@ -28,7 +28,7 @@ rm -f $LITTER
 exec 3<&0
 "$@" </dev/null >>"$directory/log" 2>&1 3<&- &
 server=$!
-echo $server >pid
+echo $server >pid.new; mv pid.new pid
 { cat <&3; kill -9 $server; } >/dev/null 2>&1 &
 watcher=$!
 wait $server

@@ -12,10 +12,10 @@ use notify::{RecursiveMode, Watcher as _};
 
 const TEST_PROCESS: &str = "LEADERELECTION_HARNESS_TEST_PROCESS";
 
-/// Starts a server that writes its process id into a file and does nothing else.
+/// Starts a server that does nothing.
 fn start_server(directory: &Path) -> ServerProcess {
-    let mut server = Command::new("sh");
-    server.args(["-c", "echo $$ > \"$1/pid.new\"; mv \"$1/pid.new\" \"$1/pid\"; exec sleep 1000", "sh"]).arg(directory);
+    let mut server = Command::new("sleep");
+    server.arg("1000");
     ServerProcess::start(&server, directory.to_owned())
 }
 
