@@ -196,7 +196,9 @@ impl Served {
         deadline: Instant,
     ) -> Result<Response, Failure> {
         let is_table = wants_table(headers);
-        if query.watch && headers.contains_key(UPGRADE) {
+        // Java's own client asks for `h2c` with every first request, and goes on without it.
+        if query.watch && headers.get(UPGRADE).is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        {
             // A client that asks for a WebSocket takes any other complete answer for a refusal. fabric8 then watches
             // without one: after 200 at once, after 503 when it has tried for 19 seconds.
             return Ok(StatusCode::OK.into_response());

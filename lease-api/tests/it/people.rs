@@ -1,6 +1,7 @@
 //! The requests of people and controllers: listings, watches, tables, trials, and descriptions of the API.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
@@ -8,6 +9,7 @@ use axum::response::Response;
 use futures_util::{Stream, StreamExt as _};
 use leaderelection_lease_api::{LeaseApi, Namespaces};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::api::{Api, LEASES, WEB, lease, with};
@@ -129,11 +131,14 @@ async fn a_watch_tells_what_any_server_has_changed() {
 async fn a_client_that_asks_for_a_websocket_is_told_at_once_to_watch_without_one() {
     let api = Api::new();
     api.post(&lease("a")).await.is(201);
-    let asked = Request::builder().uri(format!("{LEASES}?watch=true&resourceVersion=0"));
-    let asked = asked.header("connection", "Upgrade").header("upgrade", "websocket");
-    let asked = asked.header("sec-websocket-version", "13").header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-    let answer = api.ask(asked.body(Body::empty()).unwrap()).await;
-    assert_eq!((answer.status, answer.body), (200, json!("")), "an answer that ends");
+    let watch = async |protocol| {
+        let asked = Request::builder().uri(format!("{LEASES}?watch=true&resourceVersion=0&timeoutSeconds=1"));
+        let asked = asked.header("connection", "Upgrade").header("upgrade", protocol);
+        api.ask(asked.body(Body::empty()).unwrap()).await.is(200)
+    };
+    let asked = Instant::now();
+    assert_eq!((watch("WebSocket").await, asked.elapsed()), (json!(""), Duration::ZERO), "an answer that ends");
+    assert_eq!(watch("h2c").await["type"], "ADDED", "an upgrade that a server need not grant");
 }
 
 #[tokio::test(start_paused = true)]
