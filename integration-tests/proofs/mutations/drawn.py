@@ -30,6 +30,8 @@ MEMORY = 16 * 1024 * 1024
 TRIAL = "MUTATION_TRIAL"
 # What notices a change that does not compile.
 UNVIABLE = "the compiler"
+# The names of changes of constants, which are not drawn.
+OF_CONSTANTS = r": replace \W+ with \W+$"
 
 
 class Change:
@@ -70,7 +72,7 @@ class Test:
 def draw(area, package, files, pattern):
     """The changes of an area's files."""
     wanted = [word for file in files for word in ("--file", file)] + (["--re", pattern] if pattern else [])
-    command = ["cargo", "mutants", "--list", "--json", "--package", package, *wanted]
+    command = ["cargo", "mutants", "--list", "--json", "--exclude-re", OF_CONSTANTS, "--package", package, *wanted]
     listed = subprocess.run(command, cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE)
     return [Change(f"{area}-{number}", drawn) for number, drawn in enumerate(json.loads(listed.stdout))]
 
@@ -123,7 +125,7 @@ class Court:
         yield from zip((self.copy.changes[number] for number in numbers), self.pool.map(attempt, numbers), strict=True)
 
     def judge_alone(self, change):
-        """Tries a change of what a program cannot choose, such as a constant. Returns what notices it, or else `None`."""
+        """Tries a change of what a program cannot choose. Returns what notices it, or else `None`."""
         try:
             built = {program.path for program in self.copy.build_area(self.area, change.alone())}
         except programs.Refused:
