@@ -69,9 +69,11 @@ impl World {
             WORK_ENDS + one + if self.lists { look_around } else { by_clock(retry) + request + session_is_seen };
         let stop = WORK_ENDS + request + session_is_seen + look_at_all + queue + one * 2;
         let expiry = by_clock(lease + retry / 10) + session_is_seen + request * 3 + look_at_all + queue + one * 2;
+        // A process that begins knows no session before its first listing.
+        let first_look = if self.lists { look_at_all } else { page + again };
         match cause {
             Cause::Crash => expiry,
-            Cause::Blackout => expiry + session_is_seen + look_at_all + by_clock(retry * 2) + ranks + request * 4,
+            Cause::Blackout => expiry + session_is_seen + first_look + by_clock(retry * 2) + ranks + request * 4,
             // Its member ends its terms at its next try to renew the session, and then all wait for the lease.
             Cause::SessionDeleted => expiry + by_clock(lease),
             Cause::Stop => stop,
