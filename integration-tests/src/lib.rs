@@ -5,11 +5,14 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use leaderelection::Timings;
+use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
 
 #[cfg(feature = "adapters")]
 pub mod adapted;
-#[cfg(unix)]
-pub mod crash;
+#[cfg(feature = "gaps")]
+pub mod fleet;
+#[cfg(feature = "gaps")]
+pub mod gaps;
 pub mod history;
 mod mutex;
 #[cfg(feature = "adapters")]
@@ -31,6 +34,22 @@ pub mod takeover;
 pub fn timings(lease: u64, deadline: u64, retry: u64) -> Timings {
     let [lease, deadline, retry] = [lease, deadline, retry].map(|millis| Duration::from_millis(millis) * stretch());
     Timings::new(lease, deadline, retry).expect("timings that fit")
+}
+
+/// The peers of a process whose others are on this machine, and have the same key.
+///
+/// # Errors
+///
+/// If the key is short, or no port is free.
+pub fn peers(key: &str) -> anyhow::Result<Peers> {
+    let here = "127.0.0.1:0".parse()?;
+    Ok(Peers::builder().key(SharedKey::new(key)?).plain_http(true).allow("127.0.0.1".parse()?).listen(here).build()?)
+}
+
+/// Returns the URL at which others reach these peers.
+#[must_use]
+pub fn address(peers: &Peers) -> Option<String> {
+    peers.listens_at().map(|address| format!("http://{address}{DEFAULT_PATH}"))
 }
 
 /// Returns the factor by which everything takes longer on a busy machine: 1 while each processor has four tasks at most, and 4

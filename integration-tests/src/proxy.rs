@@ -93,6 +93,11 @@ impl Proxy {
         lock(&self.state.plan).outage = outage;
     }
 
+    /// Lets a page of a listing, and any other request, wait so long before the delivery, from now on.
+    pub fn set_pace(&self, page: Duration, request: Duration) {
+        lock(&self.state.plan).pace = Pace { page, request };
+    }
+
     /// Removes all planned faults. Held requests stay held.
     pub fn forget_faults(&self) {
         let mut plan = lock(&self.state.plan);
@@ -175,7 +180,15 @@ struct Plan {
     rules: Vec<Rule>,
     outage: Option<Fault>,
     conditions: Conditions,
+    pace: Pace,
     held: Vec<Held>,
+}
+
+/// The time that requests take longer than at the server.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    page: Duration,
+    request: Duration,
 }
 
 struct Rule {
@@ -223,6 +236,8 @@ impl State {
         let request = Request { method: head.method, target, headers: head.headers, body };
         let fault = lock(&self.plan).fault_for(&request);
         let number = self.record(&request, fault);
+        let Pace { page, request: other } = lock(&self.plan).pace;
+        tokio::time::sleep(if request.lists() { page } else { other }).await;
         let fault = fault.unwrap_or(Fault::NONE);
         // A task of its own, because the server does not stop when the client gives up.
         let delivery = tokio::spawn(self.clone().deliver(number, request, fault.delivery));
@@ -299,7 +314,10 @@ impl State {
             self.upstream.send(request).await
         };
         let answer = answer.ok()?;
-        self.note(number, |exchange| exchange.answers.push(answer.status.as_u16()));
+        self.note(number, |exchange| {
+            exchange.answers.push(answer.status.as_u16());
+            exchange.answered = Some(SystemClock.now());
+        });
         Some(answer)
     }
 
@@ -310,6 +328,7 @@ impl State {
             kind: request.kind(),
             fault,
             answers: Vec::new(),
+            answered: None,
             told: None,
         };
         let mut number = 0;

@@ -14,11 +14,10 @@ use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::crash::BUCKET;
 use crate::proxy::sign::{Signer, unsigned};
 use crate::proxy::{Exchange, Kind, Proxy};
 use crate::servers::express::{self, Express};
-use crate::servers::seaweedfs::SeaweedFs;
+use crate::servers::seaweedfs::{BUCKET, SeaweedFs};
 use crate::servers::unique_name;
 
 /// The number of processes that compete for a lock.
@@ -267,4 +266,14 @@ fn last_renewal(traffic: &[Exchange]) -> Option<LocalInstant> {
 
 fn keeps_a_lease(kind: Kind) -> bool {
     matches!(kind, Kind::Create | Kind::Takeover | Kind::Renewal)
+}
+
+/// Prints times, less the time that has to pass.
+pub fn print(what: &str, mut times: Vec<Duration>, less: Duration) {
+    times.sort();
+    let Some(last) = times.len().checked_sub(1) else { return };
+    let millis = |time: Duration| (time.as_secs_f64() - less.as_secs_f64()) * 1000.0;
+    let (median, late) = (times[last / 2], times[last * 99 / 100]);
+    let [median, late, worst] = [median, late, times[last]].map(millis);
+    println!("{what}: {} times, median {median:.0} ms, 99 of 100 {late:.0} ms, worst {worst:.0} ms", times.len());
 }

@@ -9,7 +9,7 @@ pub(crate) mod store;
 mod table;
 mod watch;
 
-pub use measure::{Event, Measured, Settings};
+pub use measure::{Event, Measured, Open, Settings};
 pub use program::Arguments;
 pub use renewals::Pauses;
 pub use store::{Pace, Throttle};

@@ -12,7 +12,7 @@ use leaderelection_arena::fenced_log::{Entry, FencedLog};
 use leaderelection_backends::url::Location;
 use leaderelection_integration_tests::history::{History, Recorded};
 use leaderelection_integration_tests::place::Place;
-use leaderelection_peers::{DEFAULT_PATH, Peers, SharedKey};
+use leaderelection_integration_tests::{address, peers};
 
 /// The number of entries, and of reports, that a leader writes in a retry period by default.
 const RESTS: u32 = 6;
@@ -91,17 +91,11 @@ async fn main() -> anyhow::Result<()> {
     let rest = rest.map_or(timings.retry_period() / RESTS, Duration::from_millis);
     let candidate = Candidate { lock, log, timings, rest };
     let peers = peer_key.as_deref().map(peers).transpose()?;
-    let address = peers.as_ref().and_then(Peers::listens_at).map(|address| format!("http://{address}{DEFAULT_PATH}"));
+    let address = peers.as_ref().and_then(address);
     let attach = |elector: &DefaultLeaderElector| Ok(peers.as_ref().map(|peers| peers.attach(elector)).transpose()?);
     let _attached = candidate.compete(address, attach).await?;
     if let Some(peers) = peers {
         peers.finish(GRACE).await;
     }
     Ok(())
-}
-
-/// The line to the other contenders, which are on this machine.
-fn peers(key: &str) -> anyhow::Result<Peers> {
-    let here = "127.0.0.1:0".parse()?;
-    Ok(Peers::builder().key(SharedKey::new(key)?).plain_http(true).allow("127.0.0.1".parse()?).listen(here).build()?)
 }

@@ -47,11 +47,10 @@ enum On {
 #[cfg(unix)]
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
-    use leaderelection_integration_tests::crash::BUCKET;
     use leaderelection_integration_tests::servers::express::Express;
-    use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+    use leaderelection_integration_tests::servers::seaweedfs::{BUCKET, SeaweedFs};
     use leaderelection_integration_tests::servers::unique_name;
-    use leaderelection_integration_tests::takeover::{Fleet, Site};
+    use leaderelection_integration_tests::takeover::{Fleet, Site, print};
     use leaderelection_integration_tests::timings;
     use tokio::task::JoinSet;
 
@@ -102,17 +101,6 @@ async fn main() -> anyhow::Result<()> {
     print("from the signal to the next leader's work", handed, Duration::ZERO);
     print("from the last renewal to the next leader's work, beyond the lease", taken, timings.lease_duration());
     Ok(())
-}
-
-/// Prints times, less the time that has to pass.
-#[cfg(unix)]
-fn print(what: &str, mut times: Vec<Duration>, less: Duration) {
-    times.sort();
-    let Some(last) = times.len().checked_sub(1) else { return };
-    let millis = |time: Duration| (time.as_secs_f64() - less.as_secs_f64()) * 1000.0;
-    let (median, late) = (times[last / 2], times[last * 99 / 100]);
-    let [median, late, worst] = [median, late, times[last]].map(millis);
-    println!("{what}: {} times, median {median:.0} ms, 99 of 100 {late:.0} ms, worst {worst:.0} ms", times.len());
 }
 
 #[cfg(not(unix))]

@@ -68,6 +68,8 @@ pub struct Exchange {
     pub fault: Option<Fault>,
     /// The statuses with which the server answered, one for every delivery.
     pub answers: Vec<u16>,
+    /// The moment of the last of these answers.
+    pub answered: Option<LocalInstant>,
     /// The status that the client got, if it got an answer.
     pub told: Option<u16>,
 }
@@ -111,6 +113,12 @@ impl Request {
     /// The Lease of Kubernetes in the body.
     fn lease(&self) -> Option<Value> {
         serde_json::from_slice(&self.body).ok().filter(|body: &Value| body["kind"] == "Lease")
+    }
+
+    /// Returns `true` for a page of a listing of S3.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        self.method == Method::GET && self.target.contains("list-type=2")
     }
 
     /// The object that is read or written: the target without its parameters.

@@ -15,6 +15,9 @@ use crate::proxy::sign::{self, Signer};
 const NAME: &str = "seaweedfs-4.48";
 const REQUIREMENTS: &str = include_str!("../../requirements/seaweedfs.txt");
 
+/// A bucket for programs.
+pub const BUCKET: &str = "bucket";
+
 /// The distance from a port to its gRPC port.
 const GRPC_OFFSET: u16 = 10_000;
 

@@ -8,12 +8,11 @@ mod calls;
 mod cloud;
 #[cfg(unix)]
 mod contest;
-#[cfg(unix)]
-mod crash;
 mod every_store;
 mod fence;
 #[cfg(unix)]
 mod file_store;
+mod fleet;
 mod gcs;
 mod harness;
 mod history;

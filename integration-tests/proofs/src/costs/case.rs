@@ -65,7 +65,8 @@ impl Requests {
     }
 
     /// The requests since `before`, so many times.
-    pub(super) fn since(self, before: Self, times: u64) -> Self {
+    #[must_use]
+    pub fn since(self, before: Self, times: u64) -> Self {
         Self {
             writes: (self.writes - before.writes) * times,
             reads: (self.reads - before.reads) * times,

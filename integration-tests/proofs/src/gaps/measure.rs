@@ -19,8 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(2_000);
 /// The time between the stop of a process and the start of its successor in a rolling restart.
 const REPLACED: Duration = Duration::from_secs(1);
 
+/// A process's way to the store of the fleet.
+pub type Open<'a> = dyn Fn() -> Arc<dyn ConditionalStore> + 'a;
+
 /// A change of the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Event {
     /// All members start at one moment, and no lock exists.
     Start,
@@ -89,19 +92,21 @@ impl Event {
     #[must_use]
     pub fn measure(self, settings: Settings) -> Measured {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-        runtime.block_on(self.happen(settings, Arc::new(MemoryStore::new()), "fleet"))
+        let store = Arc::new(MemoryStore::new());
+        runtime.block_on(self.happen(settings, &|| store.clone(), "fleet"))
     }
 
-    /// Lets the event happen to a fleet whose locks are below a prefix of this store, where nothing else is, and measures.
-    pub async fn happen(self, settings: Settings, store: Arc<dyn ConditionalStore>, prefix: &str) -> Measured {
-        Fleet::new(settings, store, prefix).live_through(self).await
+    /// Lets the event happen to a fleet whose locks are below a prefix of a store, where nothing else is, and measures. Each
+    /// process opens the store by itself.
+    pub async fn happen(self, settings: Settings, open: &Open<'_>, prefix: &str) -> Measured {
+        Fleet::new(settings, open, prefix).live_through(self).await
     }
 }
 
 /// A running fleet.
-struct Fleet {
+struct Fleet<'a> {
     settings: Settings,
-    store: Arc<dyn ConditionalStore>,
+    open: &'a Open<'a>,
     prefix: String,
     watch: Watch,
     members: Vec<Member>,
@@ -110,15 +115,15 @@ struct Fleet {
     clients: Vec<Client>,
 }
 
-impl Fleet {
-    fn new(settings: Settings, store: Arc<dyn ConditionalStore>, prefix: &str) -> Self {
+impl<'a> Fleet<'a> {
+    fn new(settings: Settings, open: &'a Open<'a>, prefix: &str) -> Self {
         let (watch, prefix) = (Watch::over(settings.locks), prefix.to_owned());
-        Self { settings, store, prefix, watch, members: Vec::new(), board: Switchboard::default(), clients: Vec::new() }
+        Self { settings, open, prefix, watch, members: Vec::new(), board: Switchboard::default(), clients: Vec::new() }
     }
 
     fn start(&mut self) {
         let Settings { locks, pace, hears, balances, .. } = self.settings;
-        let client = Client::new(Arc::clone(&self.store), pace);
+        let client = Client::new((self.open)(), pace);
         let board = hears.then_some(&self.board);
         let number = self.clients.len();
         self.members.push(Member::start(number, (client.clone(), &self.prefix), locks, &self.watch, board, balances));

@@ -10,6 +10,9 @@ use super::{Event, HEAD, Measured, Pace, Settings, Throttle, row};
 /// as a table in Markdown.
 #[derive(Args, Debug)]
 pub struct Arguments {
+    /// The events
+    #[arg(long = "event", value_enum, default_values_t = [Event::Start, Event::Restart, Event::Crashed, Event::Roll, Event::Crash, Event::Join])]
+    events: Vec<Event>,
     /// The numbers of locks
     #[arg(long, default_values_t = [1_000, 10_000])]
     locks: Vec<usize>,
@@ -52,7 +55,7 @@ impl Arguments {
     ///
     /// If a lock has two leaders.
     pub fn carry_out_on(self, measure: impl Fn(Event, Settings) -> Measured) {
-        let Self { locks, members, request, page, alone, refuses, hears, rest } = self;
+        let Self { events, locks, members, request, page, alone, refuses, hears, rest } = self;
         let throttle = if refuses { Throttle::EverySecond } else { Throttle::Never };
         let settings = |locks, members, page| {
             let [request, page] = [request, page].map(Duration::from_millis);
@@ -66,8 +69,8 @@ impl Arguments {
             println!("{}", row(event, settings, &measured));
         };
         for (locks, page) in locks.iter().flat_map(|locks| page.iter().map(move |page| (*locks, *page))) {
-            for event in [Event::Start, Event::Restart, Event::Crashed, Event::Roll, Event::Crash, Event::Join] {
-                measure(event, settings(locks, members, page));
+            for event in &events {
+                measure(*event, settings(locks, members, page));
             }
         }
         if alone > 0 {

@@ -15,7 +15,7 @@ use leaderelection_backends::s3::S3Store;
 use leaderelection_backends::url::S3Location;
 use leaderelection_integration_tests::proxy::sign::{self, Signer};
 use leaderelection_integration_tests::servers::express::{self, Express};
-use leaderelection_integration_tests::servers::seaweedfs::SeaweedFs;
+use leaderelection_integration_tests::servers::seaweedfs::{BUCKET, SeaweedFs};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -141,7 +141,7 @@ pub(crate) async fn seaweedfs() -> &'static SeaweedFs {
     static SERVER: OnceCell<SeaweedFs> = OnceCell::const_new();
     let start = || async {
         let server = SeaweedFs::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        server.create_bucket("bucket").await;
+        server.create_bucket(BUCKET).await;
         server
     };
     SERVER.get_or_init(start).await

@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use leaderelection::{LeaderCallbacks, LeaderHandle, Session, Timings};
-use leaderelection_arena::shutdown;
 use leaderelection_backends::url::Location;
 use tokio_util::sync::CancellationToken;
+
+use crate::{address, peers};
 
 /// A line of a member's standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum News {
     Ends {
         /// The lock.
         lock: usize,
+        /// The moment, by the wall clock.
+        at: DateTime<Utc>,
     },
     /// The member has seen a leader of every lock.
     Settled,
@@ -40,7 +43,7 @@ impl fmt::Display for News {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Leads { lock, at } => write!(f, "leads {lock} {}", at.timestamp_micros()),
-            Self::Ends { lock } => write!(f, "ends {lock}"),
+            Self::Ends { lock, at } => write!(f, "ends {lock} {}", at.timestamp_micros()),
             Self::Settled => f.write_str("settled"),
         }
     }
@@ -52,11 +55,11 @@ impl FromStr for News {
     fn from_str(line: &str) -> anyhow::Result<Self> {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            ["leads", lock, at] => {
+            [word, lock, at] => {
                 let at = DateTime::from_timestamp_micros(at.parse()?);
-                Ok(Self::Leads { lock: lock.parse()?, at: at.ok_or_else(|| anyhow::anyhow!("no moment: {line}"))? })
+                let (lock, at) = (lock.parse()?, at.ok_or_else(|| anyhow::anyhow!("no moment: {line}"))?);
+                Ok(if word == "leads" { Self::Leads { lock, at } } else { Self::Ends { lock, at } })
             }
-            ["ends", lock] => Ok(Self::Ends { lock: lock.parse()? }),
             ["settled"] => Ok(Self::Settled),
             _ => anyhow::bail!("no news: {line}"),
         }
@@ -75,32 +78,51 @@ pub struct MemberArgs {
     /// The timings, as JSON.
     #[arg(value_parser = |text: &str| serde_json::from_str::<Timings>(text))]
     timings: Timings,
+    /// The key by which the members hear each other.
+    #[arg(long)]
+    peer_key: Option<String>,
 }
 
-/// Competes for all locks through one session, until the standard input ends.
+/// Competes for all locks through one session, until the standard input ends. Each line of that is a lock to give up.
 ///
 /// # Errors
 ///
 /// If the session cannot be built.
 pub async fn take_part(args: MemberArgs) -> anyhow::Result<()> {
-    let MemberArgs { place, identity, locks, timings } = args;
-    shutdown::exit_with_parent();
-    let session = Session::builder(place.open().await?, place.key(), identity).timings(timings).build()?;
+    let MemberArgs { place, identity, locks, timings, peer_key } = args;
+    let peers = peer_key.as_deref().map(peers).transpose()?;
+    let mut session = Session::builder(place.open().await?, place.key(), identity).timings(timings);
+    if let Some(address) = peers.as_ref().and_then(address) {
+        session = session.advertise(address);
+    }
+    let session = session.build()?;
+    let _attached = peers.as_ref().map(|peers| peers.attach_session(&session)).transpose()?;
     let mut handles = Vec::new();
     for lock in 0..locks {
-        let callbacks = LeaderCallbacks::new()
-            .on_start_leading(move |leadership| async move {
-                News::Leads { lock, at: Utc::now() }.send();
-                leadership.lost().await;
-            })
-            .on_stop_leading(move || News::Ends { lock }.send());
+        let callbacks = LeaderCallbacks::new().on_start_leading(move |leadership| async move {
+            News::Leads { lock, at: Utc::now() }.send();
+            leadership.lost().await;
+            News::Ends { lock, at: Utc::now() }.send();
+        });
         let elector = session.elector(format!("lock-{lock}"), callbacks)?;
         handles.push(elector.handle());
         tokio::spawn(async move { elector.campaign(CancellationToken::new()).await });
     }
+    obey(handles.clone());
     tokio::spawn(settle(handles));
     session.run(CancellationToken::new()).await?;
     Ok(())
+}
+
+fn obey(handles: Vec<LeaderHandle>) {
+    // A thread of its own: a runtime would wait for tokio's reader of standard input before it ends.
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            let lock: Option<usize> = line.parse().ok();
+            lock.and_then(|lock| handles.get(lock)).map(LeaderHandle::step_down);
+        }
+        std::process::exit(1);
+    });
 }
 
 async fn settle(handles: Vec<LeaderHandle>) {
