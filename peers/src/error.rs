@@ -17,8 +17,7 @@ impl PeersError {
 
     /// Names the file of the value.
     pub(crate) fn within(self, path: &Path) -> Self {
-        let problem = format!("in {} {}", path.display(), self.problem);
-        Self { problem, ..self }
+        Self::new(self.setting, format!("in {} {}", path.display(), self.problem))
     }
 
     /// The name of the invalid setting.

@@ -78,7 +78,16 @@ pub async fn tell(certificate: &'static str, name: String, mut validity: watch::
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let (left, pause) = validity.look(now, warned.map(|warned| warned.elapsed()));
             if let Some(left) = left {
-                warn(certificate, &name, left);
+                match spell(left) {
+                    Some(left) => {
+                        tracing::warn!(certificate, name, left, "the certificate expires soon; renew its file")
+                    }
+                    None => tracing::warn!(
+                        certificate,
+                        name,
+                        "the certificate has expired, or expires within the hour; renew its file"
+                    ),
+                }
                 warned = Some(Instant::now());
             }
             pause
@@ -93,13 +102,12 @@ pub async fn tell(certificate: &'static str, name: String, mut validity: watch::
     }
 }
 
-fn warn(certificate: &str, name: &str, left: Duration) {
-    let hours = left.as_secs() / HOUR.as_secs();
-    let left = if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) };
-    if hours == 0 {
-        tracing::warn!(certificate, name, "the certificate has expired, or expires within the hour; renew its file");
-    } else {
-        tracing::warn!(certificate, name, left, "the certificate expires soon; renew its file");
+/// The time that is left; `None` if it is less than an hour.
+fn spell(left: Duration) -> Option<String> {
+    match left.as_secs() / HOUR.as_secs() {
+        0 => None,
+        hours @ 1..48 => Some(format!("{hours} hours")),
+        hours => Some(format!("{} days", hours / 24)),
     }
 }
 
@@ -128,6 +136,15 @@ mod tests {
         assert_eq!(Validity::of_chain(&[early, late]), ends_first);
         assert_eq!(Validity::of_chain(&[CertificateDer::from(vec![0x30, 0])]), None);
         assert_eq!(Validity::of_chain(&[]), None);
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_spelled_in_hours_and_then_in_days() {
+        let spelled = [HOUR - Duration::from_secs(1), HOUR, HOUR * 47, DAY * 2, DAY * 14].map(spell);
+        assert_eq!(
+            spelled.each_ref().map(Option::as_deref),
+            [None, Some("1 hours"), Some("47 hours"), Some("2 days"), Some("14 days")]
+        );
     }
 
     #[test]

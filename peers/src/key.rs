@@ -104,6 +104,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_a_key_and_the_end_of_its_line_and_is_not_read_far_beyond() {
+        let path = std::env::temp_dir().join(format!("leaderelection-peers-{}.key", std::process::id()));
+        std::fs::write(&path, format!("{}\r\n", "x".repeat(4096))).unwrap();
+        assert!(SharedKey::read(&path).is_ok());
+        std::fs::write(&path, "x".repeat(10_000)).unwrap();
+        let error = SharedKey::read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("key in {} has 4099 bytes", path.display())), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn a_code_fits_its_own_fields_and_key_only() {
         let key = SharedKey::new(SECRET).unwrap();
         let code = key.code([&b"ab"[..], b"c"]);

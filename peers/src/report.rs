@@ -136,3 +136,51 @@ impl PeerReport {
         counter!(REFUSED, "name" => self.name.clone(), "reason" => reason).increment(by);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use leaderelection_test_support::logs::warnings_of;
+    use metrics::with_local_recorder;
+    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+
+    use super::*;
+
+    fn status(hears: bool, number: u64, last_refusal: Option<Refusal>) -> PeerStatus {
+        let [refused, fallbacks, reads_saved] = [10, 100, 1000].map(|times| number * times);
+        PeerStatus { hears, heard: number, refused, fallbacks, reads_saved, last_refusal }
+    }
+
+    #[test]
+    fn the_messages_of_two_followers_are_added_up() {
+        let of_both = |hears| status(true, 2, None).and(status(hears, 3, Some(Refusal::Busy)));
+        assert_eq!(of_both(true), status(true, 5, Some(Refusal::Busy)));
+        assert_eq!(of_both(false), status(false, 5, Some(Refusal::Busy)));
+    }
+
+    #[test]
+    fn reads_that_messages_have_saved_are_counted_once() {
+        let recorder = DebuggingRecorder::new();
+        with_local_recorder(&recorder, || {
+            let report = PeerReport::new("jobs", SharedStatus::default(), 2);
+            report.heard("a", 5);
+            report.heard("a", 9);
+            report.ended("a");
+            assert_eq!(report.status.get(), PeerStatus { heard: 3, reads_saved: 9, ..PeerStatus::default() });
+        });
+        let counted = recorder.snapshotter().snapshot().into_vec();
+        let of = |name| counted.iter().filter(move |(key, ..)| key.key().name() == name).map(|(.., count)| count);
+        assert!(of(HEARD).eq([&DebugValue::Counter(3)]) && of(SAVED).eq([&DebugValue::Counter(7)]));
+    }
+
+    #[test]
+    fn a_reason_that_repeats_is_a_warning_once_and_the_end_of_a_term_is_none() {
+        let report = PeerReport::new("jobs", SharedStatus::default(), 0);
+        let warnings = |refusal| warnings_of(|| report.refused("a", &refusal)).0.len();
+        let refusals = [Refusal::Busy, Refusal::Busy, Refusal::NotLeading, Refusal::Closed, Refusal::Redirect];
+        assert_eq!(refusals.map(warnings), [1, 0, 0, 0, 1]);
+        report.heard("a", 0);
+        report.refused("a", &Refusal::Redirect);
+        report.refused("a", &Refusal::Redirect);
+        assert_eq!((report.status.get().refused, report.status.get().fallbacks), (7, 1));
+    }
+}

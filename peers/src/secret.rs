@@ -40,6 +40,8 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use leaderelection_test_support::logs::warnings_of;
+
     use super::*;
 
     #[test]
@@ -51,12 +53,15 @@ mod tests {
         for (mode, is_taken) in [(0o600, true), (0o640, true), (0o644, true), (0o662, false), (0o666, false)] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             for path in [&path, &link] {
-                let opened = open(path);
+                let (warnings, opened) = warnings_of(|| open(path));
                 assert_eq!(opened.is_ok(), is_taken, "{mode:o}");
+                assert_eq!(!warnings.is_empty(), mode == 0o644, "{mode:o}");
                 let problem = opened.err().map(|error| error.to_string()).unwrap_or_default();
                 assert!(is_taken || problem.contains(&format!("mode {mode:o}")), "{problem}");
             }
         }
+        let folder = warnings_of(|| open(&std::env::temp_dir()));
+        assert!(folder.0.is_empty() && folder.1.is_ok());
         fs::remove_file(link).unwrap();
         fs::remove_file(path).unwrap();
     }

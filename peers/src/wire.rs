@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaderelection::LeaderElectionRecord;
 use leaderelection::lock::UnknownFields;
-use leaderelection::peers::{LandedWrite, LedTerm};
+use leaderelection::peers::LedTerm;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -85,7 +85,7 @@ impl Message {
             term: term.leadership.fencing_token(),
             number: write.number,
             version: write.version.as_str().to_owned(),
-            record: raw(write)?,
+            record: raw(&write.record)?,
             released: term.releases.as_ref().map(|releases| releases.count),
             released_locks: term.releases.iter().flat_map(|releases| &releases.locks).map(spell).collect(),
             nonce: place.nonce.to_owned(),
@@ -152,10 +152,10 @@ fn spell(lock: &u64) -> String {
 }
 
 /// The JSON of a record. Unknown fields are left out if they make it large, because followers do not need them.
-fn raw(write: &LandedWrite) -> Option<Box<RawValue>> {
-    let mut json = write.record.to_json();
+fn raw(record: &Arc<LeaderElectionRecord>) -> Option<Box<RawValue>> {
+    let mut json = record.to_json();
     if json.len() > LARGEST_RECORD {
-        let mut record = LeaderElectionRecord::clone(&write.record);
+        let mut record = LeaderElectionRecord::clone(record);
         record.unknown = UnknownFields::default();
         json = Arc::new(record).to_json();
     }
@@ -214,6 +214,24 @@ mod tests {
         message.record = RawValue::from_string(record.to_owned()).unwrap();
         let Err(Refusal::NotAPeer { problem: why }) = message.record() else { panic!("{message:?}") };
         assert!(why.contains("leaseDuration"), "{why}");
+    }
+
+    #[test]
+    fn unknown_fields_of_a_large_record_are_left_out_and_one_that_stays_large_is_not_sent() {
+        let length = |holder: usize, unknown: usize| {
+            let (holder, unknown) = ("h".repeat(holder), "u".repeat(unknown));
+            let json = format!(
+                r#"{{"holderIdentity":"{holder}","leaseDuration":"15s","leaderTransitions":7,"x":"{unknown}"}}"#
+            );
+            let record = LeaderElectionRecord::from_json(json.as_bytes(), std::time::Duration::MAX).unwrap();
+            raw(&Arc::new(record)).map(|raw| raw.get().len())
+        };
+        let rest = length(1, 1).unwrap() - 2;
+        let without = length(1, LARGEST_RECORD).unwrap() - 1;
+        assert_eq!(length(1, LARGEST_RECORD - rest - 1), Some(LARGEST_RECORD));
+        assert_eq!(length(1, LARGEST_RECORD - rest), Some(without + 1));
+        assert_eq!(length(LARGEST_RECORD - without, 1), Some(LARGEST_RECORD));
+        assert_eq!(length(LARGEST_RECORD - without + 1, 1), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import tomllib
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ FIRST = 10
 PATIENCE, PROCESSOR, TIMES = 30, 15, 6
 # Kibibytes of memory.
 MEMORY = 16 * 1024 * 1024
+# The variables of each test run, such as how many tests wait at a time.
+VARIABLES = tomllib.loads((ROOT / ".cargo/config.toml").read_text())["env"]
 # The variable by which the processes of a trial are known, those included that tests have started.
 TRIAL = "MUTATION_TRIAL"
 # What notices a change that does not compile.
@@ -60,7 +63,8 @@ class Change:
 class Test:
     program: programs.Program
     name: str
-    seconds: float = 0.0
+    # A guess, until it has run.
+    seconds: float = 10.0
     # The numbers of the changes whose functions it enters.
     reached: set = field(default_factory=set)
     noticed: int = 0
@@ -165,7 +169,7 @@ def first_failure(tests, variables):
     limited = f'ulimit -t {PROCESSOR + took:.0f} -v {MEMORY}; exec "$0" "$@"'
     process = subprocess.Popen(
         ["bash", "-c", limited, tests[0].program.path, "--exact", *(test.name for test in tests)],
-        cwd=tests[0].program.folder, env=os.environ | variables | trial, text=True, errors="replace",
+        cwd=tests[0].program.folder, env=VARIABLES | os.environ | variables | trial, text=True, errors="replace",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     timer = threading.Timer(PATIENCE + took, end, [trial])

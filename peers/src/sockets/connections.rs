@@ -29,7 +29,11 @@ impl Connections {
     #[must_use]
     pub fn of_process() -> Self {
         static OF_PROCESS: OnceLock<Connections> = OnceLock::new();
-        OF_PROCESS.get_or_init(|| Self::at_most(MOST.min(most_open_files() / 2))).clone()
+        #[cfg(unix)]
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        #[cfg(not(unix))]
+        let files = None;
+        OF_PROCESS.get_or_init(|| Self::at_most(share_of(files))).clone()
     }
 
     /// The number of connections that may be open at a time.
@@ -87,13 +91,17 @@ impl Open {
     }
 }
 
-#[cfg(unix)]
-fn most_open_files() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+/// The part of the files that a process may open, of which `None` has no limit.
+fn share_of(files: Option<u64>) -> usize {
+    files.and_then(|files| usize::try_from(files / 2).ok()).map_or(MOST, |half| half.min(MOST))
 }
 
-#[cfg(not(unix))]
-fn most_open_files() -> usize {
-    usize::MAX
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_get_half_of_the_files_and_512_at_most() {
+        assert_eq!([None, Some(1023), Some(1024), Some(1026), Some(101)].map(share_of), [512, 511, 512, 512, 50]);
+    }
 }

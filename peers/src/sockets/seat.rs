@@ -50,7 +50,7 @@ impl Seat {
         let mut taken = self.taken();
         let Some(stream) = &mut taken.stream else { return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) };
         let polled = poll(Pin::new(stream), context);
-        if polled.is_pending() && !taken.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+        if polled.is_pending() {
             taken.waker = Some(context.waker().clone());
         }
         polled

@@ -104,3 +104,27 @@ impl Drop for Serving {
         self.handle.shutdown();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_leaves_waits_for_the_connections_that_are_open() {
+        let long = Duration::from_secs(60);
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let serving = Serving::start(socket, None, Router::new(), long).unwrap();
+        let mut client = TcpStream::connect(serving.address().unwrap()).await.unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        client.read_u8().await.unwrap();
+        let mut leave = pin!(serving.leave(long));
+        assert!(timeout(Duration::ZERO, leave.as_mut()).await.is_err());
+        drop(client);
+        leave.await;
+    }
+}
