@@ -6,4 +6,5 @@ pub mod faulty;
 pub mod logs;
 #[cfg(feature = "election")]
 pub mod play;
+#[cfg(feature = "paused")]
 pub mod spans;

@@ -24,7 +24,6 @@ pub struct SeenSpan {
 }
 
 /// Returns the spans that `scenario` opens while it runs on paused time, in their order.
-#[cfg(feature = "paused")]
 pub fn spans_of(scenario: impl AsyncFnOnce()) -> Vec<SeenSpan> {
     super::logs::with_another_subscriber();
     let seen = Arc::new(Mutex::new(Seen::default()));
