@@ -101,7 +101,7 @@ CONTESTANTS = [
 # Electors for Leases, through `leaderelect lease-api` on S3, each candidate with a server of its own.
 CONTESTANTS += [
     Contestant(f"{each.key}-api", f"{each.title.removesuffix(', Lease')}, through lease-api",
-               tuple(replace(driver, store="api") for driver in each.drivers), is_extra=True)
+               tuple(replace(driver, store="api") for driver in each.drivers), is_extra=each.key != "client-go-lease")
     for each in [
         *(each for each in CONTESTANTS if each.key in ("client-go-lease", "kube-leader-election", "kubert", "fabric8")),
         Contestant("python", "Python", alike(Driver("python", "python", "api"))),

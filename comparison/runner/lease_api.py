@@ -16,7 +16,7 @@ class LeaseApi:
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         command = [target / "rust/release/leaderelect", "lease-api", "--store", f"s3://{BUCKET}/leases?endpoint={s3}",
-                   "--listen", f"127.0.0.1:{port}"]
+                   "--listen", f"127.0.0.1:{port}", "--drain", "0s"]
         self.server = Server("lease-api", command, folder, {**os.environ, **seaweed.environment()})
         self.server.wait_until(lambda: self.request("GET", "/livez") == 200)
 

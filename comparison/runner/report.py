@@ -138,4 +138,12 @@ def conditions(facts):
     line = f"- Measured on {facts.values['measured']}, on {conditions['machine']}."
     if trials := facts.values["phases"].get("trials"):
         line += f" The processors were busy for {trials['busy'] * 100:.0f} % of the trials."
-    return f"{line}\n- {' '.join(conditions['versions'])}"
+    lines = [line, *map(apart, facts.values.get("apart", []))]
+    return "\n".join([*lines, f"- {' '.join(conditions['versions'])}"])
+
+
+def apart(run):
+    """Where and when a contestant was measured that is not of the run of all others."""
+    title = next(each.title for each in CONTESTANTS if each.key == run["contestant"])
+    return (f"- {title}: measured alone, on {run['measured']}, on {run['machine']}. The processors were busy for "
+            f"{run['busy'] * 100:.0f} % of the trials, with other programs too.")

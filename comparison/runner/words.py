@@ -70,6 +70,8 @@ METHOD = f"""
   kube-leader-election and fabric8 by their drivers, because they have no limit.
 """
 
+CLIENT_GO = ("client-go-lease", "client-go-keeps", "client-go-s3", "client-go-lease-api")
+
 BY_THE_SECOND = (
     "client-go compares records by whole seconds, so it does not see a renewal within the same second, and counts the lease from "
     "up to a second earlier. At a retry period of more than a second it sees every renewal."
@@ -99,8 +101,8 @@ SMALLER = (
 MECHANISMS = {
     **{(f"{fault}/pause", "kubert"): BY_THE_RECORD for fault in ("kill", "freeze")},
     **{(f"{fault}/pause", peer): BY_THE_SECOND
-       for fault in ("kill", "freeze", "clock") for peer in ("client-go-lease", "client-go-keeps", "client-go-s3")},
-    **{("cut/pause", peer): LATE_DEADLINE for peer in ("client-go-lease", "client-go-keeps", "client-go-s3")},
+       for fault in ("kill", "freeze", "clock") for peer in CLIENT_GO},
+    **{("cut/pause", peer): LATE_DEADLINE for peer in CLIENT_GO},
     ("cut/pause", "kubert"):
         "kubert leads until the end of its lease, by the wall clock. This library leaves the last third as a margin, for clocks of different "
         "speeds and requests on their way.",
@@ -120,8 +122,8 @@ WALL_CLOCK = "candidates compare the time in the record with their own clock. On
 
 # The mechanisms by which two leaders work at once, by the fault and the contestant.
 TWO_LEADERS = {
-    **{("freeze", each): STILL_TRYING for each in ("client-go-lease", "client-go-keeps", "client-go-s3", "mixed-lease")},
-    **{("cut", each): RELEASE_FIRST for each in ("client-go-lease", "client-go-keeps", "client-go-s3", "mixed-lease")},
+    **{("freeze", each): STILL_TRYING for each in (*CLIENT_GO, "mixed-lease")},
+    **{("cut", each): RELEASE_FIRST for each in (*CLIENT_GO, "mixed-lease")},
     **{(fault, "kube-leader-election"): NO_VERSION for fault in ("kill", "stop")},
     **{(fault, "kube-leader-election"): NO_DEADLINE for fault in ("freeze", "cut")},
     ("freeze", "fabric8"): "fabric8 ends the work when its next read shows the other leader.",
