@@ -55,7 +55,7 @@ impl FromStr for News {
     fn from_str(line: &str) -> anyhow::Result<Self> {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            [word, lock, at] => {
+            [word @ ("leads" | "ends"), lock, at] => {
                 let at = DateTime::from_timestamp_micros(at.parse()?);
                 let (lock, at) = (lock.parse()?, at.ok_or_else(|| anyhow::anyhow!("no moment: {line}"))?);
                 Ok(if word == "leads" { Self::Leads { lock, at } } else { Self::Ends { lock, at } })

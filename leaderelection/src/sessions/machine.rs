@@ -15,6 +15,7 @@ mod flight;
 mod hand_over;
 mod hearing;
 mod input;
+mod leaving;
 mod listing;
 mod lock;
 mod looking;

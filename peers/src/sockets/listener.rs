@@ -78,6 +78,8 @@ impl Listener {
         match &self.kind {
             Kind::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
+                // Or else a word soon after another waits for up to 40 ms. An error means that the connection is over.
+                let _ = stream.set_nodelay(true);
                 Ok((Either::Left(stream), Some(address)))
             }
             #[cfg(unix)]
@@ -227,6 +229,15 @@ mod tests {
         let (_third, _fourth) = (pair(&listener).await, pair(&listener).await);
         assert_eq!(read.await.unwrap(), io::ErrorKind::ConnectionAborted);
         assert_eq!(written.await.unwrap(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn a_short_word_does_not_wait_for_the_answer_to_the_one_before() {
+        let listener = listener(1).await;
+        let Caller(address) = listener.get_local_addr().unwrap();
+        let _theirs = TcpStream::connect(address.unwrap()).await.unwrap();
+        let Either::Left(stream) = listener.accept().await.unwrap().0 else { panic!("a socket within the machine") };
+        assert!(stream.nodelay().unwrap());
     }
 
     #[tokio::test]

@@ -48,6 +48,10 @@ impl<K: Ord + Clone> Agenda<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
     /// The number of actions that are due.
     pub(super) fn due(&self, now: LocalInstant) -> usize {
         self.by_time.iter().take_while(|(at, _)| *at <= now).count()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::LockId;
 use super::hand_over::HandOver;
-use super::lock::{Phase, Seen};
+use super::lock::Seen;
 use super::member::{Housekeeping, Member};
 use super::ranking;
 use crate::clock::LocalInstant;
@@ -15,7 +15,7 @@ use crate::election::EndReason;
 
 /// The time between a batch and the renewal that tells of it, as a divisor of the retry period. Work that stops at once is
 /// released by then.
-const BEFORE_RENEWAL: u32 = 8;
+pub(super) const BEFORE_RENEWAL: u32 = 8;
 
 /// The time between a release and the first look for its taker, in eighths of the retry period: a renewal, a look at the session,
 /// a read and a write.
@@ -28,7 +28,7 @@ impl Member {
     /// Hands over a batch of the locks for which another member is first in rank, if a renewal follows soon. Plans the next batch,
     /// the next search, or none.
     pub(super) fn balance(&mut self, now: LocalInstant) {
-        let Some(window) = self.window() else { return };
+        let Some(window) = self.window().filter(|_| !self.stop_asked) else { return };
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         if !self.is_heard_of(now) {
             self.sweep = None;
@@ -50,7 +50,7 @@ impl Member {
             }
             let id = LockId(sweep.next);
             sweep.next += 1;
-            if matches!(lock.phase, Phase::Leading { .. })
+            if lock.leads()
                 && let Some(to) = self.first_in_rank(now, lock.hash)
             {
                 // A member that gave the lock up takes nothing for a lease, and the lock would wait for it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::LockId;
-use super::lock::{Phase, Seen};
+use super::lock::{Lock, Phase, Seen};
 use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{BackOff, Command, Effect, Fact};
@@ -37,6 +37,8 @@ impl Member {
 
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
         match command {
+            // The member gives each lock up at its time.
+            Command::Stop if self.leaving.is_some() && self.lock(id).is_some_and(Lock::leads) => {}
             Command::Stop => self.stop_elector(now, id),
             Command::StepDown => self.end_term(now, id, EndReason::SteppedDown),
             Command::TransferTo(to) => self.end_term(now, id, EndReason::Transferred { to }),
@@ -45,7 +47,7 @@ impl Member {
     }
 
     /// Ends a candidacy. A lock that was won, or may have been won, is released.
-    fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
+    pub(super) fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
         let takes = self.flights.get(&id.0).is_some_and(super::flight::Flight::takes);
         let lease_until = self.lease_until();
         let Some(lock) = self.lock_mut(id) else { return };

@@ -21,3 +21,12 @@ pub(super) struct Sweep {
     /// The moment at which the first of the locks may be handed over that have their leaders for less than a lease.
     pub(super) ready_at: Option<LocalInstant>,
 }
+
+/// A member that is about to end its session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Leaving {
+    /// The moment at which the session ends, whatever it leads then.
+    pub(super) until: LocalInstant,
+    /// The next lock to give up; `None` if others do not hear of each.
+    pub(super) next: Option<u32>,
+}

@@ -139,6 +139,11 @@ impl Lock {
         }
     }
 
+    /// Returns `true` while a term leads.
+    pub(super) fn leads(&self) -> bool {
+        matches!(self.phase, Phase::Leading { .. })
+    }
+
     /// Returns `true` while the lock is released after a term.
     pub(super) fn is_release(&self) -> bool {
         matches!(&self.phase, Phase::Ending(ending) if ending.is_release())

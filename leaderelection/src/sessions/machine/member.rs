@@ -8,7 +8,7 @@ use super::agenda::Agenda;
 use super::budget::Budget;
 use super::effect::{Effect, Fact};
 use super::flight::Flight;
-use super::hand_over::{HandOver, Sweep};
+use super::hand_over::{HandOver, Leaving, Sweep};
 use super::input::{DrawSession, Input};
 use super::listing::Listing;
 use super::lock::{Lock, Phase, Seen};
@@ -82,6 +82,7 @@ pub struct Member {
     pub(super) busy_since: Option<LocalInstant>,
     pub(super) begun: bool,
     pub(super) stop_asked: bool,
+    pub(super) leaving: Option<Leaving>,
     pub(super) effects: VecDeque<Effect>,
 }
 
@@ -140,6 +141,7 @@ impl Member {
             busy_since: None,
             begun: false,
             stop_asked: false,
+            leaving: None,
             effects: VecDeque::new(),
         }
     }
@@ -209,6 +211,7 @@ impl Member {
         }
         // After the input, which may be the end of the very work that is late.
         self.drop_late_work(now);
+        self.leave(now, draw);
         // The last work may have ended in this step, and then the session can be released.
         self.step_own(now, election::Input::Tick, draw);
         self.send(now, draw);
@@ -228,7 +231,8 @@ impl Member {
         // Without room, only an answer lets the next request go. The own session never waits for room.
         let requests = requests.filter(|_| self.begun && self.has_room()).into_iter().chain(self.open_at).min();
         let requests = requests.map(|at| at.max(self.asked_until));
-        own.into_iter().chain(requests).chain(self.drop_by.next_at()).min()
+        let leaves_at = self.leaving.as_ref().map(|leaving| leaving.until);
+        own.into_iter().chain(requests).chain(self.drop_by.next_at()).chain(leaves_at).min()
     }
 
     /// The term of a lock that is valid at `now`, if any: a comparison with the session's deadline, never a flag
@@ -277,15 +281,6 @@ impl Member {
         self.begun = true;
         self.housekeeping.set(Housekeeping::Sessions, now);
         self.open_at = Some(now);
-    }
-
-    fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
-        self.stop_asked = true;
-        if self.own.is_some() {
-            self.step_own(now, election::Input::Command(election::Command::Stop), draw);
-        } else {
-            self.end(now);
-        }
     }
 
     /// Ends every candidacy that is left, and the member.

@@ -42,7 +42,7 @@ impl Member {
     pub fn progress(&self, now: LocalInstant) -> Option<Progress> {
         let since = self.busy_since?;
         Some(Progress {
-            leads: self.locks.iter().filter(|lock| matches!(lock.phase, super::lock::Phase::Leading { .. })).count(),
+            leads: self.locks.iter().filter(|lock| lock.leads()).count(),
             taking: self.flights.values().filter(|flight| Flight::takes(flight)).count(),
             handing_over: self.handing_over.len(),
             waiting: self.due_locks.due(now),

@@ -71,7 +71,9 @@ impl Member {
             // No term leads by this record: it is what is left of one, or a write that landed late.
             Phase::Idle | Phase::Competing if is_ours && !lock.works => Some(Want::Release),
             // Rule 8: while work of an earlier term that was given up runs, no other term begins.
-            Phase::Competing if !lock.works && !lock.is_exhausted => self.opening(lock).map(Want::Take),
+            Phase::Competing if !lock.works && !lock.is_exhausted && !self.stop_asked => {
+                self.opening(lock).map(Want::Take)
+            }
             _ => None,
         }
     }
@@ -260,6 +262,7 @@ impl Member {
         let extras = Extras { unknown, preferred, take_backs: record.take_backs };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         let exhausted = lock.is_exhausted;
+        let is_left = matches!(lock.seen, Seen::Ours { .. }) && !lock.works;
         let stranger = Stranger::of(&record, self.rules.election.purpose.as_deref());
         match (&record.session, stranger) {
             (Some(session), _) if self.is_ours(session) => {
@@ -281,6 +284,10 @@ impl Member {
                 self.announce(id, leader);
             }
             (None, None) if record.is_released() => {
+                // The answer to the own release may be lost. Others hear of the release all the same.
+                if is_left {
+                    self.let_go(now, id);
+                }
                 self.set_seen(id, Seen::Free { version });
                 self.announce(id, None);
             }
@@ -359,16 +366,21 @@ impl Member {
 
     fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
         // The number is the session's: a release that the session before has sent says nothing about this one.
-        if let Some(lock) = self.lock(id).filter(|_| counts) {
-            let lock = lock.hash;
-            self.released.add(lock);
-            self.tell(Fact::LetGo { count: self.released.count, lock });
+        if counts {
+            self.let_go(now, id);
         }
-        self.on_handed_over(now, id);
         self.set_seen(id, Seen::Free { version });
         self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);
         self.settle(now, id, BeginReason::Released);
         self.freed(now, id);
+    }
+
+    /// Counts a lock that the session has released, so that others read it.
+    fn let_go(&mut self, now: LocalInstant, id: LockId) {
+        let Some(lock) = self.lock(id).map(|lock| lock.hash) else { return };
+        self.released.add(lock);
+        self.tell(Fact::LetGo { count: self.released.count, lock });
+        self.on_handed_over(now, id);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use leaderelection::election::{Command, Heard};
-use leaderelection::sessions::machine::{Fact, Input, LockId, SessionId};
+use leaderelection::election::{self, Command, Heard, WorkEnd};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, SessionId};
 
+use super::balanced;
 use super::fleet::{Fleet, Requests, rules};
 
 const LOCKS: u32 = 20;
@@ -84,6 +85,8 @@ fn a_lock_that_is_given_up_goes_to_the_next_in_order_at_once() {
     let (mut fleet, session) = two();
     fleet.members[0].campaigns = false;
     for lock in 0..LOCKS {
+        // A read shows each second release, because its answer is lost.
+        fleet.loses = lock as usize % 2;
         fleet.give(0, Input::Command { lock: LockId(lock), command: Command::Stop });
         let count = u64::from(lock) + 1;
         let hash = fleet.members[0].facts.iter().find_map(|fact| match fact {
@@ -112,4 +115,46 @@ fn a_false_word_about_an_end_or_a_release_costs_a_read() {
     }
     fleet.pass(60);
     assert_eq!((fleet.led_by(0, LOCKS), fleet.locks), (LOCKS as usize, last));
+}
+
+#[test]
+fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
+    let stopped = |fleet: &Fleet| {
+        let is_stop = |effect: &&Effect| matches!(effect, Effect::Lock { effect: election::Effect::Stop { .. }, .. });
+        fleet.members[0].effects.iter().filter(is_stop).count()
+    };
+    for is_work_quick in [true, false] {
+        let mut fleet = Fleet::default();
+        fleet.join(balanced("a"), LOCKS);
+        fleet.pass(1);
+        fleet.join(balanced("b"), LOCKS);
+        fleet.pass(40);
+        for number in 1..=10 {
+            fleet.pass(1);
+            let session = fleet.session_of(1);
+            let write_id = fleet.sessions[&session].record.write_id.clone().unwrap();
+            let heard = Heard::Landed { holder: "b".to_owned(), fencing_token: 0, write_id, number };
+            fleet.give(0, Input::Heard { session, heard });
+        }
+        (fleet.members[0].works_on, fleet.members[0].campaigns) = (true, false);
+        let (session, share) = (fleet.session_of(0), fleet.locks_of(0, LOCKS));
+        assert!(share.len() > 5, "{share:?}");
+        let before = stopped(&fleet);
+        fleet.give(0, Input::Stop);
+        assert_eq!(stopped(&fleet) - before, 4, "a quarter of 16");
+        if is_work_quick {
+            for (ended, lock) in share.iter().enumerate() {
+                assert!(!fleet.sessions[&session].record.is_released(), "before {ended} locks are given up");
+                fleet.give(0, Input::WorkEnded { lock: LockId(*lock), end: WorkEnd::Complete });
+                assert_eq!(stopped(&fleet) - before, (ended + 5).min(share.len()));
+            }
+            assert!(fleet.sessions[&session].record.is_released());
+        } else {
+            // These rules are as patient with a release as a lease lasts.
+            fleet.pass(14);
+            assert_eq!(stopped(&fleet) - before, 4);
+            fleet.pass(2);
+            assert_eq!(stopped(&fleet) - before, share.len());
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Locks that move: requests one after the other, members that take nothing, and stores that list in their own spelling.
 
+use std::time::Duration;
+
 use leaderelection::EndReason;
 use leaderelection::election::{self, Command};
-use leaderelection::sessions::machine::{Effect, Input, LockId};
+use leaderelection::sessions::machine::{Effect, Input, LockId, Rules};
 
 use super::balanced;
 use super::fleet::{Fleet, rules};
@@ -78,4 +80,36 @@ fn a_session_that_died_ends_also_if_listings_spell_versions_in_another_way() {
     fleet.members[0].alive = false;
     fleet.pass(25);
     assert_eq!(fleet.led_by(1, LOCKS), LOCKS as usize);
+}
+
+#[test]
+fn a_member_that_stops_ends_its_session_when_the_others_look() {
+    const R: Duration = Duration::from_secs(2);
+    let stop = |rules_of: fn(&str) -> Rules, is_alone: bool| {
+        let mut fleet = Fleet::default();
+        fleet.join(rules_of("a"), LOCKS);
+        fleet.pass_exactly(R / 4);
+        if !is_alone {
+            fleet.join(rules_of("b"), LOCKS);
+        }
+        fleet.pass_exactly(R * 20);
+        fleet.members[0].campaigns = false;
+        let (session, asked_at) = (fleet.session_of(0), fleet.now);
+        let renewed_at = fleet.renewed_at[&session];
+        fleet.give(0, Input::Stop);
+        while fleet.led_by(0, LOCKS) > 0 {
+            fleet.pass_exactly(Duration::from_millis(1));
+        }
+        let ended_at = fleet.now;
+        while !is_alone && fleet.led_by(1, LOCKS) < LOCKS as usize {
+            fleet.pass_exactly(Duration::from_millis(1));
+        }
+        assert!(fleet.now <= ended_at + if ended_at == asked_at { R } else { R / 4 });
+        (ended_at.saturating_since(asked_at), ended_at.saturating_since(renewed_at))
+    };
+    let (_, after_renewal) = stop(balanced, false);
+    assert!(after_renewal >= R / 8 * 7 && after_renewal <= R / 8 * 7 + Duration::from_millis(1), "{after_renewal:?}");
+    // Nobody waits for the locks, or the members do not balance.
+    assert_eq!(stop(balanced, true).0, Duration::ZERO);
+    assert_eq!(stop(rules, false).0, Duration::ZERO);
 }

@@ -1,0 +1,57 @@
+//! Rule S6: the end of a session that others wait for.
+//!
+//! The end of a session frees all its locks at once. Whoever takes them needs time to hear of that, and a request for each lock.
+
+use super::LockId;
+use super::balance::BEFORE_RENEWAL;
+use super::hand_over::Leaving;
+use super::input::DrawSession;
+use super::member::Member;
+use crate::clock::LocalInstant;
+use crate::election::{Command, Input};
+
+/// The divisor of the number of requests in flight for the locks that are given up at a time: others read and write each of them.
+const SHARE: usize = 4;
+
+impl Member {
+    /// Ends the session, as soon as that costs the locks least.
+    pub(super) fn stop(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        self.stop_asked = true;
+        if self.own.is_none() {
+            return self.end(now);
+        }
+        let gains = self.rules.balance && self.at_work > 0 && self.sessions() > 1 && !self.lists_instead_of_reading();
+        let rules = &self.rules.election;
+        self.leaving = self.window().filter(|_| gains).map(|window| match self.unheard_members() {
+            0 => Leaving { until: now + rules.release_patience, next: Some(0) },
+            // The others look at a session when its renewal is due (rule S8).
+            _ => {
+                Leaving { until: window.sent_at + rules.retry_period - rules.retry_period / BEFORE_RENEWAL, next: None }
+            }
+        });
+        if self.leaving.is_none() {
+            self.step_own(now, Input::Command(Command::Stop), draw);
+        }
+    }
+
+    /// Gives up the next locks, or ends the session.
+    pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl DrawSession) {
+        let Some(Leaving { until, next }) = self.leaving.clone() else { return };
+        let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();
+        while next.is_some()
+            && self.drop_by.len() < self.room / SHARE
+            && let Some(index) = rest.next()
+        {
+            if self.locks[index].leads() {
+                self.stop_elector(now, LockId::of(index));
+            }
+        }
+        let is_left = rest.is_empty() && self.drop_by.len() == 0;
+        if now >= until || is_left || self.window().is_none() {
+            self.leaving = None;
+            self.step_own(now, Input::Command(Command::Stop), draw);
+        } else {
+            self.leaving = Some(Leaving { until, next: next.map(|_| LockId::of(rest.start).0) });
+        }
+    }
+}
