@@ -13,6 +13,8 @@ import threading
 import time
 import tomllib
 import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +24,14 @@ from rows import ROOT, Edit, Place, Source
 
 # How many tests are tried before all others: those that have noticed the most changes in the least time.
 FIRST = 10
-# Seconds, and seconds for each that the tests have taken without a change. Processor time is the shorter limit, because a busy
+# Seconds, and seconds for each that the tests have needed without a change. Processor time is the shorter limit, because a busy
 # machine does not add to it.
-PATIENCE, PROCESSOR, TIMES = 30, 15, 6
+PATIENCE, PROCESSOR, TIMES = 15, 8, 5
 # Kibibytes of memory.
 MEMORY = 16 * 1024 * 1024
 # The variables of each test run, such as how many tests wait at a time.
 VARIABLES = tomllib.loads((ROOT / ".cargo/config.toml").read_text())["env"]
+TESTS_AT_A_TIME = int(VARIABLES["RUST_TEST_THREADS"])
 # The variable by which the processes of a trial are known, those included that tests have started.
 TRIAL = "MUTATION_TRIAL"
 # What notices a change that does not compile.
@@ -63,14 +66,16 @@ class Change:
 class Test:
     program: programs.Program
     name: str
-    # A guess, until it has run.
-    seconds: float = 10.0
+    # Guesses, until it has run.
+    seconds: float = 30.0
+    processor: float = 30.0
     # The numbers of the changes whose functions it enters.
     reached: set = field(default_factory=set)
-    noticed: int = 0
+    # How many changes of each file.
+    noticed: Counter = field(default_factory=Counter)
 
-    def merit(self):
-        return -self.noticed / (self.seconds + 0.1), self.seconds
+    def merit(self, file):
+        return -(self.noticed[file] + self.noticed.total() / 10) / (self.seconds + 0.1), self.seconds
 
 
 def draw(area, package, files, pattern):
@@ -112,10 +117,11 @@ class Copy:
 class Court:
     """The tests of an area, which judge changes."""
 
-    def __init__(self, copy, area, built, pool):
+    def __init__(self, copy, area, built, pool, pattern):
         self.copy, self.area, self.pool = copy, area, pool
-        listed = [test for program in built for test in tests_of(program)]
-        passed = list(pool.map(survey, listed))
+        listed = [test for program in built for test in tests_of(program) if re.search(pattern, test.name)]
+        with ThreadPoolExecutor(TESTS_AT_A_TIME) as many:
+            passed = list(many.map(survey, listed))
         self.tests = [test for test, is_passed in zip(listed, passed, strict=True) if is_passed]
         for test in set(listed) - set(self.tests):
             print(f"no judge, because it fails or takes too long without a change: {test.name}", flush=True)
@@ -124,7 +130,8 @@ class Court:
         """Tries the changes with these numbers. Yields each with the test that notices it, or `None`."""
 
         def attempt(number):
-            return attempt_by([test for test in self.tests if number in test.reached], {copies.CHOICE: str(number)})
+            judges = [test for test in self.tests if number in test.reached]
+            return attempt_by(judges, {copies.CHOICE: str(number)}, self.copy.changes[number].file)
 
         yield from zip((self.copy.changes[number] for number in numbers), self.pool.map(attempt, numbers), strict=True)
 
@@ -135,7 +142,7 @@ class Court:
         except programs.Refused:
             return UNVIABLE
         # The name of a program is the same whatever it is built from.
-        return attempt_by([test for test in self.tests if test.program.path in built], {})
+        return attempt_by([test for test in self.tests if test.program.path in built], {}, change.file)
 
 
 def tests_of(program):
@@ -147,40 +154,45 @@ def survey(test):
     """Runs a test without a change. Returns `False` if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         path, began = Path(folder) / "reached", time.monotonic()
-        failure = first_failure([test], {copies.REACHED: str(path)})
+        failure, test.processor = first_failure([test], {copies.REACHED: str(path)})
         test.seconds = time.monotonic() - began
         test.reached = {int(line) for line in path.read_text().split()} if path.is_file() else set()
     return failure is None
 
 
-def attempt_by(tests, variables):
-    """Runs tests until one fails. Returns its name, or how its program ended, or `None`."""
-    ordered = sorted(tests, key=Test.merit)
+def attempt_by(tests, variables, file):
+    """Runs tests until one fails by a change of a file. Returns its name, or how its program ended, or `None`."""
+    ordered = sorted(tests, key=lambda test: test.merit(file))
     for some in (ordered[:FIRST], ordered[FIRST:]):
-        for program in {test.program for test in some}:
-            if failure := first_failure([test for test in some if test.program == program], variables):
+        for program in dict.fromkeys(test.program for test in some):
+            judges = [test for test in some if test.program == program]
+            failure, _ = first_failure(judges, variables)
+            for test in judges:
+                test.noticed[file] += test.name == failure
+            if failure:
                 return failure
     return None
 
 
 def first_failure(tests, variables):
-    """Runs tests of one program until one fails."""
-    trial, took = {TRIAL: uuid.uuid4().hex}, TIMES * sum(test.seconds for test in tests)
-    limited = f'ulimit -t {PROCESSOR + took:.0f} -v {MEMORY}; exec "$0" "$@"'
+    """Runs tests of one program until one fails. Returns its name, or how the program ended, and the time of processors."""
+    trial, processor = {TRIAL: uuid.uuid4().hex}, sum(test.processor for test in tests)
+    # As many wait at a time as may, and those that compute have one processor.
+    seconds = max(max(test.seconds for test in tests), sum(test.seconds for test in tests) / TESTS_AT_A_TIME, processor)
+    limited = f'ulimit -t {PROCESSOR + TIMES * processor:.0f} -v {MEMORY}; exec "$0" "$@"'
     process = subprocess.Popen(
         ["bash", "-c", limited, tests[0].program.path, "--exact", *(test.name for test in tests)],
         cwd=tests[0].program.folder, env=VARIABLES | os.environ | variables | trial, text=True, errors="replace",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    timer = threading.Timer(PATIENCE + took, end, [trial])
+    timer = threading.Timer(PATIENCE + TIMES * seconds, end, [trial])
     timer.start()
     failed = next((found[1] for line in process.stdout if (found := re.match(r"test (\S+).* FAILED$", line))), None)
     timer.cancel()
     end(trial)
-    for test in tests:
-        test.noticed += test.name == failed
-    status = process.wait()
-    return failed or (f"status {status}" if status else None)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return failed or (f"status {process.returncode}" if status else None), used.ru_utime + used.ru_stime
 
 
 def end(trial):
