@@ -231,10 +231,6 @@ impl ConditionalStore for Both {
         let old = (self.keys)(key).map(|old| format!(" and {}", self.stores[0].describe(&old)));
         format!("{}{}", self.new_store().describe(key), old.unwrap_or_default())
     }
-
-    fn min_write_interval(&self) -> Option<std::time::Duration> {
-        self.stores.iter().filter_map(|store| store.min_write_interval()).max()
-    }
 }
 
 impl fmt::Debug for Both {

@@ -216,3 +216,20 @@ fn refuse_unknown(object: &Value) -> Result<(), Flaw> {
 fn undecodable(field: String, why: &str) -> Flaw {
     Flaw::Undecodable { field, why: why.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_subdomain() {
+        let longest = "a".repeat(253);
+        for name in ["a", "0", "web", "web-1.prod", longest.as_str()] {
+            assert!(check_name(name).is_ok(), "{name:?}");
+        }
+        let too_long = "a".repeat(254);
+        for name in ["", ".", "a..b", "-a", "a-", "a.-b", "Web", "a_b", "a b", too_long.as_str()] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+    }
+}

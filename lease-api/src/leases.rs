@@ -58,10 +58,7 @@ impl Leases {
     pub(crate) async fn read(&self, place: &Place, deadline: Instant) -> Result<Option<Object>, Failure> {
         let key = self.key(place);
         let found = within(deadline, self.store.get(&key)).await.map_err(|error| Failure::unread(&error))?;
-        let Some(found) = found else {
-            self.seen.forget(&key);
-            return Ok(None);
-        };
+        let Some(found) = found else { return Ok(None) };
         self.seen.read(&key, &found);
         self.object(place, &found).map(Some)
     }
@@ -92,21 +89,17 @@ impl Leases {
         let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) * 2 / 3;
         let error = match within(half, self.store.put(&key, body.clone(), &condition)).await {
             Ok(version) => {
-                self.seen.wrote(&key, VersionedObject::new(body, version.clone()));
-                return Ok(write.landed(version));
+                self.seen.wrote(&key, VersionedObject::new(body, version));
+                return Ok(write.shown());
             }
             Err(error) => error,
         };
-        self.seen.forget(&key);
         match error.kind() {
             StoreErrorKind::Conflict => Err(Lost::Beaten),
             StoreErrorKind::Ambiguous => match self.read(&place, deadline).await {
                 Ok(Some(found)) if found.is_written_by(&write.write_id) => Ok(found),
                 // It may have landed before what is there now, or may still land.
-                _ => {
-                    self.seen.forget(&key);
-                    Err(Lost::Failed(Failure::in_doubt(&leaderelection::causes::with_causes(&error))))
-                }
+                _ => Err(Lost::Failed(Failure::in_doubt(&leaderelection::causes::with_causes(&error)))),
             },
             _ => Err(Lost::Failed(Failure::refused(&error))),
         }
@@ -194,4 +187,25 @@ pub(crate) fn patience(asked: Option<Duration>, lease: Option<Duration>) -> Dura
     let asked = asked.filter(|asked| !asked.is_zero()).map(|asked| asked * 9 / 10);
     let limits = [asked, lease.map(|lease| lease / 3)];
     limits.into_iter().flatten().fold(MOST, Duration::min).max(LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_takes_no_longer_than_its_client_waits_and_its_lease_allows() {
+        let millis = Duration::from_millis;
+        for (asked, lease, patience_millis) in [
+            (None, None, 10_000),
+            (Some(2_000), None, 1_800),
+            (Some(0), None, 10_000),
+            (None, Some(6_000), 2_000),
+            (Some(2_000), Some(3_000), 1_000),
+            (Some(60_000), Some(60_000), 10_000),
+            (Some(100), Some(15_000), 200),
+        ] {
+            assert_eq!(patience(asked.map(millis), lease.map(millis)), millis(patience_millis), "{asked:?} {lease:?}");
+        }
+    }
 }

@@ -130,7 +130,7 @@ impl Object {
     }
 
     pub(crate) fn metadata(&self) -> Map<String, Value> {
-        self.kept.as_ref().filter(|kept| !kept.deleted).map(|kept| kept.metadata.clone()).unwrap_or_default()
+        self.kept.as_ref().map(|kept| kept.metadata.clone()).unwrap_or_default()
     }
 
     /// Returns `true` if the write of this Lease would change nothing. Where two places show different writes, it would.
@@ -216,13 +216,8 @@ impl Write {
         self.object.record.to_json().into()
     }
 
-    /// The object, once it has landed.
-    pub(crate) fn landed(self, version: Version) -> Object {
-        Object { version, ..self.object }
-    }
-
-    /// The object as it would be, for a write that is not sent.
-    pub(crate) fn untried(self) -> Object {
+    /// The object for clients, who hear no version of the store, as if the write had landed.
+    pub(crate) fn shown(self) -> Object {
         self.object
     }
 }

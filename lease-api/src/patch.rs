@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 use crate::body::LARGEST;
 use crate::status::Failure;
 
+/// The largest Lease that a patch makes. Copies of copies grow without limit.
+const LARGEST_PATCHED: usize = 4 * LARGEST;
+
 /// The kind of a patch, by the type of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
@@ -37,9 +40,8 @@ impl PatchKind {
             let operations: Vec<PatchOperation> = serde_json::from_slice(body).map_err(unreadable)?;
             for operation in operations {
                 json_patch::patch(lease, &[operation]).map_err(|error| Failure::unprocessable(error.to_string()))?;
-                // Copies of copies grow without limit.
-                if lease.to_string().len() > 4 * LARGEST {
-                    return Err(Failure::too_large(4 * LARGEST));
+                if lease.to_string().len() > LARGEST_PATCHED {
+                    return Err(Failure::too_large(LARGEST_PATCHED));
                 }
             }
             return Ok(());
@@ -98,7 +100,7 @@ mod tests {
     fn copies_of_copies_are_stopped() {
         let mut operations = vec![json!({"op": "add", "path": "/metadata/labels/a", "value": "x".repeat(30_000)})];
         operations.extend(
-            (0..40).map(
+            (0..8).map(
                 |number| json!({"op": "copy", "from": "/metadata", "path": format!("/metadata/labels/c{number}")}),
             ),
         );

@@ -195,6 +195,9 @@ mod tests {
         assert_eq!(query.field_manager.as_deref(), Some("kubert"));
         assert_eq!(query.timeout, Some(Duration::from_secs(2)));
         Query::parse("dryRun=Some").unwrap_err();
+        let query = Query::parse("dryRun=&fieldManager=&limit=0&continue=").unwrap();
+        assert!(!query.is_dry_run && query.next.is_none(), "{query:?}");
+        assert_eq!((query.field_manager, query.limit), (None, None), "what is empty or 0 is not there");
     }
 
     #[test]

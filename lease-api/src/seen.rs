@@ -52,11 +52,6 @@ impl Seen {
         self.entries().put(key, Entry { object, renewed: Some(Instant::now()) });
     }
 
-    /// Forgets an object: whoever writes next reads it before.
-    pub(crate) fn forget(&self, key: &str) {
-        self.entries().remove(key);
-    }
-
     pub(crate) fn last(&self, key: &str) -> Option<VersionedObject> {
         self.entries().by_key.get(key).map(|entry| entry.object.clone())
     }
@@ -99,4 +94,51 @@ impl Entries {
 
 fn size(key: &str, entry: &Entry) -> usize {
     ENTRY + key.len() + entry.object.body.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn object(version: &str, bytes: usize) -> VersionedObject {
+        VersionedObject::new(vec![0; bytes], Version::new(version))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_version_is_as_young_as_this_server_knows() {
+        let (seen, age) = (Seen::default(), Duration::from_secs(15));
+        let is_young = |version: &str| seen.is_younger("web", &Version::new(version), age);
+        seen.read("web", &object("1", 0));
+        assert!(!is_young("1"), "it may have been there for long");
+        seen.read("web", &object("2", 0));
+        assert!(is_young("2") && !is_young("1"), "it has come since the last read");
+        advance(age - Duration::from_millis(1)).await;
+        seen.read("web", &object("2", 0));
+        assert!(is_young("2"));
+        advance(Duration::from_millis(1)).await;
+        assert!(!is_young("2"), "a further read makes it no younger");
+        seen.wrote("web", object("3", 0));
+        assert!(is_young("3"), "this server has written it");
+        seen.read("web", &object("4", 0).with_age(Some(age)));
+        assert!(!is_young("4"), "the store tells its age");
+        seen.read("web", &object("5", 0).with_age(Some(Duration::from_secs(1))));
+        assert!(is_young("5"), "the store tells its age");
+    }
+
+    #[test]
+    fn all_is_forgotten_when_it_would_be_too_much() {
+        let seen = Seen::default();
+        let half = MOST_BYTES / 2 - ENTRY - 1;
+        for key in ["a", "b", "b"] {
+            seen.wrote(key, object("1", half));
+        }
+        assert!(seen.last("a").is_some() && seen.last("b").is_some(), "each counts once");
+        seen.wrote("b", object("2", half + 1));
+        assert!(seen.last("a").is_none());
+        assert_eq!(seen.last("b").unwrap().version, Version::new("2"));
+        seen.wrote("c", object("3", half - 1));
+        assert!(seen.last("b").is_some(), "what is forgotten does not count");
+    }
 }

@@ -206,7 +206,7 @@ impl Served {
         if query.watch {
             let shape = if is_table { table::event } else { Object::lease };
             let events = self.listings.watch(namespace, query, deadline, shape).await?;
-            return Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(events)).into_response());
+            return Ok(([(CONTENT_TYPE, "application/json")], Body::from_stream(events.lines())).into_response());
         }
         let (mut found, mut version) = self.listings.answer(namespace, &query.selector, deadline).await?;
         if let Some(Continue { version: first, behind }) = &query.next {

@@ -36,11 +36,35 @@ pub(crate) fn event(object: &Object) -> Value {
 /// The time since the Lease was created, in its largest unit.
 fn age(object: &Object) -> String {
     let Some(created) = object.created() else { return "<unknown>".to_owned() };
-    let seconds = (Leases::now() - created).num_seconds().max(0);
+    in_largest_unit((Leases::now() - created).num_seconds().max(0))
+}
+
+fn in_largest_unit(seconds: i64) -> String {
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7_200 => format!("{}m", seconds / 60),
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_in_its_largest_unit() {
+        for (seconds, age) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (7_199, "119m"),
+            (7_200, "2h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+            (864_000, "10d"),
+        ] {
+            assert_eq!(in_largest_unit(seconds), age);
+        }
     }
 }

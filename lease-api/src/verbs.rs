@@ -106,7 +106,7 @@ impl Request<'_> {
     async fn write(&self, draft: &Draft, before: Option<&Object>, deadline: Instant) -> Result<Object, Lost> {
         let write = Write::of(&self.place, before, draft, Leases::now());
         if self.query.is_dry_run {
-            return Ok(write.untried());
+            return Ok(write.shown());
         }
         self.leases.write(write, before, deadline).await
     }

@@ -150,7 +150,7 @@ impl Listings {
         Ok((found, self.version(revision)))
     }
 
-    /// Answers a watch: events, one per line.
+    /// Begins a watch.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Listings {
         query: Query,
         deadline: Instant,
         shape: fn(&Object) -> Value,
-    ) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, Failure> {
+    ) -> Result<Watcher, Failure> {
         let seat = Arc::clone(&self.seats).try_acquire_owned().map_err(|_| Failure::crowded(MOST_WATCHES))?;
         let mut events = VecDeque::new();
         let begins_now = query.resource_version.is_empty() || query.resource_version == "0";
@@ -179,7 +179,7 @@ impl Listings {
             self.revision(&query.resource_version)
         };
         let end = query.timeout_seconds.map_or(LONGEST, Duration::from_secs).min(LONGEST);
-        let watcher = Watcher {
+        Ok(Watcher {
             changed: self.changed.subscribe(),
             listings: Arc::clone(self),
             scope,
@@ -189,11 +189,7 @@ impl Listings {
             position,
             end: Instant::now() + end,
             _seat: seat,
-        };
-        Ok(stream::unfold(watcher, |mut watcher| async move {
-            let line = watcher.next().await?;
-            Some((Ok(line), watcher))
-        }))
+        })
     }
 
     /// The number of changes until a version of this server; `None` for another server's.
@@ -245,7 +241,7 @@ impl Shown {
 
 /// One watch.
 #[derive(Debug)]
-struct Watcher {
+pub(crate) struct Watcher {
     listings: Arc<Listings>,
     changed: watch::Receiver<()>,
     scope: Scope,
@@ -259,6 +255,14 @@ struct Watcher {
 }
 
 impl Watcher {
+    /// Answers with the events, one per line.
+    pub(crate) fn lines(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::unfold(self, |mut watcher| async move {
+            let line = watcher.next().await?;
+            Some((Ok(line), watcher))
+        })
+    }
+
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match self.events.pop_front() {
@@ -301,4 +305,22 @@ impl Watcher {
 
 fn line(what: &str, object: &Value) -> Bytes {
     format!("{}\n", json!({"type": what, "object": object})).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_goes_on_behind_what_is_remembered_and_nothing_older() {
+        let mut shown = Shown::default();
+        for number in 0..=REMEMBERED {
+            let behind = shown.after(0).map(Iterator::count);
+            assert_eq!(behind, Some(number));
+            shown.note(Change { before: None, after: None });
+        }
+        assert!(shown.after(0).is_none());
+        assert_eq!(shown.after(1).unwrap().count(), REMEMBERED);
+        assert!(shown.after(shown.revision + 1).is_none(), "of another server");
+    }
 }

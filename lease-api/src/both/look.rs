@@ -122,13 +122,13 @@ impl Look {
         Some(record)
     }
 
-    /// Returns `true` if the record goes on with the term that both places show.
+    /// Returns `true` if the record of a holder goes on with the term that both places show.
     pub(super) fn goes_on_with(&self, record: &LeaderElectionRecord) -> bool {
         let is_it = |part: &Part| {
             part.record.holder_identity == record.holder_identity
                 && part.record.leader_transitions == record.leader_transitions
         };
-        !record.is_released() && self.front().is_some_and(|(_, part)| is_it(part))
+        self.front().is_some_and(|(_, part)| is_it(part))
     }
 
     /// The part that bars a write of this holder. Its own holder waits for nobody, and everybody waits for the one who is
@@ -141,5 +141,59 @@ impl Look {
         let hidden = self.parts().filter(|(side, part)| Some(*side) != shown && part.is_held());
         let mut live = hidden.map(|(_, part)| part).filter(|part| part.since.elapsed() < part.record.lease_duration);
         live.find(|part| part.record.holder_identity != holder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(holder: &str, token: u64, write_id: &str) -> Option<Part> {
+        let mut record = LeaderElectionRecord::new(holder, Duration::from_secs(15));
+        (record.leader_transitions, record.write_id) = (token, Some(write_id.to_owned()));
+        Some(Part::of(record, Version::new(write_id)))
+    }
+
+    fn of_both(holder: &str, token: u64, write_id: &str) -> Option<Part> {
+        let mut part = part(holder, token, write_id)?;
+        part.record.unknown.set(BOTH, &write_id);
+        Some(Part::of(part.record, part.version))
+    }
+
+    #[test]
+    fn nobody_leads_by_a_half_and_who_is_not_shown_bars_others() {
+        let mut renewed = of_both("a", 3, "1").unwrap().record;
+        renewed.write_id = Some("2".to_owned());
+        let renewed = Some(Part::of(renewed, Version::new("2")));
+        for (what, look, shown, bars) in [
+            ("one place has a leader", [part("a", 3, "1"), None], "a", false),
+            ("a leader who has written into one place since", [renewed, None], "a", false),
+            ("a leader beside a released place", [part("a", 3, "1"), part("", 3, "2")], "a", false),
+            ("one write in both places", [of_both("a", 3, "1"), of_both("a", 3, "1")], "a", false),
+            ("half of a renewal", [of_both("a", 3, "2"), of_both("a", 3, "1")], "a", true),
+            ("half of a term", [of_both("a", 4, "2"), part("", 3, "1")], "", true),
+            ("half of a further term of a holder", [of_both("a", 4, "2"), of_both("a", 3, "1")], "", true),
+            ("halves of two holders with one token", [of_both("a", 4, "2"), of_both("c", 4, "1")], "", true),
+        ] {
+            let look = Look(look);
+            assert_eq!(look.shown().unwrap().holder_identity, shown, "{what}");
+            assert_eq!(look.bar("b").is_some(), bars, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_term_goes_on_with_its_holder_and_its_token() {
+        let look = Look([part("a", 3, "1"), None]);
+        for (holder, token, goes_on) in [("a", 3, true), ("a", 4, false), ("b", 3, false)] {
+            assert_eq!(look.goes_on_with(&part(holder, token, "2").unwrap().record), goes_on, "{holder} {token}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_reader_needs_is_not_kept() {
+        let mut look = Look([of_both("a", 3, "1"), None]);
+        look.shorten();
+        let [Some(part), None] = &look.0 else { panic!("{look:?}") };
+        assert_eq!((part.record.unknown.get(BOTH), part.is_of_both), (None, true));
     }
 }

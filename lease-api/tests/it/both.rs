@@ -7,7 +7,7 @@ mod rollouts;
 use std::time::Duration;
 
 use leaderelection::StoreErrorKind::{Ambiguous, Conflict, Fatal, Rejected};
-use leaderelection::{ConditionalStore as _, MemoryStore};
+use leaderelection::{ConditionalStore as _, MemoryStore, Version};
 use leaderelection_lease_api::Both;
 use leaderelection_test_support::faulty::{Call, Fault, Faulty};
 use serde_json::{Value, json};
@@ -77,6 +77,9 @@ async fn a_write_is_in_both_places_and_its_token_is_above_those_of_both() {
     let held = places.both.put(&taken_by(&places.both.get().await.is(200), "a")).await.is(200);
     assert_eq!(places.holders().await, [("a".to_owned(), 8), ("a".to_owned(), 8)]);
     assert_eq!(held["metadata"]["annotations"]["leaderelection/token"], "8");
+    let mut other = lease("b");
+    other["metadata"]["name"] = "other".into();
+    places.both.post(&other).await.is(201);
     drop(places.old.store.take_calls());
     drop(places.new.store.take_calls());
     let held = places.both.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:02.000000Z"}))).await.is(200);
@@ -109,10 +112,11 @@ async fn a_leader_of_one_place_bars_the_other_place_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_half_that_surely_stays_one_is_given_back_at_once() {
-    for (kind, status) in [(Rejected, 500), (Fatal, 500), (Conflict, 409)] {
+    for (kind, status, asked) in [(Rejected, 500, 1), (Fatal, 500, 1), (Conflict, 409, 3)] {
         let places = Places::new();
         fail_writes(&places.new, Fault::Refuse(kind));
         let answer = places.both.post(&lease("a")).await;
+        assert_eq!(places.new.store.requests(), asked, "{kind:?}: what is surely refused is not looked for");
         assert_eq!(answer.headers.get("retry-after"), None, "{kind:?}");
         assert_eq!(answer.status, status, "{kind:?} {}", answer.body);
         assert_eq!(places.holders().await[0].0, "", "{kind:?}");
@@ -232,6 +236,11 @@ async fn what_has_one_place_only_is_not_written_and_a_deletion_frees_both() {
     places.both.get().await.is(404);
     assert_eq!(places.holders().await, [(String::new(), 0), (String::new(), 0)]);
     assert_eq!(places.both.post(&lease("b")).await.token(), 1);
+    let both = join(places.old.store.clone(), places.new.store.clone());
+    assert_eq!(both.describe("leases/elsewhere/web"), "memory:leases/elsewhere/web");
+    let refusal = both.delete(KEY, &Version::new("1")).await.unwrap_err();
+    let named = "memory:leases/default/web and memory:leases/default/web: nothing is deleted in two places";
+    assert!(refusal.kind() == Fatal && refusal.to_string().contains(named), "{refusal}");
 }
 
 #[tokio::test]

@@ -4,8 +4,10 @@
 mod api;
 mod both;
 mod doubt;
+mod notes;
 mod one_lock;
 mod patches;
 mod people;
 mod protobuf;
+mod refusals;
 mod tokens;

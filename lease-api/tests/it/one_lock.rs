@@ -42,6 +42,7 @@ async fn each_side_sees_the_writes_of_the_other_and_keeps_its_fields() {
     let held = api.get().await.is(200);
     assert_eq!(held["spec"]["holderIdentity"], "ours");
     assert_eq!(held["spec"]["leaseTransitions"], 7);
+    assert_eq!(held["spec"]["leaseDurationSeconds"], 15);
     let mut taken = with(
         &held,
         &json!({
@@ -108,6 +109,8 @@ async fn a_patch_without_a_version_does_not_take_a_live_lease() {
     api.post(&lease("a")).await.is(201);
     let take = json!({"spec": {"holderIdentity": "b", "leaseTransitions": 1}});
     assert_eq!(api.merge("&fieldManager=b", &take).await.is(409)["reason"], "Conflict");
+    let unversioned = json!([{"op": "replace", "path": "/spec/holderIdentity", "value": "b"}]).to_string();
+    api.send("PATCH", WEB, "application/json-patch+json", unversioned).await.is(409);
     // Whoever holds the lease may renew it and release it so.
     api.merge("", &json!({"spec": {"holderIdentity": "a", "renewTime": "2026-02-02T10:16:00.000000Z"}})).await.is(200);
     assert_eq!(api.merge("force=true", &take).await.is(200)["spec"]["holderIdentity"], "b");
@@ -120,6 +123,26 @@ async fn a_patch_without_a_version_does_not_take_a_live_lease() {
     api.merge("", &take).await.is(409);
     tokio::time::advance(Duration::from_secs(2)).await;
     api.merge("", &take).await.is(200);
+}
+
+#[tokio::test]
+async fn a_record_that_no_client_has_created_has_an_identity_of_its_own() {
+    let api = Api::new();
+    let begun = json!({"acquireTime": "2000-01-01T00:00:00.000000Z"});
+    let first = api.post(&with(&lease("theirs"), &begun)).await.is(201)["metadata"].clone();
+    let created = first["creationTimestamp"].as_str().expect("a time");
+    assert!(created > "2000-01-01T00:00:00Z", "{created}, and the term is older");
+    api.send("DELETE", WEB, "", "").await.is(200);
+    hold(&api, "1-1-1").await;
+    let second = api.get().await.is(200)["metadata"].clone();
+    assert_ne!(second["uid"], first["uid"]);
+    assert_eq!(second.get("creationTimestamp"), None, "nobody knows it");
+    assert_eq!(api.another().get().await.body["metadata"]["uid"], second["uid"], "every server says the same");
+    let body = api.store.inner.get(KEY).await.unwrap().unwrap().body;
+    let other = KEY.replace("web", "other");
+    api.store.inner.put(&other, body, &leaderelection::Precondition::Absent).await.unwrap();
+    let third = api.send("GET", &WEB.replace("web", "other"), "", "").await.is(200);
+    assert_ne!(third["metadata"]["uid"], second["uid"]);
 }
 
 /// Two of three parts are enough for its candidates, who would not miss this one.

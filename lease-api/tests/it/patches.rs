@@ -1,5 +1,9 @@
 //! Patches as clients send them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use leaderelection::StoreErrorKind::Conflict;
+use leaderelection_test_support::faulty::{Call, Fault};
 use serde_json::{Value, json};
 
 use crate::api::{Api, MERGE, WEB, lease, with};
@@ -58,6 +62,11 @@ async fn an_apply_creates_and_needs_a_field_manager() {
     let target = format!("{WEB}?fieldManager=people");
     api.send("PATCH", &target, APPLY, wanted.clone()).await.is(201);
     api.send("PATCH", &target, APPLY, wanted).await.is(200);
+    let yaml = api.send("PATCH", &target, APPLY, "spec: {}").await.is(400);
+    assert!(yaml["message"].as_str().is_some_and(|message| message.contains("send JSON")), "{yaml}");
+    let unnamed = json!({"spec": {"holderIdentity": "a"}}).to_string();
+    let created = api.send("PATCH", &target.replace("web", "other"), APPLY, unnamed).await.is(201);
+    assert_eq!(created["metadata"]["name"], "other");
     api.send("PATCH", &target, "text/plain", "x").await.is(415);
     let other = format!("{}-2", WEB);
     assert_eq!(api.send("PATCH", &other, MERGE, "{}").await.is(404)["reason"], "NotFound");
@@ -102,4 +111,17 @@ async fn a_patch_without_a_version_is_applied_to_what_is_there_by_then() {
     other.put(&with(&held, &json!({"renewTime": "2026-02-02T10:16:00.000000Z"}))).await.is(200);
     let patched = api.merge("", &json!({"metadata": {"labels": {"app": "web"}}})).await.is(200);
     assert_eq!(patched["spec"]["renewTime"], "2026-02-02T10:16:00.000000Z");
+    // Others write first, three times.
+    let (beaten, times) = (AtomicUsize::new(0), 3);
+    api.store.fail(move |call, _, _| {
+        let is_beaten = call == Call::Put && beaten.fetch_add(1, Ordering::Relaxed) < times;
+        is_beaten.then_some(Fault::Refuse(Conflict))
+    });
+    let patched = api.merge("", &json!({"metadata": {"labels": {"app": "api"}}})).await.is(200);
+    assert_eq!(patched["metadata"]["labels"]["app"], "api");
+    api.store.begin_outage(Conflict);
+    drop(api.store.take_calls());
+    let named = json!({"metadata": {"resourceVersion": version(&patched), "labels": {"app": "web"}}});
+    assert_eq!(api.merge("", &named).await.is(409)["reason"], "Conflict");
+    assert_eq!(api.store.take_calls().len(), 1, "a version that is gone does not come back");
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use axum::response::Response;
 use futures_util::{Stream, StreamExt as _};
 use leaderelection_lease_api::{LeaseApi, Namespaces};
+use leaderelection_test_support::faulty::{Call, Fault};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
 
 use crate::api::{Api, LEASES, WEB, lease, with};
@@ -83,10 +84,12 @@ async fn a_listing_comes_in_parts_and_misses_nothing() {
         }
     }
     let (mut names, mut next, mut left, mut versions) = (Vec::new(), String::new(), Vec::new(), BTreeSet::new());
+    let mut parts = Vec::new();
     loop {
         let list = api.send("GET", &format!("{ALL}?limit=4&continue={next}"), "", "").await.is(200);
         names.extend(list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].to_string()));
         left.push(list["metadata"]["remainingItemCount"].clone());
+        parts.push(list["items"].as_array().unwrap().len());
         versions.insert(list["metadata"]["resourceVersion"].to_string());
         let Some(token) = list["metadata"]["continue"].as_str() else { break };
         next = token.to_owned();
@@ -94,9 +97,12 @@ async fn a_listing_comes_in_parts_and_misses_nothing() {
         api.send("POST", LEASES, "", lease("later").to_string()).await.is(201);
     }
     assert_eq!(names.concat(), r#""a""b""c""a""b""c""#);
-    assert_eq!(left, [json!(2), Value::Null]);
+    assert_eq!((left, parts), (vec![json!(2), Value::Null], vec![4, 2]));
     assert_eq!(versions.len(), 1, "{versions:?}");
     api.send("GET", &format!("{ALL}?limit=4&continue=nonsense"), "", "").await.is(400);
+    let list = api.send("GET", &format!("{ALL}?limit=1&fieldSelector=metadata.name%3Da"), "", "").await.is(200);
+    assert!(list["metadata"]["continue"].is_string());
+    assert_eq!(list["metadata"].get("remainingItemCount"), None, "nobody counts what a selector leaves out");
 }
 
 /// Sends a request whose answer does not end.
@@ -167,9 +173,43 @@ async fn a_watch_goes_on_behind_a_listing_and_not_behind_that_of_another_server(
         assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)), "{version}");
         assert_eq!(events.next().await, None);
     }
-    let mut events = Box::pin(watch(&server, "resourceVersion=0&timeoutSeconds=60").await);
+    let (mut events, began) = (Box::pin(watch(&server, "resourceVersion=0&timeoutSeconds=60").await), Instant::now());
     assert_eq!(events.next().await.unwrap()["type"], "ADDED");
-    assert_eq!(events.next().await, None, "a watch ends when its client wants it to");
+    assert_eq!(events.next().await, None);
+    assert_eq!(began.elapsed().as_secs(), 60, "a watch ends when its client wants it to");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_of_one_place_share_their_listings_and_hear_of_no_other_place() {
+    let api = Api::new();
+    let routes = LeaseApi::new(api.store.clone(), "leases/").routes();
+    let ask = async |target: &str| {
+        routes.clone().oneshot(Request::builder().uri(target).body(Body::empty()).unwrap()).await.unwrap()
+    };
+    let (mut tasks, target) = (tokio::task::JoinSet::new(), format!("{LEASES}?watch=1&timeoutSeconds=21"));
+    for _ in 0..3 {
+        tasks.spawn(to_bytes(ask(&target).await.into_body(), usize::MAX));
+    }
+    sleep(Duration::from_secs(11)).await;
+    drop(api.store.take_calls());
+    api.send("POST", &LEASES.replace("default", "elsewhere"), "", lease("a").to_string()).await.is(201);
+    assert_eq!(ask(ALL).await.status(), 200);
+    let held = api.post(&lease("a")).await.is(201);
+    while let Some(told) = tasks.join_next().await {
+        let told: Value = serde_json::from_slice(&told.unwrap().unwrap()).unwrap();
+        assert_eq!(told, json!({"type": "ADDED", "object": held}), "and nothing else");
+    }
+    let listings = api.store.count(Call::List);
+    assert!((5..=7).contains(&listings), "{listings} in ten seconds, and one of them for all places");
+
+    let watched = ask(&target.replace("=21", "=70")).await;
+    let told = tokio::spawn(to_bytes(watched.into_body(), usize::MAX));
+    sleep(Duration::from_secs(5)).await;
+    api.store.fail(|call, _, _| (call == Call::List).then_some(Fault::Hang));
+    drop(api.store.take_calls());
+    told.await.unwrap().unwrap();
+    let listings = api.store.count(Call::List);
+    assert!((4..=7).contains(&listings), "{listings} of a store that says nothing for more than a minute");
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,8 +248,12 @@ async fn kubectl_gets_a_table() {
         assert_eq!(table["kind"], "Table");
         let cells = &table["rows"][0]["cells"];
         assert_eq!((&cells[0], &cells[1]), (&json!("web"), &json!("a")));
+        assert!(cells[2].as_str().is_some_and(|age| age.ends_with('s')), "{cells}");
         assert_eq!(table["rows"][0]["object"]["metadata"]["name"], "web");
     }
+    let watched = Request::builder().uri(format!("{LEASES}?watch=1&timeoutSeconds=0")).header("accept", accept);
+    let event = api.ask(watched.body(Body::empty()).unwrap()).await.is(200);
+    assert_eq!((&event["type"], &event["object"]["rows"][0]["cells"][0]), (&json!("ADDED"), &json!("web")));
 }
 
 #[tokio::test]
@@ -234,20 +278,25 @@ async fn a_caller_reaches_its_own_namespaces_only() {
 #[tokio::test]
 async fn what_a_client_looks_for_first_is_there_and_everything_else_is_a_status() {
     let api = Api::new();
-    for path in [
-        "/api",
-        "/api/v1",
-        "/apis",
-        "/apis/coordination.k8s.io",
-        "/apis/coordination.k8s.io/v1",
-        "/version",
-        "/livez",
-        "/readyz",
-        "/openapi/v3",
-        "/openapi/v3/apis/coordination.k8s.io/v1",
+    for (path, field, value) in [
+        ("/api", "/kind", "APIVersions"),
+        ("/api/v1", "/resources/0/name", "events"),
+        ("/apis", "/groups/0/name", "coordination.k8s.io"),
+        ("/apis/coordination.k8s.io", "/preferredVersion/version", "v1"),
+        ("/apis/coordination.k8s.io/v1", "/resources/0/name", "leases"),
+        ("/version", "/major", "1"),
+        ("/livez", "", "ok"),
+        ("/readyz", "", "ok"),
+        (
+            "/openapi/v3",
+            "/paths/apis~1coordination.k8s.io~1v1/serverRelativeURL",
+            "/openapi/v3/apis/coordination.k8s.io/v1",
+        ),
+        ("/openapi/v3/apis/coordination.k8s.io/v1", "/info/title", "Kubernetes"),
     ] {
-        api.send("GET", path, "", "").await.is(200);
+        assert_eq!(api.send("GET", path, "", "").await.is(200).pointer(field), Some(&json!(value)), "{path}");
     }
+    assert_eq!(LeaseApi::new(api.store.clone(), "leases/").describe(), "memory:leases/");
     let event = json!({"kind": "Event", "apiVersion": "v1", "reason": "LeaderElection"});
     assert_eq!(api.send("POST", "/api/v1/namespaces/default/events", "", event.to_string()).await.is(201), event);
     for (method, path, status) in [
@@ -259,6 +308,10 @@ async fn what_a_client_looks_for_first_is_there_and_everything_else_is_a_status(
         ("GET", &format!("{LEASES}/..%2f..%2fx"), 404),
         ("GET", &LEASES.replace("default", "a_b"), 400),
         ("POST", WEB, 405),
+        ("POST", "/readyz", 404),
+        ("POST", "/livez", 404),
+        ("POST", "/version", 404),
+        ("GET", "/api/v1/namespaces/default/events", 404),
     ] {
         let said = api.send(method, path, "", "").await.is(status);
         assert_eq!((&said["kind"], &said["code"]), (&json!("Status"), &json!(status)), "{method} {path}");
@@ -273,7 +326,17 @@ async fn bodies_have_a_limit_and_strict_clients_hear_of_unknown_fields() {
     assert_eq!(api.post(&large).await.is(422)["details"]["causes"][0]["field"], "metadata");
     large["metadata"]["annotations"]["note"] = "x".repeat(70_000).into();
     assert_eq!(api.post(&large).await.is(413)["reason"], "RequestEntityTooLarge");
+    let fits = |note: usize| {
+        let mut lease = lease("a");
+        lease["metadata"]["annotations"] = json!({"note": "x".repeat(note - r#"{"annotations":{"note":""}}"#.len())});
+        lease.to_string()
+    };
+    let tried = format!("{LEASES}?dryRun=All");
+    api.send("POST", &tried, "", fits(32 * 1024)).await.is(201);
+    api.send("POST", &tried, "", fits(32 * 1024 + 1)).await.is(422);
     api.send("POST", LEASES, "", "{").await.is(400);
+    let broken = futures_util::stream::iter([Err::<bytes::Bytes, _>(std::io::Error::other("the client is gone"))]);
+    assert_eq!(api.send("POST", LEASES, "", Body::from_stream(broken)).await.is(400)["reason"], "BadRequest");
     let odd = with(&lease("a"), &json!({"colour": "red"})).to_string();
     let strict = format!("{LEASES}?fieldValidation=Strict");
     assert!(

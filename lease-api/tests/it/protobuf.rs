@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{Api, LEASES};
+use crate::api::{Api, LEASES, WEB, lease};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -37,4 +37,27 @@ async fn a_lease_in_protobuf_is_answered_in_json() {
         assert_eq!(api.send("POST", LEASES, PROTOBUF, body).await.is(400)["reason"], "BadRequest");
     }
     api.send("POST", LEASES, "application/cbor", "{}").await.is(415);
+}
+
+#[tokio::test]
+async fn a_deletion_in_protobuf_has_its_conditions() {
+    let api = Api::new();
+    let held = api.post(&lease("a")).await.is(201);
+    let field =
+        |number: u8, content: &[u8]| [&[(number << 3) | 2, u8::try_from(content.len()).unwrap()][..], content].concat();
+    let options = |options: Vec<u8>| {
+        let kind = field(1, &[field(1, b"v1"), field(2, b"DeleteOptions")].concat());
+        [b"k8s\0".to_vec(), kind, field(2, &options)].concat()
+    };
+    let uid = held["metadata"]["uid"].as_str().unwrap().as_bytes();
+    let version = held["metadata"]["resourceVersion"].as_str().unwrap().as_bytes();
+    for (wanted, status) in [
+        (field(2, &field(1, b"another")), 409),
+        (field(2, &field(2, b"another")), 409),
+        (field(5, b"All"), 200),
+        (field(2, &[field(1, uid), field(2, version)].concat()), 200),
+        (Vec::new(), 404),
+    ] {
+        api.send("DELETE", WEB, PROTOBUF, options(wanted)).await.is(status);
+    }
 }
