@@ -183,3 +183,15 @@ async fn a_member_that_cannot_be_heard_is_read() {
     first.kill().await;
     until("the second leads", || second.leads() == LOCKS).await;
 }
+
+#[tokio::test]
+async fn a_session_that_is_not_attached_any_more_is_told_to_nobody() {
+    let store = Store::default();
+    let first = Member::serving(&store, "a", 1);
+    until("the first leads", || first.leads() == LOCKS).await;
+    let second = Member::serving(&store, "b", 1);
+    until("the second hears it", || second.attached.status().hears).await;
+    drop(first.attached);
+    let third = Member::serving(&store, "c", 1);
+    until("the third asks in vain", || third.attached.status().refused > 0).await;
+}
