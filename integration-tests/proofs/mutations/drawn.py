@@ -31,7 +31,7 @@ PATIENCE, PROCESSOR, TIMES = 15, 8, 5
 MEMORY = 16 * 1024 * 1024
 # The variables of each test run, such as how many tests wait at a time.
 VARIABLES = tomllib.loads((ROOT / ".cargo/config.toml").read_text())["env"]
-TESTS_AT_A_TIME = int(VARIABLES["RUST_TEST_THREADS"])
+TESTS_AT_A_TIME = int((VARIABLES | os.environ)["RUST_TEST_THREADS"])
 # The variable by which the processes of a trial are known, those included that tests have started.
 TRIAL = "MUTATION_TRIAL"
 # What notices a change that does not compile.
