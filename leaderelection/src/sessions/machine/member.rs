@@ -73,8 +73,6 @@ pub struct Member {
     pub(super) has_listed_members: bool,
     /// `true` if every session that was listed then is known.
     pub(super) knows_members: bool,
-    /// The moment of the last write that took a lock of which this member is first in rank.
-    pub(super) took_first_at: LocalInstant,
     pub(super) budget: Budget,
     /// The number of requests that may be in flight.
     pub(super) room: usize,
@@ -135,7 +133,6 @@ impl Member {
             sweep: None,
             has_listed_members: false,
             knows_members: false,
-            took_first_at: LocalInstant::default(),
             budget: Budget::default(),
             room: 0,
             busy_since: None,

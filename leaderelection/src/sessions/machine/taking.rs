@@ -106,9 +106,7 @@ impl Member {
             if at > now {
                 return self.due_locks.set(id.0, at);
             }
-            if rank == 0 {
-                self.took_first_at = now;
-            } else if let Some(lock) = self.lock_mut(id).filter(|lock| !lock.has_looked) {
+            if let Some(lock) = self.lock_mut(id).filter(|lock| rank > 0 && !lock.has_looked) {
                 // A read costs less than a write that is refused, and shows the holder as well.
                 (lock.has_looked, want) = (true, Some(Want::Look));
             }

@@ -32,14 +32,9 @@ impl Member {
         let preferred = lock.extras.as_ref().and_then(|extras| extras.preferred.as_deref());
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         let rank = if preferred == Some(&*self.identity) { 0 } else { self.rank(id, lock) };
-        let mut from = lock.free_since;
-        if rank > 0 {
-            // The others have about as much to take before as this member has, but one that takes nothing bars nobody.
-            from = from.max(self.took_first_at.min(from + lease));
-        }
         let courtesy =
             if preferred.is_some_and(|preferred| *preferred != *self.identity) { lease } else { Duration::ZERO };
-        let mut at = lock.not_before.max(from + retry * rank + courtesy);
+        let mut at = lock.not_before.max(lock.free_since + retry * rank + courtesy);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
             // Members that open sessions together have to know of each other, or each believes to be the first.
             at = at.max(own.opened_at + retry);

@@ -51,7 +51,6 @@ impl Member {
             visitor.moment(&mut sight.since);
         }
         self.leaving.iter_mut().for_each(|leaving| visitor.pause(&mut leaving.until));
-        visitor.pause(&mut self.took_first_at);
         self.sweep.iter_mut().filter_map(|sweep| sweep.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
         self.budget.shrunk.iter_mut().for_each(|(_, since)| visitor.pause(since));
