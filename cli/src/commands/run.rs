@@ -197,7 +197,9 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
 }
 
 async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
-    args.no_wait |= args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some();
+    if args.wait_timeout.take_if(|timeout| timeout.is_zero()).is_some() {
+        args.no_wait = true;
+    }
     let patience = args.patience().unwrap_or(Duration::MAX);
     let give_up = std::pin::pin!(tokio::time::sleep(patience));
     let began = SystemClock.now();
@@ -387,7 +389,6 @@ fn conclude(args: &Args, job: &Job, end: TermEnd, given_up: Option<GivenUp>) -> 
             let message = format!("did not get {} within {patience}; `leaderelect status` tells who leads", args.lock);
             Err(Failure::new(Exit::Held, message))
         }
-        (None, None) if args.command.is_empty() => lost(format_args!("; the lock is held no more")),
-        (None, None) => lost(format_args!("; the command was dropped")),
+        (None, None) => lost(format_args!("; the lock is held no more")),
     }
 }

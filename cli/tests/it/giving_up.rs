@@ -42,6 +42,15 @@ fn a_lock_that_cannot_be_written_is_no_lock_that_somebody_holds() {
 }
 
 #[test]
+fn a_store_that_takes_no_write_now_is_no_lock_that_somebody_holds() {
+    let server = FakeS3::start(|method, _| match *method {
+        Method::PUT => (StatusCode::SERVICE_UNAVAILABLE, "<Error><Code>SlowDown</Code></Error>"),
+        _ => (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>"),
+    });
+    assert_unavailable(&end(&server.url("lock"), &[&LONG[..], &["--wait-timeout", "2s"]].concat()), "SlowDown");
+}
+
+#[test]
 fn a_store_that_is_silent_is_not_waited_for_longer_than_allowed() {
     let (_server, lock) = silent();
     let patient = ["--lease", "10m", "--renew", "9m"];

@@ -25,6 +25,7 @@ fn a_failure_of_the_command_is_told_after_it_and_changes_no_code() {
         let place = Place::new();
         let ended = end(&hooked(&place.lock("a"), &[], command));
         assert!(ended.code == Some(code) && ended.stdout.starts_with(told), "{ended:?}");
+        assert!(!ended.stderr.contains("the line of --on-failure"), "{ended:?}");
         assert!(place.record("a").is_released());
     }
     let place = Place::new();

@@ -97,6 +97,7 @@ fn a_command_that_ignores_sigterm_is_killed_earlier_if_asked_for() {
     assert!(gone - lost < std::time::Duration::from_secs(30), "{:?}", gone - lost);
     let ended = running.end();
     assert_eq!(ended.code, Some(79), "{ended:?}");
+    assert!(!ended.stderr.contains("still runs after SIGTERM"), "the loss was told already: {ended:?}");
 }
 
 #[test]

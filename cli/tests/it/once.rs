@@ -129,6 +129,8 @@ fn a_host_that_does_not_wait_can_be_silent() {
     let skipped = end(&run(&lock, &skipping, &["true"]));
     assert_eq!(skipped.code, Some(0), "{skipped:?}");
     assert!(skipped.stderr.contains("skipped: "), "{skipped:?}");
+    let broken = end(&run(&place.lock("other"), &skipping, &["no-such-command"]));
+    assert_eq!(broken.code, Some(127), "{broken:?}");
     let silent = end(&[&["-q"][..], &run(&lock, &skipping, &["true"])].concat());
     assert_eq!((silent.code, silent.stderr.as_str()), (Some(0), ""), "{silent:?}");
 }

@@ -17,7 +17,9 @@ fn the_command_knows_its_term_and_its_code_is_ours() {
         let ended = end(&run(&lock, &options, &["sh", "-c", tell]));
         assert_eq!(ended.code, Some(7), "{ended:?}");
         assert_eq!(ended.stdout, format!("node-1, {token}, {lock}\n"));
-        assert!(ended.stderr.contains(&format!("leading with fencing token {token}")), "{ended:?}");
+        for told in [format!("competing for {lock} as node-1"), format!("leading with fencing token {token}")] {
+            assert!(ended.stderr.contains(&told), "{ended:?}");
+        }
         let record = place.record("a");
         assert!(record.is_released(), "{record:?}");
         assert_eq!(record.leader_transitions, token);
@@ -117,7 +119,9 @@ fn a_campaign_runs_the_command_term_after_term() {
     let place = Place::new();
     let options = [&TIMINGS[..], &["--campaign"]].concat();
     let lock = place.lock("a");
-    let mut running = Running::start(&run(&lock, &options, &["sh", "-c", "echo term $LEADERELECTION_FENCING_TOKEN"]));
+    // Who kills the command alone ends no campaign.
+    let command = "echo term $LEADERELECTION_FENCING_TOKEN; kill -INT $$";
+    let mut running = Running::start(&run(&lock, &options, &["sh", "-c", command]));
     for term in 0..3 {
         assert_eq!(running.wait_for("term "), term.to_string());
     }

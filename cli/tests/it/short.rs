@@ -32,14 +32,17 @@ fn without_a_command_the_lock_is_held_until_a_signal() {
 
 #[test]
 fn a_lock_that_is_held_without_a_command_can_be_lost() {
-    let place = Place::new();
-    let mut running = Running::start(&[&["run", &place.lock("a")][..], &LONG].concat());
-    running.wait_for_line("0");
-    place.overwrite("a", &record("thief", "1h", 7, "1"));
-    let ended = running.end();
-    assert_eq!(ended.code, Some(79), "{ended:?}");
-    assert!(ended.stderr.contains(r#"the lease was taken over by "thief""#), "{ended:?}");
-    assert!(ended.stderr.contains("the lock is held no more"), "{ended:?}");
+    // Who does not wait for the lock has got it.
+    for more in [&[][..], &["--no-wait"]] {
+        let place = Place::new();
+        let mut running = Running::start(&[&["run", &place.lock("a")][..], &LONG, more].concat());
+        running.wait_for_line("0");
+        place.overwrite("a", &record("thief", "1h", 7, "1"));
+        let ended = running.end();
+        assert_eq!(ended.code, Some(79), "{ended:?}");
+        assert!(ended.stderr.contains(r#"the lease was taken over by "thief""#), "{ended:?}");
+        assert!(ended.stderr.contains("the lock is held no more"), "{ended:?}");
+    }
 }
 
 #[test]

@@ -67,8 +67,7 @@ pub(super) struct Course {
 
 #[derive(Debug, Default)]
 struct State {
-    begun: bool,
-    /// The token of the last command's term.
+    /// The token of the last term with work.
     token: Option<u64>,
     current: Option<Current>,
     /// The current term is the last one.
@@ -128,20 +127,20 @@ impl Course {
 
     /// The moments that a command is bound by that starts now.
     pub(super) fn limits(&self, leadership: &Leadership) -> Limits {
-        Limits { start_until: leadership.valid_until(), live_until: self.live_until(leadership) }
+        Limits { start_until: leadership.valid_until(), live_until: self.live_until(leadership.valid_until()) }
     }
 
     /// The command has been started under these limits.
     pub(super) fn begin(&self, leadership: &Leadership, limits: Limits, orders: Orders) {
         let current = Current { orders, leadership: leadership.clone(), told: limits.live_until };
         let token = Some(leadership.fencing_token());
-        self.with(|state| *state = State { begun: true, token, current: Some(current), ..State::default() });
+        self.with(|state| *state = State { token, current: Some(current), ..State::default() });
     }
 
     /// The term holds the lock, and runs no command.
     pub(super) fn hold(&self, leadership: &Leadership) {
         let token = Some(leadership.fencing_token());
-        self.with(|state| *state = State { begun: true, token, ..State::default() });
+        self.with(|state| *state = State { token, ..State::default() });
     }
 
     /// The work is over. If anything may still run, the elector has dropped the work.
@@ -162,9 +161,9 @@ impl Course {
         self.with(|state| state.dropped.take())
     }
 
-    /// Returns `true` if the command of any term was started.
+    /// Returns `true` if the work of any term has begun.
     pub(super) fn has_begun(&self) -> bool {
-        self.with(|state| state.begun)
+        self.with(|state| state.token.is_some())
     }
 
     /// Sets the end of the command.
@@ -214,7 +213,7 @@ impl Course {
     pub(super) fn tell_watchdog(&self) {
         self.with(|state| {
             let Some(current) = &mut state.current else { return };
-            let deadline = self.live_until(&current.leadership);
+            let deadline = self.live_until(current.leadership.valid_until());
             if deadline != current.told && current.orders.give(Order::LiveUntil(deadline)).is_ok() {
                 current.told = deadline;
             }
@@ -268,14 +267,14 @@ impl Course {
     }
 
     /// The moment at which this process kills the command because leadership was lost.
-    pub(super) fn kill_at(&self, leadership: &Leadership) -> LocalInstant {
-        self.kill_after().min(leadership.valid_until() + self.gap / 2)
+    pub(super) fn kill_at(&self, valid_until: LocalInstant) -> LocalInstant {
+        self.kill_after().min(valid_until + self.gap / 2)
     }
 
     /// The moment at which the watchdog kills the command: later than this process, and early enough for the
     /// processes to end in time.
-    fn live_until(&self, leadership: &Leadership) -> LocalInstant {
-        leadership.valid_until() + self.gap * 3 / 4
+    fn live_until(&self, valid_until: LocalInstant) -> LocalInstant {
+        valid_until + self.gap * 3 / 4
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
@@ -287,4 +286,23 @@ impl Course {
 pub(super) fn left_running(processes: &str) -> Failure {
     let message = format!("cannot end {processes}; the lease was not released; end them before it runs out");
     Failure::new(Exit::LeftRunning, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_killed_before_another_candidate_may_lead_and_the_watchdog_is_later() {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(11), Duration::from_secs(2)).unwrap();
+        let valid_until = SystemClock.now() + HOUR;
+        let patient = Course::new(&timings, 2 * HOUR, Some(HOUR));
+        assert_eq!(patient.kill_at(valid_until), valid_until + Duration::from_secs(2));
+        assert_eq!(patient.live_until(valid_until), valid_until + Duration::from_secs(3));
+        assert!(patient.end_at().is_some_and(|end_at| end_at >= valid_until));
+        let impatient = Course::new(&timings, Duration::ZERO, None);
+        assert!(impatient.kill_at(valid_until) < valid_until);
+        assert_eq!(impatient.end_at(), None);
+    }
 }

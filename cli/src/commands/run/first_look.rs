@@ -108,7 +108,7 @@ pub(super) async fn until_read<T>(
                 Err(error) if patience == Patience::Once || !is_transient(&error) => return Err(error),
                 Err(error) => last = Some(error),
             }
-            sleep((timings.retry_period() / 2).min(Duration::from_secs(1))).await;
+            sleep(timings.retry_period().min(Duration::from_secs(1))).await;
         }
     };
     match TimeLimit::new(limit).of_setting(setting).answer_since(began, attempts).await {
@@ -119,4 +119,35 @@ pub(super) async fn until_read<T>(
 
 fn is_transient(error: &LockError) -> bool {
     matches!(error.kind(), StoreErrorKind::Rejected | StoreErrorKind::Ambiguous)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use leaderelection::StoreErrorKind::{Fatal, Rejected, Unreadable};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_store_that_may_answer_later_is_asked_again_and_only_by_who_waits() {
+        let timings = Timings::new(Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2)).unwrap();
+        let waits = Patience::For(Duration::from_secs(3600), SystemClock.now());
+        for (patience, kind, reads) in [
+            (Patience::Once, Rejected, 1),
+            (Patience::Once, Fatal, 1),
+            (waits, Rejected, 3),
+            (waits, StoreErrorKind::Ambiguous, 3),
+            (waits, Fatal, 1),
+            (waits, Unreadable, 1),
+        ] {
+            let read = Cell::new(0);
+            let found = until_read("lock", &timings, patience, async |_: &TimeLimit| {
+                read.set(read.get() + 1);
+                if read.get() == 3 { Ok(()) } else { Err(LockError::new(kind, "cannot read lock", "a", "injected")) }
+            });
+            assert_eq!(found.await.is_ok(), reads == 3, "{kind:?}");
+            assert_eq!(read.get(), reads, "{patience:?} {kind:?}");
+        }
+    }
 }

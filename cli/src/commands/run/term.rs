@@ -125,7 +125,7 @@ impl<'a> Term<'a> {
         self.running.terminate();
         let why = self.course.loss().map_or_else(|| "leadership is lost".to_owned(), |loss| loss.words("", "is"));
         self.output.say(format_args!("{why}; ending the command"));
-        self.kill_by(self.course.kill_at(self.leadership));
+        self.kill_by(self.course.kill_at(self.leadership.valid_until()));
     }
 
     fn on_signal(&mut self) {
@@ -140,11 +140,7 @@ impl<'a> Term<'a> {
     }
 
     fn kill_by(&mut self, at: LocalInstant) {
-        match self.next {
-            Some((_, Step::Name)) => {}
-            Some((before, Step::Kill)) if before <= at => {}
-            _ => self.next = Some((at, Step::Kill)),
-        }
+        self.next = Some(killing_by(self.next, at));
     }
 
     fn take(&mut self, step: Step) {
@@ -192,6 +188,15 @@ impl<'a> Term<'a> {
     }
 }
 
+/// The next step when a command is to be killed at a moment. Nothing puts the moment off.
+fn killing_by(next: Option<(LocalInstant, Step)>, at: LocalInstant) -> (LocalInstant, Step) {
+    match next {
+        Some((before, Step::Name)) => (before, Step::Name),
+        Some((before, Step::Kill)) => (before.min(at), Step::Kill),
+        None => (at, Step::Kill),
+    }
+}
+
 async fn due<T>(next: Option<(LocalInstant, T)>) -> T {
     match next {
         Some((at, step)) => {
@@ -206,5 +211,20 @@ async fn recv(signal: &mut Option<tokio::signal::unix::Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_puts_a_kill_off() {
+        let [one, two, three] = [1, 2, 3].map(LocalInstant::from_nanos);
+        assert_eq!(killing_by(None, two), (two, Step::Kill));
+        for (at, then) in [(one, one), (two, two), (three, two)] {
+            assert_eq!(killing_by(Some((two, Step::Kill)), at), (then, Step::Kill));
+            assert_eq!(killing_by(Some((two, Step::Name)), at), (two, Step::Name), "it was killed before");
+        }
     }
 }
