@@ -2,6 +2,7 @@
 
 use leaderelection::admin::request_transfer;
 use leaderelection::causes::with_causes;
+use leaderelection::lock::HolderRank;
 use leaderelection::majority::view::View;
 use leaderelection::{
     LeaderElectionRecord, Majority, MemoryStore, ObjectStoreBasedLock as _, Version, VersionedRecord,
@@ -38,6 +39,21 @@ fn a_request_that_has_reached_one_lock_is_obeyed_and_counted() {
         let (shown, _) = leader.show(&[(0, found(old, "old 2")), (1, found(new, "new 2"))].into());
         let shown = shown.unwrap().record;
         assert_eq!((shown.preferred_holder.as_deref(), shown.take_backs), (Some("better"), 1));
+    }
+}
+
+/// Beside parts of two writes, the request of a better candidate would be refused, and would cost time.
+#[test]
+fn a_leader_has_a_rank_only_while_all_parts_show_one_write() {
+    let [first, second] = ["first", "second"].map(|write_id| {
+        let mut record = record("leader", write_id);
+        record.rank = HolderRank::new(5, record.leader_transitions);
+        record
+    });
+    let mut candidate = View::new("better", names(), 2);
+    for (new, version, rank) in [(&first, "new 1", first.rank.clone()), (&second, "new 2", None)] {
+        let (shown, _) = candidate.show(&[(0, found(&first, "old 1")), (1, found(new, version))].into());
+        assert_eq!(shown.unwrap().record.rank, rank, "{version}");
     }
 }
 

@@ -48,6 +48,8 @@ struct Write {
     began: TrueTime,
     /// The process that was the first to take one of the two locks since, or to give it back.
     broken_by: Option<ProcessId>,
+    /// The lease that another lock still shows after a release that has reached one lock only, and since when it counts.
+    shown_elsewhere: Option<(TrueTime, Duration)>,
 }
 
 impl Write {
@@ -102,7 +104,9 @@ impl ObjectHistory {
         let is_reclaimed = reclaims_own_identity && newest.holder() == writer.identity;
         let is_exempt =
             newest.names(&writer.identity) || newest.broken_by.is_some() && newest.by == Some(by) || is_reclaimed;
-        if !is_exempt && since(newest.counts_from) < rank {
+        // Whoever has outwaited the leader before it released one lock waits no second time.
+        let has_outwaited = newest.shown_elsewhere.is_some_and(|(from, lease)| since(from) >= lease + rank);
+        if !is_exempt && !has_outwaited && since(newest.counts_from) < rank {
             let waited = since(newest.counts_from);
             return Err((Property::BetterRanksFirst, format!("takes a free lease after {waited:?}, and not {rank:?}")));
         }
@@ -188,7 +192,20 @@ impl ObjectHistory {
         self.writers.push(by);
         let asked = record.preferred_holder.iter().map(|preferred| (preferred.clone(), applied)).collect();
         let record = record.clone();
-        self.newest = Some(Write { by, record, asked, applied, counts_from: applied, began, broken_by: None });
+        let (counts_from, broken_by, shown_elsewhere) = (applied, None, None);
+        self.newest = Some(Write { by, record, asked, applied, counts_from, began, broken_by, shown_elsewhere });
+    }
+
+    /// The newest lease, and the moment from which others may count it.
+    pub(super) fn lease(&self) -> Option<(TrueTime, Duration)> {
+        self.newest.as_ref().map(|newest| (newest.counts_from, newest.record.lease_duration))
+    }
+
+    /// Records that another lock than that of the newest write still shows this lease.
+    pub(super) fn is_shown_elsewhere(&mut self, lease: Option<(TrueTime, Duration)>) {
+        if let Some(newest) = &mut self.newest {
+            newest.shown_elsewhere = lease;
+        }
     }
 
     /// Records that a process with a term of this token, or a later one, has taken one of the two locks or given it back, and

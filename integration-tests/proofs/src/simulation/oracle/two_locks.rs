@@ -78,7 +78,9 @@ impl Oracle {
             let counts = self.halves.iter().filter_map(ObjectHistory::take_backs).map(|(counts, _)| counts).max();
             let mut whole = record.clone();
             whole.take_backs = counts.unwrap_or_default();
+            let lease = self.object.lease().filter(|_| record.is_released() && shown < uses.parts.len());
             self.wrote(by, (request, sent), &whole);
+            self.object.is_shown_elsewhere(lease);
             // A candidate that uses one lock only counts from the first of the parts.
             if let Some(first) = first {
                 self.object.is_known_since(first);
