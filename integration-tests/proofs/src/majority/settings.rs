@@ -51,7 +51,6 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "one with a job": with_job(&[BOTH]), faults: 4, crashes: 0;
         new "two with a job": with_job(&[BOTH, BOTH]);
         new "one of three": three(&[MOST]), crashes: 0;
-        new "two of three, and a fault": three(&[MOST, MOST]), crashes: 0, eventful: 0;
         new "two of three, and a crash": three(&[MOST, MOST]), faults: 0;
         new "two of three, of which one is gone": three(&[MOST, MOST]), gone: Some(1), eventful: 1;
         new "two of three, of which the first stops": quiet_three(&[MOST, MOST]), stops: Some(0);
@@ -60,7 +59,6 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "all of three, of which one is careless": three(&[ALL, ALL]), careless: Some(0), faults: 0;
         new "one of three with a job": three(&[MOST]), job: true, gap: None, faults: 2, crashes: 0;
         new "from one to three": of_one(&[OLD, OLD]), rolls: Some(TO_THREE), eventful: 0;
-        new "from three to one": quiet_three(&[MOST, MOST]), rolls: Some(TO_ONE), eventful: 0;
         new "all of three, and two of three": three(&[ALL, MOST]), crashes: 0, eventful: 0;
     }
 }

@@ -25,7 +25,6 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "new timings, and work that ends late": retimed(), work: Manner::EndsLate, last_token: 0;
         new "unequal ranks": two(), ranks: (0, 1), crashes: true, releases: true, lease: 2, renew: 1, last_token: 0;
         new "own leases taken at once": two(), crashes: true, reclaims: true, lease: 2, renew: 1;
-        new "two transfers": two(), transfers: 2, lease: 2, renew: 1, last_token: 0;
         new "a spoilt record": two(), spoils: true, lease: 2, renew: 1, last_token: 0, late_writes: 1;
         new "waits that the store asks for": two(), waits: true, last_token: 0;
         new "a deletion": two(), deletion: true, last_token: 0;
@@ -34,12 +33,12 @@ pub fn questions() -> Vec<Question<Setup>> {
         new "a job that is stopped": job(), stops: true, work: Manner::EndsLate, releases: false, last_token: 0;
         new "a job and a plain candidate": job(), jobs: 1;
         new "a job and a transfer": job(), transfers: 1, last_token: 0;
-        electable "crashes": two(), crashes: true;
+        electable "crashes": two(), crashes: true, lease: 2, renew: 1;
         electable "wrong answers in two terms": two(), lies: true;
         electable "stops and releases": two(), stops: true, work: Manner::EndsLate, last_token: 0;
         electable "work that fails": two(), fails: true, releases: false, lease: 2, renew: 1;
         electable "work that begins late": two(), stops: true, work: Manner::BeginsLate, last_token: 0;
-        electable "a shared identity": two(), nodes: vec![(A, 1), (A, 1)];
+        electable "a shared identity": two(), nodes: vec![(A, 1), (A, 1)], lease: 2, renew: 1;
         electable "a spoilt record, and no late writes": two(), spoils: true, lease: 2, renew: 1, last_token: 0;
         electable "a transfer": two(), transfers: 1, lease: 2, renew: 1, last_token: 0;
         electable "peers": two(), words: 1, lease: 2, renew: 1;
@@ -55,6 +54,7 @@ pub fn larger() -> Vec<Question<Setup>> {
             two(), stops: true, work: Manner::EndsLate, last_token: 0, late_writes: 1;
         new "stops, releases and two terms": two(), stops: true, work: Manner::EndsLate;
         new "a job and a plain candidate that stops": job(), jobs: 1, stops: true;
+        new "two transfers": two(), transfers: 2, lease: 2, renew: 1, last_token: 0;
         new "a transfer and a longer lease": two(), transfers: 1;
         new "unequal leases and late requests": two(), lease: 2, renew: 1, other_lease: Some(4), late_writes: 1;
         new "wrong answers and two terms": two(), lies: true, late_writes: 1;
@@ -65,6 +65,8 @@ pub fn larger() -> Vec<Question<Setup>> {
         new "peers and a longer lease": two(), words: 1;
         new "peers and late requests": two(), words: 1, late_writes: 1, lease: 2, renew: 1;
         new "clocks that run as they like, and crashes": lawless(), crashes: true;
+        electable "crashes and a longer lease": two(), crashes: true;
+        electable "a shared identity and a longer lease": two(), nodes: vec![(A, 1), (A, 1)];
         electable "a transfer and two terms": two(), transfers: 1, lease: 2, renew: 1;
         electable "wrong answers and late requests, always electable": two(), lies: true, late_writes: 1;
         electable "a release and the next term, always electable": two(), stops: true, lease: 2, renew: 1;

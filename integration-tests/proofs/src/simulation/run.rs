@@ -44,7 +44,7 @@ impl Simulation for Layout {
     type Stats = Stats;
 
     fn hours(&self) -> f64 {
-        if *self == Self::OneObject { 400.0 } else { 100.0 }
+        if *self == Self::OneObject { 100.0 } else { 25.0 }
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {

@@ -7,14 +7,14 @@ use crate::kit::{Question, questions};
 pub fn questions() -> Vec<Question<Setup>> {
     questions! {
         new "sessions: late and lost writes to a lock": one(LOCKS), losses: true, late_writes: 1;
-        new "sessions: two locks, late writes to both kinds": late_to_both();
+        new "sessions: two locks, late writes to both kinds": late_to_both(), last_token: 0;
         new "sessions: the next session": one(LOCKS), sessions: 2;
         new "sessions: slow ends of sessions": one(Slow { peers: true, ..OWN });
         new "sessions: slow reads": one(Slow { reads: true, ..Slow::default() });
         new "sessions: steps down": one(LOCKS), step_downs: true;
         new "sessions: work that ends late": one(Slow::default()), late_work: true, step_downs: true, stops: true;
         new "sessions: words": one(Slow::default()), words: 2, last_token: 0;
-        electable "sessions: words, and crashes": one(Slow::default()), words: 2, crashes: true, last_token: 0;
+        electable "sessions: words, and crashes": one(Slow::default()), words: 1, crashes: true, last_token: 0;
         electable "sessions: crashes and deletions": deletions();
         electable "sessions: lost writes": one(LOCKS), losses: true;
         electable "sessions: listings": one(LOCKS), locks: 2, lists: true, last_token: 0;
@@ -25,6 +25,8 @@ pub fn questions() -> Vec<Question<Setup>> {
 pub fn larger() -> Vec<Question<Setup>> {
     questions! {
         new "sessions: late and lost writes to a session": one(OWN), losses: true, late_writes: 1, last_token: 0;
+        new "sessions: two locks, late writes to both kinds, two terms": late_to_both();
+        electable "sessions: more words, and crashes": one(Slow::default()), words: 2, crashes: true, last_token: 0;
         new "sessions: two locks, late and lost writes":
             one(LOCKS), locks: 2, losses: true, late_writes: 1, last_token: 0;
         new "sessions: two locks, late writes to both kinds, crashes and deletions":

@@ -34,7 +34,7 @@ impl Simulation for Sessions {
     type Stats = Stats;
 
     fn hours(&self) -> f64 {
-        100.0
+        25.0
     }
 
     fn conditions(&self, seed: u64) -> impl Debug {
