@@ -2,6 +2,8 @@
 //!
 //! The seed determines every fault, its target and its time. The reactions of the processes differ from run to
 //! run: repeat the test several times with a seed that failed once.
+//!
+//! `.ci/deep` runs all, for longer. A test that only it runs has its server, its crate and its retries in common with others.
 
 mod chaos;
 mod cluster;
@@ -32,10 +34,10 @@ const CONTENDERS: usize = 5;
 
 /// The number of rounds of chaos. A round takes about half a second, and longer if a contender ends in good
 /// order.
-const ROUNDS: usize = 32;
+const ROUNDS: usize = 12;
 
-/// The number of rounds on a store that another crate reaches, where others contend on the same server for longer.
-const FEW_ROUNDS: usize = 12;
+/// The variable with another number of rounds.
+const ROUNDS_VARIABLE: &str = "LEADERELECTION_TEST_ROUNDS";
 
 /// The number of reports in which a leader takes a part back that it has lost.
 const RENEWALS: usize = 30;
@@ -59,7 +61,7 @@ async fn on_s3() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_directory_bucket() {
-    few_rounds(Site::cloud(Cloud::express_with_short_sessions().await)).await;
+    contest(Site::cloud(Cloud::express_with_short_sessions().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,44 +75,49 @@ async fn on_gcs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_s3_by_object_store_with_its_retries() {
-    few_rounds(Site::cloud(Cloud::object_store_s3_with_retries().await)).await;
+    contest(Site::cloud(Cloud::object_store_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_object_store() {
-    few_rounds(Site::cloud(Cloud::object_store_s3().await)).await;
+    contest(Site::cloud(Cloud::object_store_s3().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_azure_by_object_store_with_its_retries() {
-    few_rounds(Site::cloud(Cloud::object_store_azure_with_retries().await)).await;
+    contest(Site::cloud(Cloud::object_store_azure_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_azure_by_object_store() {
-    few_rounds(Site::cloud(Cloud::object_store_azure().await)).await;
+    contest(Site::cloud(Cloud::object_store_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_s3_by_opendal_with_its_retries() {
-    few_rounds(Site::cloud(Cloud::opendal_s3_with_retries().await)).await;
+    contest(Site::cloud(Cloud::opendal_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_azure_by_opendal() {
-    few_rounds(Site::cloud(Cloud::opendal_azure().await)).await;
+    contest(Site::cloud(Cloud::opendal_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_s3_by_opendal() {
-    few_rounds(Site::cloud(Cloud::opendal_s3().await)).await;
+    contest(Site::cloud(Cloud::opendal_s3().await)).await;
 }
 
 /// One object per write. Every write removes all earlier ones at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_service_that_can_only_create() {
-    few_rounds(Site::cloud(Cloud::opendal_oss_swept().await)).await;
+    contest(Site::cloud(Cloud::opendal_oss_swept().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,8 +138,9 @@ async fn in_a_directory_that_can_only_create() {
 
 /// The same, by another crate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn in_a_directory_by_opendal() {
-    few_rounds(Site::directory(Layout::Opendal)).await;
+    contest(Site::directory(Layout::Opendal)).await;
 }
 
 /// Two of three servers decide, which are killed, frozen and cut off.
@@ -143,6 +151,7 @@ async fn on_a_majority_of_three_clouds() {
 
 /// The same on servers of one kind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "for .ci/deep"]
 async fn on_a_majority_of_three_buckets() {
     siege(vec![Host::seaweedfs().await, Host::seaweedfs().await, Host::seaweedfs().await]).await;
 }
@@ -174,14 +183,7 @@ async fn on_a_majority_of_which_one_is_lost() {
 }
 
 async fn contest(site: Site) {
-    run(site, ROUNDS).await;
-}
-
-async fn few_rounds(site: Site) {
-    run(site, FEW_ROUNDS).await;
-}
-
-async fn run(site: Site, rounds: usize) {
+    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let mut random = random();
     let mut cluster = Cluster::start(site, CONTENDERS).await;
     chaos::reign(&mut cluster, &mut random, rounds).await;
