@@ -75,7 +75,6 @@ async fn on_gcs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_s3_by_object_store_with_its_retries() {
     contest(Site::cloud(Cloud::object_store_s3_with_retries().await)).await;
 }
@@ -86,25 +85,21 @@ async fn on_s3_by_object_store() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_azure_by_object_store_with_its_retries() {
     contest(Site::cloud(Cloud::object_store_azure_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_azure_by_object_store() {
     contest(Site::cloud(Cloud::object_store_azure().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_s3_by_opendal_with_its_retries() {
     contest(Site::cloud(Cloud::opendal_s3_with_retries().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_azure_by_opendal() {
     contest(Site::cloud(Cloud::opendal_azure().await)).await;
 }
@@ -138,7 +133,7 @@ async fn in_a_directory_that_can_only_create() {
 
 /// The same, by another crate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
+#[ignore = "for .ci/deep: beside ten others, one run in ten finds no leader, or reads nothing while a write replaces a file"]
 async fn in_a_directory_by_opendal() {
     contest(Site::directory(Layout::Opendal)).await;
 }
@@ -151,7 +146,6 @@ async fn on_a_majority_of_three_clouds() {
 
 /// The same on servers of one kind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep"]
 async fn on_a_majority_of_three_buckets() {
     siege(vec![Host::seaweedfs().await, Host::seaweedfs().await, Host::seaweedfs().await]).await;
 }
