@@ -32,7 +32,7 @@ pub type OpendalLock = ObjectLock<OpendalAdapter>;
 /// |---|---|---|
 /// | `write_with_if_not_exists`, `write_with_if_match` | S3, Azure Blob Storage, Volcengine TOS | this adapter, by the ETag |
 /// | `write_with_if_not_exists`, `write_with_if_version_match` | Google Cloud Storage | this adapter, by the generation |
-/// | `write_with_if_not_exists` alone | Alibaba OSS, Tencent COS, `fs` | [`OpendalObjects`] |
+/// | `write_with_if_not_exists` alone | Alibaba OSS, Tencent COS | [`OpendalObjects`], which refuses `fs` |
 /// | neither | Huawei OBS, and many others | refused |
 ///
 /// [`new`](Self::new) refuses an operator of the last two rows. A lock in the layout of [`OpendalObjects`] is not seen by

@@ -1,7 +1,6 @@
 //! Stores that a program reaches by the crates of others, for tests of the adapters in any process.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{ObjectStore, RetryConfig};
 use opendal::layers::RetryLayer;
-use opendal::services::{Azblob, Fs, Oss, S3};
+use opendal::services::{Azblob, Oss, S3};
 use opendal::{HttpTransporter, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
 use serde::{Deserialize, Serialize};
@@ -50,22 +49,13 @@ pub enum Place {
         /// The number of newest objects that a write keeps.
         keep: u64,
     },
-    /// A local directory, by a service that can only create.
-    Directory {
-        /// The path.
-        path: PathBuf,
-        /// The number of newest objects that a write keeps.
-        keep: u64,
-    },
 }
 
 impl Place {
-    /// The address of the server, if there is one.
-    pub fn endpoint(&mut self) -> Option<&mut String> {
-        match self {
-            Self::S3 { endpoint, .. } | Self::Azure { endpoint, .. } | Self::Oss { endpoint, .. } => Some(endpoint),
-            Self::Directory { .. } => None,
-        }
+    /// The address of the server.
+    pub fn endpoint(&mut self) -> &mut String {
+        let (Self::S3 { endpoint, .. } | Self::Azure { endpoint, .. } | Self::Oss { endpoint, .. }) = self;
+        endpoint
     }
 }
 
@@ -100,7 +90,7 @@ impl Adapted {
     #[must_use]
     pub fn open(&self) -> Arc<dyn ConditionalStore> {
         match (self.by, &self.place) {
-            (By::Opendal, Place::Oss { keep, .. } | Place::Directory { keep, .. }) => {
+            (By::Opendal, Place::Oss { keep, .. }) => {
                 let objects = OpendalObjects::new(opendal(&self.place, self.retries));
                 Arc::new(SequencedStore::new(objects.expect("the service can create on a condition")).keep(*keep))
             }
@@ -160,7 +150,7 @@ pub fn object_store(place: &Place, retries: bool) -> Arc<dyn ObjectStore> {
                 .build()
                 .expect("settings of a store"),
         ),
-        Place::Oss { .. } | Place::Directory { .. } => panic!("object_store can elect nobody at {place:?}"),
+        Place::Oss { .. } => panic!("object_store can elect nobody at {place:?}"),
     }
 }
 
@@ -202,7 +192,6 @@ pub fn opendal(place: &Place, retries: bool) -> Operator {
                 .access_key_id("key")
                 .access_key_secret("secret"),
         ),
-        Place::Directory { path, .. } => Operator::new(Fs::default().root(path.to_str().expect("a path that is text"))),
     };
     let operator = operator.expect("settings of a service");
     // The connections of the default client are shared by the whole process, and end with the runtime of the test that

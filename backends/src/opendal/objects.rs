@@ -37,9 +37,8 @@ use crate::request::{self, Operation};
 ///
 /// # Local directories
 ///
-/// Leave `atomic_write_dir` of the service `fs` unset. With it, `opendal` looks whether a file is there and renames
-/// another file over it a moment later, so that two creators succeed. In place of `fs`, `FileStore` of this crate needs
-/// fewer requests.
+/// The service `fs` is refused: its listing leaves out a file that is removed while the listing looks at it, so a newest object can
+/// be missing. `FileStore` of this crate keeps its promises in a directory.
 ///
 /// Retries, keys, errors and timeouts are those of [`OpendalAdapter`](super::OpendalAdapter).
 #[derive(Clone)]
@@ -57,9 +56,15 @@ impl OpendalObjects {
     /// # Errors
     ///
     /// [`StoreErrorKind::Fatal`](leaderelection::StoreErrorKind::Fatal) if the operator's service cannot create an
-    /// object on the condition that there is none, or cannot read, list or delete. Nothing is sent.
+    /// object on the condition that there is none, or cannot read, list or delete, or is `fs`. Nothing is sent.
     pub fn new(operator: Operator) -> Result<Self, StoreError> {
+        let is_directory = operator.info().scheme() == "fs";
         let (service, _) = Service::new(operator)?;
+        if is_directory {
+            return Err(
+                service.unfit("leaves out files that are removed during a listing; use FileStore, or a file:// URL")
+            );
+        }
         Ok(Self { service })
     }
 

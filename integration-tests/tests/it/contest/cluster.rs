@@ -260,7 +260,9 @@ impl Cluster {
             proxy.forget_faults();
             match lost {
                 Some(Loss::CutOff(outage)) => proxy.set_outage(Some(*outage)),
-                _ => drop(proxy.deliver_held().await),
+                // A server that stands still would never answer. `find_part` delivers these.
+                Some(Loss::Frozen | Loss::Killed) => {}
+                None => drop(proxy.deliver_held().await),
             }
         }
         self.troubles.end(Whom::Contender(slot), healing);

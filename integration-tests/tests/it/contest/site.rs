@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use leaderelection_integration_tests::adapted::{self, Adapted, By};
 use leaderelection_integration_tests::place::Place;
 use tempfile::TempDir;
 
@@ -23,8 +22,6 @@ pub(super) enum Layout {
     File,
     /// One object per write. Every write removes all earlier ones at once.
     CreateOnly,
-    /// The same, by the service `fs` of `opendal`.
-    Opendal,
 }
 
 impl Site {
@@ -44,10 +41,6 @@ impl Layout {
         let url = match self {
             Self::File => format!("file://{path}/{key}"),
             Self::CreateOnly => format!("sequenced+file://{path}/{key}?keep=1"),
-            Self::Opendal => {
-                let place = adapted::Place::Directory { path: directory.to_owned(), keep: 1 };
-                return Place::Adapted(Adapted { by: By::Opendal, place, retries: false, key: key.to_owned() });
-            }
         };
         Place::Url(url.parse().expect("a URL"))
     }

@@ -39,7 +39,7 @@ impl Member {
         let Some(Leaving { until, next }) = self.leaving.clone() else { return };
         let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();
         while next.is_some()
-            && self.drop_by.len() < self.room / SHARE
+            && self.drop_by.len() < (self.room / SHARE).max(1)
             && let Some(index) = rest.next()
         {
             if self.locks[index].leads() {

@@ -123,9 +123,10 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
         let is_stop = |effect: &&Effect| matches!(effect, Effect::Lock { effect: election::Effect::Stop { .. }, .. });
         fleet.members[0].effects.iter().filter(is_stop).count()
     };
-    for is_work_quick in [true, false] {
-        let mut fleet = Fleet::default();
-        fleet.join(balanced("a"), LOCKS);
+    for (at_a_time, few, is_work_quick) in [(None, 4, true), (None, 4, false), (Some(2), 1, true)] {
+        let (mut fleet, mut rules) = (Fleet::default(), balanced("a"));
+        rules.at_a_time = at_a_time;
+        fleet.join(rules, LOCKS);
         fleet.pass(1);
         fleet.join(balanced("b"), LOCKS);
         fleet.pass(40);
@@ -141,18 +142,18 @@ fn a_member_that_stops_gives_up_a_few_locks_at_a_time() {
         assert!(share.len() > 5, "{share:?}");
         let before = stopped(&fleet);
         fleet.give(0, Input::Stop);
-        assert_eq!(stopped(&fleet) - before, 4, "a quarter of 16");
+        assert_eq!(stopped(&fleet) - before, few, "a quarter of 16, and one at least");
         if is_work_quick {
             for (ended, lock) in share.iter().enumerate() {
                 assert!(!fleet.sessions[&session].record.is_released(), "before {ended} locks are given up");
                 fleet.give(0, Input::WorkEnded { lock: LockId(*lock), end: WorkEnd::Complete });
-                assert_eq!(stopped(&fleet) - before, (ended + 5).min(share.len()));
+                assert_eq!(stopped(&fleet) - before, (ended + 1 + few).min(share.len()));
             }
             assert!(fleet.sessions[&session].record.is_released());
         } else {
             // These rules are as patient with a release as a lease lasts.
             fleet.pass(14);
-            assert_eq!(stopped(&fleet) - before, 4);
+            assert_eq!(stopped(&fleet) - before, few);
             fleet.pass(2);
             assert_eq!(stopped(&fleet) - before, share.len());
         }
